@@ -1,0 +1,58 @@
+/** The layers of ARCHITECTURE.md: imports go down only, and a folder is entered through its index. */
+const tiers = [["contract", "util"], ["journal", "process"], ["memory"], ["session"], ["home"], ["cli"]];
+
+const above = tiers.flatMap((tier, level) =>
+  tier.map((folder) => ({
+    name: `${folder}-imports-down-only`,
+    severity: "error",
+    from: { path: `^src/${folder}/` },
+    to: {
+      path: `^src/(${tiers
+        .slice(level)
+        .flat()
+        .filter((other) => other !== folder)
+        // The two leaves may lean on each other: util shows what contract names.
+        .filter((other) => !(level === 0 && folder === "util" && other === "contract"))
+        .join("|")})/`,
+    },
+  })),
+);
+
+export default {
+  forbidden: [
+    ...above.filter(({ to }) => to.path !== "^src/()/"),
+    {
+      name: "enter-through-index",
+      severity: "error",
+      from: { path: "^src/([^/]+)/" },
+      to: { path: "^src/([^/]+)/.+", pathNot: ["^src/$1/", "^src/[^/]+/index\\.ts$"] },
+    },
+    {
+      name: "processes-in-process-only",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/process/" },
+      to: { path: "^(node:)?child_process$" },
+    },
+    {
+      name: "the-machine-is-pure",
+      severity: "error",
+      from: { path: "^src/session/(machine|lifecycle|history)\\.ts$" },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "the-contract-is-browser-safe",
+      severity: "error",
+      from: { path: "^src/contract/" },
+      to: { dependencyTypes: ["core"] },
+    },
+    { name: "no-circles", severity: "error", from: {}, to: { circular: true } },
+    { name: "no-orphans", severity: "error", from: { orphan: true, path: "^src/" }, to: {} },
+    { name: "no-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "^(node_modules|dist)/" },
+  },
+};

@@ -1,0 +1,62 @@
+/**
+ * Makes dist/: the library, its types, and the command, bundled so that a start loads a few files only.
+ */
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build, type Metafile } from "esbuild";
+
+const root = join(import.meta.dirname, "..");
+process.chdir(root);
+rmSync("dist", { recursive: true, force: true });
+
+const common = {
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  target: "node24",
+  outdir: "dist",
+  logLevel: "warning",
+} as const;
+
+// The library leaves its dependencies to npm; the command brings them along, because resolving many small
+// files costs more than everything else that a start does.
+await build({ ...common, entryPoints: { index: "src/index.ts" }, packages: "external" });
+const { metafile } = await build({
+  ...common,
+  entryPoints: { cli: "src/cli/main.ts" },
+  outdir: "dist/cli",
+  entryNames: "main",
+  chunkNames: "[name]-[hash]",
+  splitting: true,
+  minifySyntax: true,
+  metafile: true,
+  // CommonJS dependencies in an ES module bundle call require.
+  banner: {
+    js: 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);',
+  },
+});
+chmodSync("dist/cli/main.js", 0o755);
+writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(metafile));
+execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
+
+/** The licences of every package that is inside the bundle: their terms ask for it. */
+function licenses(meta: Metafile): string {
+  const packages = new Set<string>();
+  for (const input of Object.keys(meta.inputs)) {
+    const match = /^(node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input);
+    if (match?.[1]) packages.add(match[1]);
+  }
+  return [...packages]
+    .sort()
+    .map(licenseOf)
+    .join(`\n${"-".repeat(80)}\n`);
+}
+
+function licenseOf(directory: string): string {
+  const { name, version, license } = JSON.parse(readFileSync(join(directory, "package.json"), "utf8"));
+  const file = ["LICENSE", "LICENSE.md", "LICENSE.txt", "license", "LICENCE"]
+    .map((one) => join(directory, one))
+    .find(existsSync);
+  return `${name} ${version} (${license})\n\n${file ? readFileSync(file, "utf8") : ""}`;
+}

@@ -1,0 +1,66 @@
+/**
+ * Owns how one record reads in a terminal: time, turn, who, what, on one line that can't move the cursor.
+ */
+import type { JournalRecord, Json, JsonObject } from "../contract/index.ts";
+import { printable } from "../util/index.ts";
+import { clip, paint } from "./screen.ts";
+
+type Style = Parameters<typeof paint>[0];
+
+interface Told {
+  readonly who: string;
+  readonly style: Style;
+  readonly what: string;
+}
+
+const PREFIX_WIDTH = 40;
+
+export function formatRecord(
+  record: JournalRecord,
+  options: { readonly isFull: boolean; readonly width: number },
+): string {
+  const { who, style, what } = tell(record);
+  const turn = typeof record.data["turn"] === "number" ? `t${record.data["turn"]}` : "";
+  const time = record.at.slice(0, 19).replace("T", " ");
+  const text = options.isFull ? printable(what) : clip(what, Math.max(40, options.width - PREFIX_WIDTH));
+  const redacted = record.redacted
+    ? paint("yellow", ` (redacted: ${printable(record.redacted.join(", "))})`)
+    : "";
+  return `${paint("dim", printable(time))}  ${turn.padEnd(4)} ${paint(style, clip(who, 11).padEnd(11))} ${text}${redacted}`;
+}
+
+function tell({ type, data }: JournalRecord): Told {
+  switch (type) {
+    case "turn_started":
+      return { who: asText(data["by"]) || "input", style: "cyan", what: asText(data["input"]) };
+    case "message_added":
+      return { who: asText(data["role"]), style: "green", what: asText(data["content"]) };
+    case "tool_called":
+      return { who: "call", style: "blue", what: `${asText(data["tool"])} ${asText(data["args"])}` };
+    case "tool_returned":
+      return {
+        who: asText(data["outcome"]),
+        style: data["outcome"] === "ok" ? "blue" : "red",
+        what: asText(data["output"]),
+      };
+    case "turn_ended":
+      return { who: "end", style: "dim", what: `${asText(data["outcome"])} ${asText(data["usage"] ?? {})}` };
+    case "custom":
+      return {
+        who: "custom",
+        style: "dim",
+        what: `${asText(data["name"])} ${asText(without(data, "name"))}`,
+      };
+    default:
+      return { who: "session", style: "magenta", what: `${type} ${asText(without(data, "turn"))}` };
+  }
+}
+
+function asText(value: Json | undefined): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function without(data: JsonObject, key: string): JsonObject {
+  return Object.fromEntries(Object.entries(data).filter(([name]) => name !== key));
+}

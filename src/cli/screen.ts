@@ -1,0 +1,64 @@
+/**
+ * Owns what reaches the terminal. All untrusted text goes through `printable`; colour only where a terminal is.
+ */
+import { styleText } from "node:util";
+import { printable } from "../util/index.ts";
+
+type Style = Parameters<typeof styleText>[0];
+
+export function paint(style: Style, text: string): string {
+  return styleText(style, text, { stream: process.stdout });
+}
+
+/** Own words and text that has been made printable. */
+export function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+export function sayJson(value: unknown): void {
+  say(JSON.stringify(value));
+}
+
+/** Notes that are not the answer: to stderr, so that a pipe gets only the answer. */
+export function note(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Columns as wide as they need to be; the last one is not padded. */
+export function table(rows: readonly (readonly string[])[]): void {
+  const widths =
+    rows[0]?.map((_, column) => Math.max(...rows.map((row) => visibleLength(row[column] ?? "")))) ?? [];
+  for (const row of rows) {
+    const cells = row.map((cell, column) =>
+      column === row.length - 1 ? cell : pad(cell, widths[column] ?? 0),
+    );
+    say(cells.join("  ").trimEnd());
+  }
+}
+
+export function clip(text: string, length: number): string {
+  const shown = printable(text);
+  return shown.length <= length ? shown : `${shown.slice(0, length - 1)}…`;
+}
+
+export function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** How long ago, in the largest unit that fits. */
+export function ago(iso: string, nowMs: number): string {
+  const seconds = Math.max(0, Math.floor((nowMs - Date.parse(iso)) / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}
+
+function pad(cell: string, width: number): string {
+  return cell + " ".repeat(Math.max(0, width - visibleLength(cell)));
+}
+
+function visibleLength(text: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the colours that `paint` adds
+  return text.replace(/\u001b\[\d+m/g, "").length;
+}

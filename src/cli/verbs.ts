@@ -1,0 +1,59 @@
+/**
+ * Owns the list of verbs. A verb's file is loaded when it is called, so the start costs only what it needs.
+ */
+import type { Command } from "commander";
+
+export interface VerbEntry {
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<{ command(verbNames: readonly string[]): Command }>;
+}
+
+export const verbs: readonly VerbEntry[] = [
+  {
+    name: "demo",
+    summary: "a tour of what holdfast does, in a throwaway home",
+    load: () => import("./verbs/demo.ts"),
+  },
+  { name: "open", summary: "open a session", load: () => import("./verbs/open.ts") },
+  { name: "ls", summary: "list sessions", load: () => import("./verbs/ls.ts") },
+  { name: "show", summary: "what a session is and how it stands", load: () => import("./verbs/show.ts") },
+  { name: "log", summary: "what happened in a session", load: () => import("./verbs/log.ts") },
+  { name: "search", summary: "find words in all sessions", load: () => import("./verbs/search.ts") },
+  { name: "usage", summary: "what was spent", load: () => import("./verbs/usage.ts") },
+  { name: "pause", summary: "pause a session", load: () => import("./verbs/pause.ts") },
+  {
+    name: "resume",
+    summary: "make a session ready to go on, after a pause, a close or a crash",
+    load: () => import("./verbs/resume.ts"),
+  },
+  { name: "close", summary: "close a session", load: () => import("./verbs/close.ts") },
+  {
+    name: "archive",
+    summary: "compress a session that is over; it stays readable",
+    load: () => import("./verbs/archive.ts"),
+  },
+  {
+    name: "fork",
+    summary: "a new session with the history up to a turn",
+    load: () => import("./verbs/fork.ts"),
+  },
+  { name: "audit", summary: "check every byte of a session", load: () => import("./verbs/audit.ts") },
+  {
+    name: "doctor",
+    summary: "what this machine can do, and how the sessions stand",
+    load: () => import("./verbs/doctor.ts"),
+  },
+  {
+    name: "gc",
+    summary: "archive what is old, clear what was left over",
+    load: () => import("./verbs/gc.ts"),
+  },
+  { name: "export", summary: "everything of a session in one file", load: () => import("./verbs/export.ts") },
+  { name: "import", summary: "take a session in from such a file", load: () => import("./verbs/import.ts") },
+  {
+    name: "completion",
+    summary: "completion for bash, zsh or fish",
+    load: () => import("./verbs/completion.ts"),
+  },
+];

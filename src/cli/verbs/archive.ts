@@ -1,0 +1,7 @@
+import { transition } from "../transition.ts";
+
+const summary =
+  "Check and compress a session that is closed or paused. It stays readable; resume opens it again.";
+
+export const command = () =>
+  transition("archive", summary, "archived", (home, id, scope) => home.archiveSession(id, scope));

@@ -1,0 +1,6 @@
+import { transition } from "../transition.ts";
+
+export const command = () =>
+  transition("close", "Close a session that is done. resume opens it again.", "closed", (home, id, scope) =>
+    home.closeSession(id, scope),
+  );

@@ -1,0 +1,44 @@
+import type { Command } from "commander";
+import { exitStatus } from "../../contract/index.ts";
+import type { Holdfast } from "../../home/index.ts";
+import { printable } from "../../util/index.ts";
+import { paint, say, sayJson } from "../screen.ts";
+import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+
+type Options = CommonOptions & { readonly repair?: string };
+
+export function command(): Command {
+  return verb(
+    "doctor",
+    "What this machine can do, and how the sessions stand. Exits with 6 when one is damaged.",
+    ["holdfast doctor", "holdfast doctor --repair 01k"],
+  )
+    .option(
+      "--repair <session>",
+      "fork the good records of a damaged session; the damaged one stays as it is",
+    )
+    .action(async (options: Options) => {
+      const home = await openHome(options);
+      await (options.repair === undefined ? examine(home, options) : repair(home, options.repair, options));
+    });
+}
+
+async function examine(home: Holdfast, options: Options): Promise<void> {
+  const findings = await home.examine();
+  if (findings.some(({ level }) => level === "bad")) process.exitCode = exitStatus.damaged;
+  if (options.json) return sayJson(findings);
+  const colour = { ok: "green", note: "yellow", bad: "red" } as const;
+  for (const { level, what, detail } of findings) {
+    say(`${paint(colour[level], level.padEnd(4))}  ${printable(what).padEnd(11)}  ${printable(detail)}`);
+  }
+}
+
+async function repair(home: Holdfast, prefix: string, options: Options): Promise<void> {
+  const id = await home.resolveId(prefix, scope(options));
+  const result = await home.repairSession(id, scope(options));
+  if (options.json) return sayJson(result);
+  if (result.findings.length === 0) say(`${id} is whole: nothing to repair`);
+  else if (result.session === null)
+    say(`${id}: the cached fold was spoiled and is gone; the journal is whole`);
+  else say(`${result.session} has the ${result.keptRecords} good records of ${id}, which stays as it is`);
+}

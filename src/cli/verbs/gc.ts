@@ -1,0 +1,46 @@
+import type { Command } from "commander";
+import { defaultRetention } from "../../home/index.ts";
+import { printable } from "../../util/index.ts";
+import { note, say, sayJson } from "../screen.ts";
+import { type CommonOptions, openHome, parseCount, verb } from "../verb.ts";
+
+type Options = CommonOptions & {
+  readonly dryRun?: boolean;
+  readonly archiveClosedDays: number;
+  readonly deleteArchivedDays?: number;
+};
+
+export function command(): Command {
+  return verb(
+    "gc",
+    "Archive sessions that were closed long ago, and clear what crashes left. Deletes no session unless told to.",
+    ["holdfast gc --dry-run", "holdfast gc --archive-closed-days 7"],
+  )
+    .option("--dry-run", "only say what would be done")
+    .option(
+      "--archive-closed-days <n>",
+      "archive what was closed so long ago",
+      parseCount,
+      defaultRetention.archiveClosedDays,
+    )
+    .option(
+      "--delete-archived-days <n>",
+      "delete archived sessions that are so old (default: never)",
+      parseCount,
+    )
+    .action(async (options: Options) => {
+      const home = await openHome(options);
+      const { archiveClosedDays, deleteArchivedDays } = options;
+      const retention = {
+        archiveClosedDays,
+        ...(deleteArchivedDays !== undefined && { deleteArchivedDays }),
+      };
+      const result = await home.gc({ dryRun: options.dryRun ?? false, retention });
+      if (options.json) return sayJson(result);
+      for (const { action, what, why } of result.done)
+        say(`${options.dryRun ? "would " : ""}${action}  ${printable(what)}  (${why})`);
+      for (const { action, what, reason } of result.left)
+        note(`left: ${action}  ${printable(what)}: ${printable(reason)}`);
+      if (result.done.length + result.left.length === 0) say("nothing to do");
+    });
+}

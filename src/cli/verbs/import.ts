@@ -1,0 +1,25 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { say, sayJson } from "../screen.ts";
+import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+
+type Options = CommonOptions & { readonly repo?: string };
+
+export function command(): Command {
+  return verb(
+    "import",
+    "Take a session in from an export. All of it is checked first; it lands paused, as yours.",
+    ["holdfast import login-timeout.holdfast"],
+  )
+    .argument("<file>", "the export")
+    .option("--repo <dir>", "the repo that it goes on with here")
+    .action(async (file: string, options: Options) => {
+      const home = await openHome(options);
+      const id = await home.importSession(resolve(file), {
+        ...scope(options),
+        ...(options.repo !== undefined && { repo: options.repo }),
+      });
+      if (options.json) sayJson(await home.showSession(id, scope(options)));
+      else say(`${id} imported, paused`);
+    });
+}

@@ -1,0 +1,35 @@
+import type { Command } from "commander";
+import type { JournalRecord } from "../../contract/index.ts";
+import { formatRecord } from "../record-line.ts";
+import { say, sayJson } from "../screen.ts";
+import { type CommonOptions, openHome, parseCount, scope, verb } from "../verb.ts";
+
+type Options = CommonOptions & { readonly follow?: boolean; readonly from?: number; readonly full?: boolean };
+
+export function command(): Command {
+  return verb("log", "What happened in a session: time, turn, who, what.", [
+    "holdfast log 01k",
+    "holdfast log 01k -f",
+    "holdfast log 01k --from 100 --json",
+  ])
+    .argument("<session>", "its id, or the beginning of it")
+    .option("-f, --follow", "go on with what is appended, until Ctrl-C")
+    .option("--from <seq>", "begin with this record", parseCount)
+    .option("--full", "do not shorten long text")
+    .action(async (prefix: string, options: Options) => {
+      const home = await openHome(options);
+      const id = await home.resolveId(prefix, scope(options));
+      const range = { ...scope(options), ...(options.from !== undefined && { fromSeq: options.from }) };
+      const stop = new AbortController();
+      if (options.follow) process.once("SIGINT", () => stop.abort());
+      const records = options.follow
+        ? home.followJournal(id, { ...range, signal: stop.signal })
+        : home.readJournal(id, range);
+      for await (const record of records) print(record, options);
+    });
+}
+
+function print(record: JournalRecord, options: Options): void {
+  if (options.json) sayJson(record);
+  else say(formatRecord(record, { isFull: options.full ?? false, width: process.stdout.columns ?? 120 }));
+}

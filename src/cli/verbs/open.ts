@@ -1,0 +1,39 @@
+import type { Command } from "commander";
+import { say, sayJson } from "../screen.ts";
+import {
+  type BudgetOptions,
+  budgetOf,
+  type CommonOptions,
+  openHome,
+  scope,
+  verb,
+  withBudget,
+} from "../verb.ts";
+
+type Options = CommonOptions &
+  BudgetOptions & { readonly title?: string; readonly agent?: string; readonly repo?: string };
+
+export function command(): Command {
+  const open = verb("open", "Open a session and print its id.", [
+    'holdfast open --title "fix the login timeout"',
+    "holdfast open --agent fix-bot --budget-usd 5 --budget-minutes 60",
+  ])
+    .option("--title <text>", "what it is about")
+    .option("--agent <name>", "the agent definition that it is opened from")
+    .option("--repo <dir>", "the repo that it works on");
+  return withBudget(open).action(async (options: Options) => {
+    const home = await openHome(options);
+    const { title, agent, repo } = options;
+    const budget = budgetOf(options);
+    const session = await home.openSession({
+      ...scope(options),
+      ...(title !== undefined && { title }),
+      ...(agent !== undefined && { agent }),
+      ...(repo !== undefined && { repo }),
+      ...(budget && { budget }),
+    });
+    await session.release();
+    if (options.json) sayJson(await home.showSession(session.id, scope(options)));
+    else say(session.id);
+  });
+}

@@ -1,0 +1,41 @@
+import type { Command } from "commander";
+import { note, say, sayJson } from "../screen.ts";
+import {
+  type BudgetOptions,
+  budgetOf,
+  type CommonOptions,
+  openHome,
+  scope,
+  verb,
+  withBudget,
+} from "../verb.ts";
+
+type Options = CommonOptions & BudgetOptions & { readonly takeOver?: boolean };
+
+export function command(): Command {
+  const resume = verb(
+    "resume",
+    "Make a session ready to go on: after a pause, a close, an archive or a crash.",
+    ["holdfast resume 01k", "holdfast resume 01k --budget-usd 10", "holdfast resume 01k --take-over"],
+  )
+    .argument("<session>", "its id, or the beginning of it")
+    .option("--take-over", "end the process that has it open, if one does");
+  return withBudget(resume).action(async (prefix: string, options: Options) => {
+    const home = await openHome(options);
+    const id = await home.resolveId(prefix, scope(options));
+    const budget = budgetOf(options);
+    const session = await home.resumeSession(id, {
+      ...scope(options),
+      ...(budget && { budget }),
+      takeOver: options.takeOver ?? false,
+    });
+    const { tornBytes, brokenFile } = session.recovery;
+    await session.release();
+    if (tornBytes > 0)
+      note(
+        `${tornBytes} bytes of an unfinished write were set aside in ${brokenFile}; nobody had been told of them`,
+      );
+    if (options.json) sayJson(await home.showSession(id, scope(options)));
+    else say(`${id} resumed at turn ${session.state.turns}`);
+  });
+}

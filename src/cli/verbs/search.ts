@@ -1,0 +1,30 @@
+import type { Command } from "commander";
+import { clip, paint, sayJson, table } from "../screen.ts";
+import { type CommonOptions, openHome, parsePositive, scope, verb } from "../verb.ts";
+
+type Options = CommonOptions & { readonly limit: number };
+
+export function command(): Command {
+  return verb(
+    "search",
+    "Find records that hold all of these words, the best first. Exits with 1 when there are none.",
+    ["holdfast search login timeout", "holdfast search --limit 5 retry"],
+  )
+    .argument("<words...>", "the words")
+    .option("--limit <n>", "at most so many", parsePositive, 20)
+    .action(async (words: string[], options: Options) => {
+      const home = await openHome(options);
+      const hits = await home.search(words, { ...scope(options), limit: Math.ceil(options.limit) });
+      if (hits.length === 0) process.exitCode = 1;
+      if (options.json) return sayJson(hits);
+      table(
+        hits.map(({ session, seq, turn, type, snippet }) => [
+          session,
+          paint("dim", `#${seq}`),
+          turn === null ? "" : `turn ${turn}`,
+          type,
+          clip(snippet, 100),
+        ]),
+      );
+    });
+}

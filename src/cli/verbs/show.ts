@@ -1,0 +1,56 @@
+import type { Command } from "commander";
+import { printable } from "../../util/index.ts";
+import { clip, say, sayJson } from "../screen.ts";
+import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+
+export function command(): Command {
+  return verb("show", "What a session is and how it stands.", [
+    "holdfast show 01k",
+    "holdfast show 01k --json",
+  ])
+    .argument("<session>", "its id, or the beginning of it")
+    .action(async (prefix: string, options: CommonOptions) => {
+      const home = await openHome(options);
+      const id = await home.resolveId(prefix, scope(options));
+      const session = await home.showSession(id, scope(options));
+      if (options.json) return sayJson(session);
+      const { spent, budget, parent, damage } = session;
+      const line = (name: string, text: string) => say(`${name.padEnd(9)} ${text}`);
+      line("session", session.id);
+      line("status", session.status + (session.pid ? ` (process ${session.pid})` : ""));
+      line("user", printable(session.user));
+      if (session.title) line("title", clip(session.title, 200));
+      if (session.agent) line("agent", printable(session.agent));
+      if (session.repo) line("repo", printable(session.repo));
+      line("opened", session.createdAt);
+      line("last", session.updatedAt);
+      line("turns", `${session.turns} (${session.records} records)`);
+      line("spent", spentText(spent));
+      if (Object.keys(budget).length > 0)
+        line(
+          "budget",
+          Object.entries(budget)
+            .map(([limit, value]) => `${value} ${limit}`)
+            .join(", "),
+        );
+      if (parent) line("fork of", `${parent.id} at turn ${parent.turn}`);
+      for (const [request, kind] of Object.entries(session.pending))
+        line("waits for", `${kind} ${printable(request)}`);
+      if (damage)
+        line(
+          "damaged",
+          `${printable(damage.file)} at byte ${damage.offset}, seq ${damage.seq}: ${printable(damage.reason)}`,
+        );
+    });
+}
+
+function spentText(spent: {
+  inputTokens: number;
+  outputTokens: number;
+  usd: number;
+  durationMs: number;
+  turns: number;
+}): string {
+  const minutes = (spent.durationMs / 60_000).toFixed(1);
+  return `${spent.inputTokens} + ${spent.outputTokens} tokens, ${spent.usd.toFixed(4)} usd, ${minutes} minutes, ${spent.turns} turns`;
+}

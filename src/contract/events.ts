@@ -1,0 +1,171 @@
+/**
+ * Owns the list of all events: the vocabulary of the journal. One entry is a fact that happened, in the past
+ * tense. No I/O and no clock: a browser can import this file.
+ *
+ * Rules for a change:
+ * E1 An event type is never renamed or reused; a field may be added if it is optional.
+ * E2 Whatever the fold reads is small: numbers, names, ids. Long content is only ever carried along,
+ *    because a field over 4 KiB is stored as a blob and the fold never opens one.
+ * E3 Unknown fields are kept: a newer writer's record passes through an older reader unharmed.
+ */
+import * as z from "zod";
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+const name = z.string().min(1).max(200);
+const count = z.int().nonnegative();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const gitObject = z.string().regex(/^[0-9a-f]{40,64}$/);
+/** Text or structured parts, as the agent's protocol has them: carried along, never interpreted here. */
+const content = z.custom<Json>((value) => value !== undefined, "is missing");
+const turn = z.int().positive();
+const task = z.int().positive();
+
+const limit = z.number().positive();
+export const budgetSchema = z.strictObject({
+  tokens: limit.optional(),
+  usd: limit.optional(),
+  minutes: limit.optional(),
+  turns: limit.optional(),
+});
+export const usageSchema = z.strictObject({
+  inputTokens: count.optional(),
+  outputTokens: count.optional(),
+  usd: z.number().nonnegative().optional(),
+});
+const origin = {
+  session: name,
+  user: name,
+  agent: name.optional(),
+  repo: z.string().min(1).max(4096).optional(),
+  title: z.string().max(500).optional(),
+  budget: budgetSchema.optional(),
+};
+const fields = z.looseObject;
+
+/** Every event type, with the form of its data. */
+export const eventSchemas = {
+  // The session's life.
+  session_opened: fields(origin),
+  session_resumed: fields({ from: name, tornBytes: count.optional(), brokenFile: z.string().optional() }),
+  session_paused: fields({ reason: z.enum(["asked", "released", "budget", "idle", "import"]) }),
+  session_closed: fields({}),
+  session_archived: fields({}),
+  /** The first record of a fork's own: everything before it is the parent's history. */
+  session_forked: fields({ ...origin, parent: name, parentSeq: count, parentHash: sha256, atTurn: count }),
+  session_imported: fields({
+    user: name,
+    repo: origin.repo,
+    fromHome: name,
+    headSeq: count,
+    headHash: sha256,
+  }),
+  session_handed_off: fields({ to: name, directory: z.string().optional() }),
+  session_returned: fields({ by: name }),
+
+  // A turn: what went in, what the agent did, what came out.
+  turn_started: fields({ turn, input: content, by: name.optional() }),
+  message_added: fields({ turn, role: z.enum(["assistant", "user", "system"]), content }),
+  /** The intent: on disk before the tool runs. */
+  tool_called: fields({ turn, call: name, tool: name, args: content }),
+  /** The outcome. `interrupted`: the session ended in between, and whether the tool ran is not known. */
+  tool_returned: fields({
+    turn,
+    call: name,
+    outcome: z.enum(["ok", "error", "refused", "interrupted"]),
+    output: content,
+  }),
+  turn_ended: fields({
+    turn,
+    outcome: z.enum(["completed", "failed", "interrupted"]),
+    usage: usageSchema.optional(),
+    durationMs: count,
+  }),
+
+  budget_raised: fields({ budget: budgetSchema }),
+  budget_reached: fields({ limits: z.array(z.enum(["tokens", "usd", "minutes", "turns"])).min(1) }),
+
+  // Tasks and what they leave.
+  task_queued: fields({ task, text: content, priority: z.int().optional() }),
+  task_started: fields({ task, base: gitObject.optional(), lane: name.optional() }),
+  task_planned: fields({ task, plan: content, accepted: z.boolean() }),
+  task_ended: fields({
+    task,
+    outcome: z.enum(["done", "unverified", "failed", "needs_review", "cancelled"]),
+  }),
+  artifact_written: fields({ task, name, sha256, bytes: count }),
+  summary_written: fields({ task, summary: content, tokens: count }),
+
+  // Capsules: the files' half of a checkpoint.
+  capsule_created: fields({
+    task,
+    strategy: name,
+    base: gitObject.optional(),
+    ports: z.record(name, count).optional(),
+  }),
+  snapshot_taken: fields({ task, snapshot: gitObject, tree: gitObject, manifest: sha256, turn: count }),
+  checkpoint_taken: fields({ turn: count, snapshot: gitObject.optional() }),
+  capsule_restored: fields({ task, snapshot: gitObject }),
+  capsule_torn_down: fields({ task, snapshot: gitObject.optional(), freedBytes: count }),
+  work_published: fields({ task, branch: name, commit: gitObject }),
+  work_merged: fields({ task, into: name, commit: gitObject }),
+  merge_conflicted: fields({ task, into: name, paths: z.array(z.string()) }),
+
+  // The inbox. Received and entered the context are two facts.
+  message_received: fields({ message: name, from: name, text: content }),
+  message_entered_context: fields({ message: name, turn: turn.optional(), certain: z.boolean() }),
+  message_set_aside: fields({ message: name, reason: z.string() }),
+  message_sent: fields({ message: name, to: name, text: content }),
+  question_asked: fields({ question: name, text: content }),
+  question_answered: fields({ question: name, by: name, text: content }),
+
+  // The gate.
+  approval_requested: fields({
+    approval: name,
+    fingerprint: sha256,
+    tool: name,
+    args: content,
+    task: task.optional(),
+  }),
+  approval_granted: fields({ approval: name, by: name, grant: content }),
+  approval_denied: fields({ approval: name, by: name, reason: z.string().optional() }),
+  approval_expired: fields({ approval: name }),
+  approval_spent: fields({ approval: name }),
+  tool_refused: fields({ tool: name, reason: z.string() }),
+  sandbox_waived: fields({ task, reason: z.string() }),
+  host_contacted: fields({ host: name, allowed: z.boolean() }),
+
+  // Checks: the receipt names the tree.
+  check_started: fields({ task, check: name, tree: gitObject }),
+  check_ended: fields({
+    task,
+    check: name,
+    tree: gitObject,
+    passed: z.boolean(),
+    exitCode: z.int(),
+    output: content,
+  }),
+
+  // Memory.
+  fact_remembered: fields({ fact: name, text: content }),
+  fact_revoked: fields({ fact: name }),
+  context_compacted: fields({ tokensBefore: count, tokensAfter: count, summary: content }),
+
+  // Processes.
+  process_started: fields({ pid: count, command: z.string() }),
+  process_ended: fields({ pid: count, exitCode: z.int().nullable(), signal: z.string().nullable() }),
+
+  /** Events of other harnesses: the name is theirs, and so is the rest. */
+  custom: fields({ name }),
+} as const satisfies Record<string, z.ZodType>;
+
+export type EventType = keyof typeof eventSchemas;
+export type EventData<T extends EventType> = z.input<(typeof eventSchemas)[T]>;
+export type Budget = z.infer<typeof budgetSchema>;
+export type Usage = z.infer<typeof usageSchema>;
+export type BudgetLimit = keyof Budget;
+
+export function isEventType(type: string): type is EventType {
+  return Object.hasOwn(eventSchemas, type);
+}

@@ -1,0 +1,4 @@
+export * from "./errors.ts";
+export * from "./events.ts";
+export * from "./ids.ts";
+export * from "./record.ts";

@@ -1,0 +1,35 @@
+/**
+ * Owns the shape of one record of a journal, as every layer above the bytes sees it.
+ */
+import type { JsonObject } from "./events.ts";
+
+export interface JournalRecord {
+  readonly seq: number;
+  /** ISO 8601, UTC, milliseconds; never earlier than the record before it. */
+  readonly at: string;
+  /** Which owner wrote it. */
+  readonly epoch: number;
+  /** The highest seq that its writer knew to be on disk. */
+  readonly durable: number;
+  /** One of the event types, or one that a newer version knows. */
+  readonly type: string;
+  readonly data: JsonObject;
+  /** Redaction rules that fired on this record. */
+  readonly redacted?: readonly string[];
+  readonly hash: string;
+}
+
+/** Where an append landed. */
+export interface Appended {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** What stands in `data` in place of a field over 4 KiB. */
+export interface BlobReference {
+  readonly $blob: { readonly sha256: string; readonly bytes: number; readonly as: "text" | "json" };
+}
+
+export function isBlobReference(value: unknown): value is BlobReference {
+  return typeof value === "object" && value !== null && "$blob" in value;
+}

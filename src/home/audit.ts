@@ -1,0 +1,123 @@
+/**
+ * Owns the full check of one session: every record, every blob, manifest, witness and cached fold.
+ * It writes nothing. What it finds says where: file, byte, seq.
+ */
+import { isDeepStrictEqual } from "node:util";
+import {
+  blobReferences,
+  type Damage,
+  damageOf,
+  JOURNAL_START,
+  type Position,
+  readBlob,
+  readWitness,
+  scanJournal,
+} from "../journal/index.ts";
+import {
+  emptyState,
+  FOLD_FILE,
+  fold,
+  MANIFEST_FILE,
+  readFold,
+  readManifest,
+  type SessionState,
+} from "../session/index.ts";
+
+export interface Audit {
+  readonly records: number;
+  readonly blobs: number;
+  readonly tornBytes: number;
+  readonly findings: readonly Damage[];
+  /** The end of the records that are good, with all that they name; the state there. */
+  readonly good: { readonly position: Position; readonly state: SessionState };
+  /** Blobs that the good records name. */
+  readonly goodBlobs: ReadonlySet<string>;
+}
+
+export async function auditSession(sessionDir: string): Promise<Audit> {
+  const findings: Damage[] = [];
+  const cached = await readFold(sessionDir);
+  if (cached.isSpoiled) findings.push(spoiled(FOLD_FILE, "the cached fold was changed"));
+
+  let state = emptyState;
+  let position = JOURNAL_START;
+  let good: Audit["good"] | undefined;
+  let tornBytes = 0;
+  const blobs = new Set<string>();
+  try {
+    const scan = scanJournal(sessionDir, { known: cached.fold?.position });
+    for (;;) {
+      const step = await scan.next();
+      if (step.done) {
+        tornBytes = step.value.torn.length;
+        break;
+      }
+      const { record, end } = step.value;
+      for (const reference of blobReferences(record.data)) {
+        const damage = await damageBy(readBlob(sessionDir, reference));
+        if (damage) {
+          findings.push({ ...damage, seq: record.seq });
+          good ??= { position, state };
+        }
+        if (!good) blobs.add(reference.$blob.sha256);
+      }
+      state = fold(state, record);
+      position = end;
+      if (cached.fold?.position.seq === record.seq && !isDeepStrictEqual(cached.fold.state, state)) {
+        findings.push(spoiled(FOLD_FILE, "the cached fold is not what the records add up to"));
+      }
+    }
+  } catch (error) {
+    const damage = damageOf(error);
+    if (!damage) throw error;
+    findings.push(damage);
+  }
+  findings.push(...(await checkBeside(sessionDir, state)));
+  return {
+    records: state.seq,
+    blobs: blobs.size,
+    tornBytes,
+    findings,
+    good: good ?? { position, state },
+    goodBlobs: blobs,
+  };
+}
+
+/** What stands beside the journal must say the same as it. */
+async function checkBeside(sessionDir: string, state: SessionState): Promise<Damage[]> {
+  const findings: Damage[] = [];
+  try {
+    const manifest = await readManifest(sessionDir);
+    const isSame =
+      manifest?.session === state.id &&
+      manifest.user === state.user &&
+      manifest.agent === state.agent &&
+      manifest.repo === state.repo &&
+      manifest.createdAt === state.createdAt;
+    if (!isSame) findings.push(spoiled(MANIFEST_FILE, "the manifest does not say what the journal says"));
+  } catch (error) {
+    const damage = damageOf(error);
+    if (!damage) throw error;
+    findings.push(damage);
+  }
+  const isAtRest = ["paused", "closed", "archived"].includes(state.status);
+  const witness = await readWitness(sessionDir).catch(() => "spoiled" as const);
+  if (isAtRest && witness === undefined)
+    findings.push(spoiled("head.json", "the witness of the head is missing"));
+  return findings;
+}
+
+async function damageBy(work: Promise<unknown>): Promise<Damage | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (error) {
+    const damage = damageOf(error);
+    if (!damage) throw error;
+    return damage;
+  }
+}
+
+function spoiled(file: string, reason: string): Damage {
+  return { file, offset: 0, seq: 0, reason };
+}

@@ -1,0 +1,128 @@
+/**
+ * Owns the answer to "does it work here?": what this machine gives, and how each session of the home stands.
+ */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { acquireOwner, journalDir, listSegments, readChain } from "../journal/index.ts";
+import { createFile, temporaryPath } from "../util/index.ts";
+import { assertPrivate, type Home, sessionDirOf, stagingDir } from "./home.ts";
+import { SessionIndex } from "./index-db.ts";
+import { abandonedStages } from "./staging.ts";
+
+export interface Finding {
+  readonly level: "ok" | "note" | "bad";
+  readonly what: string;
+  readonly detail: string;
+}
+
+export async function examine(home: Home): Promise<Finding[]> {
+  return [
+    { level: "ok", what: "node", detail: process.version },
+    { level: "ok", what: "home", detail: `${home.dir} (${home.id})` },
+    await attempt("permissions", "only this user can enter the home", () => assertPrivate(home.dir)),
+    await attempt("lock", "an owner's lock keeps a second one out", () => tryLock(home)),
+    await attempt("sync", "files and directories can be synced", () => trySync(home)),
+    await attempt("search", "SQLite has full text search", trySearch),
+    ...(await examineLeftovers(home)),
+    ...(await examineSessions(home)),
+  ];
+}
+
+async function attempt(what: string, good: string, work: () => Promise<void> | void): Promise<Finding> {
+  try {
+    await work();
+    return { level: "ok", what, detail: good };
+  } catch (error) {
+    return { level: "bad", what, detail: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function tryLock(home: Home): Promise<void> {
+  const dir = join(stagingDir(home), `${process.pid}-${home.newId("probe")}`);
+  await home.ports.disk.mkdir(dir);
+  try {
+    const lock = await acquireOwner(dir);
+    const second = await acquireOwner(dir).catch(() => undefined);
+    second?.release();
+    lock.release();
+    if (second) throw new Error("two owners got the same lock: this file system does not lock");
+  } finally {
+    await home.ports.disk.removeTree(dir);
+  }
+}
+
+async function trySync(home: Home): Promise<void> {
+  const path = temporaryPath(join(home.dir, "probe"));
+  await createFile(home.ports.disk, path, Buffer.from("probe"));
+  await home.ports.disk.unlink(path);
+  await home.ports.disk.syncDir(home.dir);
+}
+
+function trySearch(): void {
+  const database = new DatabaseSync(":memory:");
+  database.exec("CREATE VIRTUAL TABLE probe USING fts5(text)");
+  database.close();
+}
+
+async function examineLeftovers(home: Home): Promise<Finding[]> {
+  const stages = await abandonedStages(home);
+  if (stages.length === 0) return [];
+  return [
+    {
+      level: "note",
+      what: "staging",
+      detail: `${stages.length} left by processes that ended: holdfast gc clears them`,
+    },
+  ];
+}
+
+async function examineSessions(home: Home): Promise<Finding[]> {
+  using index = SessionIndex.open(home);
+  const inspected = await index.inspectAll();
+  const findings: Finding[] = [];
+  for (const { state, damage, tornBytes } of inspected) {
+    const dir = sessionDirOf(home, state.id as `sess_${string}`);
+    if (damage) {
+      findings.push({
+        level: "bad",
+        what: state.id,
+        detail: `${damage.file} at byte ${damage.offset}, seq ${damage.seq}: ${damage.reason}`,
+      });
+      continue;
+    }
+    if (tornBytes > 0)
+      findings.push({
+        level: "note",
+        what: state.id,
+        detail: `${tornBytes} bytes of a torn tail: resume sets them aside`,
+      });
+    findings.push(...(await examineJournal(dir, state.id)));
+  }
+  const bad = findings.filter(({ level }) => level === "bad").length;
+  return [
+    { level: "ok", what: "sessions", detail: `${inspected.length}, of which ${bad} damaged` },
+    ...findings,
+  ];
+}
+
+async function examineJournal(dir: string, id: string): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const { segments } = await readChain(dir, 0);
+  const onChain = new Set(segments.map(({ header }) => header.segment));
+  const strays = (await listSegments(dir)).filter((segment) => !onChain.has(segment));
+  if (strays.length > 0)
+    findings.push({
+      level: "note",
+      what: id,
+      detail: `${strays.length} segments that belong to no owner; they are ignored`,
+    });
+  const broken = (await readdir(journalDir(dir))).filter((name) => name.endsWith(".broken"));
+  if (broken.length > 0)
+    findings.push({
+      level: "note",
+      what: id,
+      detail: `torn tails that were set aside: ${broken.join(", ")}`,
+    });
+  return findings;
+}

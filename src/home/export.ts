@@ -1,0 +1,135 @@
+/**
+ * Owns the export file: everything of one session, byte for byte, behind a manifest of hashes.
+ *
+ * The form (docs/format.md): a zstd stream of one sealed JSON line, the manifest, and then the contents of
+ * the files that it lists, in its order, with nothing between them. There are no entry types, no links and
+ * no names but those that the importer knows, so there is nothing to climb out with.
+ */
+import { once } from "node:events";
+import { createWriteStream, existsSync } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createZstdCompress } from "node:zlib";
+import { HoldfastError } from "../contract/index.ts";
+import {
+  blobReferences,
+  blobsDir,
+  damaged,
+  FORMAT_VERSION,
+  journalDir,
+  type Position,
+  readChain,
+  readDurable,
+  readMaybeCompressed,
+  segmentName,
+} from "../journal/index.ts";
+import { sealJson, sha256Hex, temporaryPath } from "../util/index.ts";
+import { auditSession } from "./audit.ts";
+import type { FoundSession, Home } from "./home.ts";
+
+export interface ExportedFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface ExportManifest {
+  readonly holdfast: number;
+  readonly kind: "export";
+  readonly session: string;
+  readonly home: string;
+  readonly exportedAt: string;
+  readonly head: Position;
+  readonly files: readonly ExportedFile[];
+}
+
+interface Part {
+  readonly path: string;
+  read(): Promise<Buffer>;
+}
+
+export async function exportSession(
+  home: Home,
+  { id, dir }: FoundSession,
+  to: string,
+): Promise<ExportManifest> {
+  if (existsSync(to)) throw new HoldfastError("file_exists", `${to} exists already`, { path: to });
+  const [damage] = (await auditSession(dir)).findings;
+  if (damage) throw damaged(damage);
+
+  const { head, parts } = await partsOf(dir);
+  const files: ExportedFile[] = [];
+  for (const part of parts) {
+    const content = await part.read();
+    files.push({ path: part.path, bytes: content.length, sha256: sha256Hex(content) });
+  }
+  const exportedAt = new Date(home.ports.clock.nowMs()).toISOString();
+  const manifest: ExportManifest = {
+    holdfast: FORMAT_VERSION,
+    kind: "export",
+    session: id,
+    home: home.id,
+    exportedAt,
+    head,
+    files,
+  };
+
+  const temporary = temporaryPath(to);
+  try {
+    const compress = createZstdCompress();
+    const written = pipeline(
+      compress,
+      createWriteStream(temporary, { mode: 0o600, flags: "wx", flush: true }),
+    );
+    const feed = async (bytes: Uint8Array) => {
+      if (!compress.write(bytes)) await Promise.race([once(compress, "drain"), written]);
+    };
+    await feed(sealJson(manifest));
+    for (const part of parts) await feed(await part.read());
+    compress.end();
+    await written;
+    if (existsSync(to)) throw new HoldfastError("file_exists", `${to} exists already`, { path: to });
+    await rename(temporary, to);
+    await home.ports.disk.syncDir(dirname(to));
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  return manifest;
+}
+
+/** Every segment up to its end, and every blob that a record names. Caches, lock and token stay at home. */
+async function partsOf(dir: string): Promise<{ head: Position; parts: Part[] }> {
+  const blobs = new Map<string, number>();
+  const records = readDurable(dir);
+  for (;;) {
+    const step = await records.next();
+    if (step.done) {
+      const head = step.value.end;
+      const { segments } = await readChain(dir, 0);
+      const parts = segments
+        .filter(({ header }) => header.segment <= head.segment)
+        .map(({ header, end }) =>
+          segmentPart(dir, header.segment, header.segment === head.segment ? head.bytes : end?.bytes),
+        );
+      return {
+        head,
+        parts: [...parts, ...[...blobs].map(([sha256, bytes]) => blobPart(dir, sha256, bytes))],
+      };
+    }
+    for (const { $blob } of blobReferences(step.value.record.data)) blobs.set($blob.sha256, $blob.bytes);
+  }
+}
+
+function segmentPart(dir: string, segment: number, end: number | undefined): Part {
+  const name = segmentName(segment);
+  return {
+    path: `journal/${name}`,
+    read: async () => (await readMaybeCompressed(join(journalDir(dir), name))).subarray(0, end),
+  };
+}
+
+function blobPart(dir: string, sha256: string, bytes: number): Part {
+  return { path: `blobs/${sha256}`, read: () => readMaybeCompressed(join(blobsDir(dir), sha256), bytes) };
+}

@@ -1,0 +1,142 @@
+/**
+ * Owns collection and retention: what may go, and why. A plan is made first; `--dry-run` stops there.
+ * G1 Nothing of a session is deleted unless `deleteArchivedDays` is set; then only archived ones that old.
+ */
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { isHoldfastError } from "../contract/index.ts";
+import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index.ts";
+import type { Inspected } from "../session/index.ts";
+import { errorCode } from "../util/index.ts";
+import { archiveSession, compressArchived, isPartlyCompressed } from "./archive.ts";
+import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
+import { SessionIndex } from "./index-db.ts";
+import { abandonedStages } from "./staging.ts";
+
+export interface Retention {
+  /** A session that was closed this long ago is archived. */
+  readonly archiveClosedDays: number;
+  /** An archived session this old is deleted. Without it, none ever is. */
+  readonly deleteArchivedDays?: number;
+}
+
+export const defaultRetention: Retention = { archiveClosedDays: 30 };
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export interface GcStep {
+  readonly action: "archive" | "compress" | "delete" | "clear";
+  readonly what: string;
+  readonly why: string;
+}
+
+interface Planned extends GcStep {
+  run(): Promise<void>;
+}
+
+export interface GcResult {
+  readonly done: readonly GcStep[];
+  /** Steps that were left, with the reason: a session that somebody opened meanwhile, say. */
+  readonly left: readonly (GcStep & { readonly reason: string })[];
+}
+
+export async function collectGarbage(
+  home: Home,
+  retention: Retention,
+  options: { dryRun: boolean },
+): Promise<GcResult> {
+  const done: GcStep[] = [];
+  const left: (GcStep & { reason: string })[] = [];
+  for (const { run, ...step } of await plan(home, retention)) {
+    try {
+      if (!options.dryRun) await run();
+      done.push(step);
+    } catch (error) {
+      // One session that can't be tidied must not keep the others from it.
+      if (!isHoldfastError(error) && errorCode(error) === undefined) throw error;
+      left.push({ ...step, reason: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  return { done, left };
+}
+
+async function plan(home: Home, retention: Retention): Promise<Planned[]> {
+  using index = SessionIndex.open(home);
+  const inspected = await index.inspectAll();
+  const steps: Planned[] = [];
+  for (const one of inspected) steps.push(...(await planSession(home, one, retention)));
+  steps.push(...(await planUnborn(home, new Set(inspected.map(({ state }) => state.id)))));
+  for (const path of await abandonedStages(home))
+    steps.push(clear(home, path, "left by a process that ended before it was whole"));
+  for (const name of await readdir(trashDir(home)))
+    steps.push(clear(home, join(trashDir(home), name), "deleted before"));
+  return steps;
+}
+
+async function planSession(
+  home: Home,
+  { state, damage }: Inspected,
+  retention: Retention,
+): Promise<Planned[]> {
+  if (damage) return [];
+  const id = state.id as `sess_${string}`;
+  const dir = sessionDirOf(home, id);
+  const ageDays = (home.ports.clock.nowMs() - Date.parse(state.updatedAt)) / DAY_MS;
+  const since = `for ${Math.floor(ageDays)} days`;
+  if (state.status === "closed" && ageDays >= retention.archiveClosedDays) {
+    return [
+      {
+        action: "archive",
+        what: id,
+        why: `closed ${since}`,
+        run: () => archiveSession(home, { id, dir, user: state.user }),
+      },
+    ];
+  }
+  if (state.status !== "archived") return [];
+  if (retention.deleteArchivedDays !== undefined && ageDays >= retention.deleteArchivedDays) {
+    return [{ action: "delete", what: id, why: `archived ${since}`, run: () => deleteSession(home, dir) }];
+  }
+  if (!(await isPartlyCompressed(dir))) return [];
+  return [
+    {
+      action: "compress",
+      what: id,
+      why: "its archiving was cut off",
+      run: () => compressArchived(home, dir),
+    },
+  ];
+}
+
+/** A session that was never acknowledged to anyone: not one record, not one blob. */
+async function planUnborn(home: Home, born: ReadonlySet<string>): Promise<Planned[]> {
+  const steps: Planned[] = [];
+  for (const id of await listSessionIds(home)) {
+    const dir = sessionDirOf(home, id);
+    if (born.has(id) || probeOwner(dir).held) continue;
+    const isEmpty = await Promise.all(
+      [journalDir(dir), blobsDir(dir)].map(
+        async (path) => !existsSync(path) || (await readdir(path)).length === 0,
+      ),
+    );
+    if (isEmpty.every(Boolean)) steps.push(clear(home, dir, "has no record"));
+  }
+  return steps;
+}
+
+async function deleteSession(home: Home, dir: string): Promise<void> {
+  const lock = await acquireOwner(dir);
+  const trashed = join(trashDir(home), basename(dir));
+  try {
+    await home.ports.disk.rename(dir, trashed);
+    await home.ports.disk.syncDir(sessionsDir(home));
+  } finally {
+    lock.release();
+  }
+  await home.ports.disk.removeTree(trashed);
+}
+
+function clear(home: Home, path: string, why: string): Planned {
+  return { action: "clear", what: path, why, run: () => home.ports.disk.removeTree(path) };
+}

@@ -1,0 +1,133 @@
+/**
+ * Owns the directory of all sessions: where things are in it, who may look, and that nobody else can.
+ * A home is made on first use. Directories 0700, files 0600; a home that others can enter is refused.
+ */
+import { lstat, mkdir, readdir, readFile } from "node:fs/promises";
+import { homedir, userInfo } from "node:os";
+import { join, resolve } from "node:path";
+import { HoldfastError, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
+import { FORMAT_VERSION, type JournalPorts } from "../journal/index.ts";
+import { type CachedFold, type Inspected, inspectSession, readManifest } from "../session/index.ts";
+import { errorCode, openSealedJson, replaceFile, sealJson } from "../util/index.ts";
+
+export interface Home {
+  readonly dir: string;
+  readonly id: string;
+  readonly ports: JournalPorts;
+  /** A new id that sorts by time: `sess_01k…`. */
+  readonly newId: (prefix: string) => string;
+}
+
+const HOME_FILE = "home.json";
+
+export function defaultHomeDir(): string {
+  return process.env["HOLDFAST_HOME"] ?? join(homedir(), ".holdfast");
+}
+
+export function defaultUser(): string {
+  return parseUser(userInfo().username);
+}
+
+export const sessionsDir = (home: Pick<Home, "dir">) => join(home.dir, "sessions");
+export const stagingDir = (home: Pick<Home, "dir">) => join(home.dir, "staging");
+export const trashDir = (home: Pick<Home, "dir">) => join(home.dir, "trash");
+export const sessionDirOf = (home: Pick<Home, "dir">, id: SessionId) => join(sessionsDir(home), id);
+
+export async function prepareHome(dir: string, ports: JournalPorts, newId: Home["newId"]): Promise<Home> {
+  const absolute = resolve(dir);
+  try {
+    await mkdir(absolute, { recursive: true, mode: 0o700 });
+    await assertPrivate(absolute);
+    for (const part of [sessionsDir, stagingDir, trashDir])
+      await mkdir(part({ dir: absolute }), { recursive: true, mode: 0o700 });
+    const id = (await readHomeId(absolute)) ?? (await createHomeId(absolute, ports, newId));
+    return { dir: absolute, id, ports, newId };
+  } catch (error) {
+    if (error instanceof HoldfastError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new HoldfastError(
+      "home_unreadable",
+      `the home ${absolute} can't be used: ${reason}`,
+      { path: absolute },
+      { cause: error },
+    );
+  }
+}
+
+async function readHomeId(dir: string): Promise<string | undefined> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(join(dir, HOME_FILE));
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  const value = openSealedJson(bytes);
+  if (typeof value?.["holdfast"] === "number" && value["holdfast"] > FORMAT_VERSION) {
+    throw new HoldfastError(
+      "newer_format",
+      `the home has format ${value["holdfast"]}, this program knows ${FORMAT_VERSION}`,
+    );
+  }
+  if (typeof value?.["home"] !== "string")
+    throw new HoldfastError("home_unreadable", `${join(dir, HOME_FILE)} was changed`);
+  return value["home"];
+}
+
+async function createHomeId(dir: string, ports: JournalPorts, newId: Home["newId"]): Promise<string> {
+  const home = newId("home");
+  const createdAt = new Date(ports.clock.nowMs()).toISOString();
+  await replaceFile(
+    ports.disk,
+    join(dir, HOME_FILE),
+    sealJson({ holdfast: FORMAT_VERSION, home, createdAt }),
+  );
+  // Two first uses at the same time: the last rename wins, and both read that one.
+  return (await readHomeId(dir)) ?? home;
+}
+
+/** What others could read or change is not a room of one's own. */
+export async function assertPrivate(path: string): Promise<void> {
+  const { mode } = await lstat(path);
+  if ((mode & 0o077) === 0) return;
+  const bits = (mode & 0o777).toString(8).padStart(3, "0");
+  throw new HoldfastError("unsafe_permissions", `${path} has mode ${bits}: others can reach it`, { path });
+}
+
+export async function listSessionIds(home: Home): Promise<SessionId[]> {
+  const names = await readdir(sessionsDir(home));
+  return names.filter((name) => name.startsWith("sess_")).sort() as SessionId[];
+}
+
+export interface FoundSession {
+  readonly id: SessionId;
+  readonly dir: string;
+  readonly user: string;
+}
+
+/** Another user's session is as little there as one that never was. */
+export async function findSession(home: Home, idText: string, user = defaultUser()): Promise<FoundSession> {
+  const id = parseSessionId(idText);
+  const dir = sessionDirOf(home, id);
+  const owner = await readManifest(dir).then(
+    (manifest) => manifest?.user,
+    // A spoiled manifest hides nobody's session: the journal knows whose it is.
+    async () => (await inspectSession(dir)).state.user,
+  );
+  if (owner === undefined || owner !== user) throw notFound(id);
+  await assertPrivate(dir);
+  return { id, dir, user };
+}
+
+/** A damaged journal may not reach the record that names its session: the directory and the manifest do. */
+export async function inspectIn(home: Home, id: SessionId, from?: CachedFold): Promise<Inspected> {
+  const dir = sessionDirOf(home, id);
+  const inspected = await inspectSession(dir, from);
+  if (!inspected.damage) return inspected;
+  const manifest = await readManifest(dir).catch(() => undefined);
+  return { ...inspected, state: { ...inspected.state, id, user: manifest?.user ?? inspected.state.user } };
+}
+
+export function notFound(id: string): HoldfastError {
+  return new HoldfastError("session_not_found", `there is no session ${id}`, { session: id });
+}

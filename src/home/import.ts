@@ -1,0 +1,211 @@
+/**
+ * Owns taking a session in from an export file, which may come from anywhere and say anything.
+ *
+ * N1 Nothing is visible before all of it was checked: hashes, chain, blobs, head.
+ * N2 Only files of known names are written, only below the staging directory, only as long as they said.
+ * N3 It lands paused, as the importing user's; requests, tokens and caches of the other home stay there.
+ */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { createZstdDecompress } from "node:zlib";
+import { HoldfastError, isSessionId, parseUser, type SessionId } from "../contract/index.ts";
+import { FORMAT_VERSION, isBadCompression, isPosition } from "../journal/index.ts";
+import { Session, writeManifest } from "../session/index.ts";
+import { isPlainObject, openSealedJson, writeAll } from "../util/index.ts";
+import { auditSession } from "./audit.ts";
+import type { ExportedFile, ExportManifest } from "./export.ts";
+import { defaultUser, type Home } from "./home.ts";
+import { manifestOf, present } from "./lifecycle.ts";
+import { stageSession } from "./staging.ts";
+
+const LINE_FEED = 0x0a;
+const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
+const MAX_SEGMENT_BYTES = 256 * 1024 * 1024;
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024 * 1024;
+/** Above this much output, more than so many bytes out of one byte in is taken for a bomb. */
+const BOMB_FLOOR_BYTES = 256 * 1024 * 1024;
+const BOMB_RATIO = 200;
+
+export interface ImportOptions {
+  readonly user?: string;
+  readonly repo?: string;
+}
+
+export async function importSession(
+  home: Home,
+  file: string,
+  options: ImportOptions = {},
+): Promise<SessionId> {
+  const user = parseUser(options.user ?? defaultUser());
+  await using input = await openInput(file);
+  const manifest = parseManifest(await input.line(MAX_MANIFEST_BYTES));
+  const id = manifest.session;
+  await stageSession(home, id, async (staged) => {
+    for (const entry of manifest.files) await extract(home, input, entry, staged);
+    await input.end();
+    await check(manifest, staged);
+    const session = await Session.own({ sessionDir: staged, id, ports: home.ports, isPrivate: true });
+    const { seq: headSeq, hash: headHash } = manifest.head;
+    await session.append("session_imported", {
+      user,
+      fromHome: manifest.home,
+      headSeq,
+      headHash,
+      ...present({ repo: options.repo }),
+    });
+    await session.release();
+    await writeManifest(home.ports.disk, staged, manifestOf(session.state, id));
+    await home.ports.disk.syncDir(join(staged, "journal"));
+    await home.ports.disk.syncDir(join(staged, "blobs"));
+  });
+  return id;
+}
+
+/** The journal must be whole, end where the manifest says, and be that session's. */
+async function check({ session, head }: ExportManifest, staged: string): Promise<void> {
+  const audit = await auditSession(staged);
+  // A file that stands beside the journal is made here, so only what was brought is judged.
+  const finding = audit.findings.find(({ file }) => file.startsWith("journal/") || file.startsWith("blobs"));
+  if (finding) throw invalid(`${finding.file} at byte ${finding.offset}: ${finding.reason}`);
+  const { position, state } = audit.good;
+  if (audit.tornBytes > 0 || position.seq !== head.seq || position.hash !== head.hash)
+    throw invalid("the journal does not end where it should");
+  if (state.id !== session) throw invalid(`the journal is that of ${state.id || "no session"}`);
+}
+
+function parseManifest(line: Buffer): ExportManifest & { session: SessionId } {
+  const value = openSealedJson(line);
+  if (value?.["kind"] !== "export") throw invalid("it does not begin with a whole manifest");
+  if (typeof value["holdfast"] !== "number" || value["holdfast"] > FORMAT_VERSION) {
+    throw new HoldfastError(
+      "newer_format",
+      `the export has format ${String(value["holdfast"])}, this program knows ${FORMAT_VERSION}`,
+    );
+  }
+  const { session, home, exportedAt, head, files } = value;
+  const isNamed =
+    typeof session === "string" && isSessionId(session) && typeof home === "string" && home.length > 0;
+  if (!isNamed || typeof exportedAt !== "string" || !isPosition(head) || !Array.isArray(files))
+    throw invalid("its manifest has not the right form");
+  if (!files.every(isExportedFile)) throw refused("it names files that no session has");
+  if (new Set(files.map(({ path }) => path)).size !== files.length) throw refused("it names a file twice");
+  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (total > MAX_TOTAL_BYTES) throw refused(`${total} bytes are more than an import may have`);
+  return {
+    holdfast: FORMAT_VERSION,
+    kind: "export",
+    session,
+    home: home.slice(0, 100),
+    exportedAt,
+    head,
+    files,
+  };
+}
+
+function isExportedFile(value: unknown): value is ExportedFile {
+  if (!isPlainObject(value)) return false;
+  const { path, bytes, sha256 } = value;
+  if (typeof path !== "string" || !Number.isSafeInteger(bytes) || (bytes as number) < 0) return false;
+  if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) return false;
+  if (/^journal\/\d{6,9}\.jsonl$/.test(path)) return (bytes as number) <= MAX_SEGMENT_BYTES;
+  return path === `blobs/${sha256}`;
+}
+
+async function extract(home: Home, input: Input, entry: ExportedFile, staged: string): Promise<void> {
+  const file = await home.ports.disk.create(join(staged, entry.path));
+  const hash = createHash("sha256");
+  try {
+    let position = 0;
+    for await (const chunk of input.bytes(entry.bytes)) {
+      hash.update(chunk);
+      await writeAll(file, chunk, position);
+      position += chunk.length;
+    }
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+  if (hash.digest("hex") !== entry.sha256) throw invalid(`${entry.path} is not what its manifest says`);
+}
+
+interface Input extends AsyncDisposable {
+  line(max: number): Promise<Buffer>;
+  bytes(count: number): AsyncGenerator<Buffer>;
+  /** Nothing may follow. */
+  end(): Promise<void>;
+}
+
+/** The decompressed stream, read piece by piece; a bomb is refused while it unfolds. */
+async function openInput(file: string): Promise<Input> {
+  // Opened first, so that a missing file is its own error and not one of the stream's.
+  const handle = await open(file).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new HoldfastError(
+      "archive_invalid",
+      `${file} can't be read: ${reason}`,
+      { path: file },
+      { cause: error },
+    );
+  });
+  const source = createReadStream("", { fd: handle.fd, autoClose: false });
+  const unzip = createZstdDecompress();
+  source.on("error", (error) => unzip.destroy(error));
+  source.pipe(unzip);
+  const chunks = unzip[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let rest: Buffer = Buffer.alloc(0);
+  let outBytes = 0;
+
+  async function more(): Promise<boolean> {
+    const step = await chunks.next().catch((error: unknown) => {
+      throw isBadCompression(error) ? invalid("it can't be decompressed") : error;
+    });
+    if (step.done) return false;
+    outBytes += step.value.length;
+    if (outBytes > BOMB_FLOOR_BYTES && outBytes > source.bytesRead * BOMB_RATIO)
+      throw refused("it unfolds to far more than it holds");
+    rest = rest.length === 0 ? step.value : Buffer.concat([rest, step.value]);
+    return true;
+  }
+
+  return {
+    async line(max) {
+      for (;;) {
+        const feed = rest.indexOf(LINE_FEED);
+        if (feed >= 0) {
+          const line = rest.subarray(0, feed + 1);
+          rest = rest.subarray(feed + 1);
+          return line;
+        }
+        if (rest.length > max || !(await more())) throw invalid("it does not begin with a whole manifest");
+      }
+    },
+    async *bytes(count) {
+      let missing = count;
+      while (missing > 0) {
+        if (rest.length === 0 && !(await more())) throw invalid("it was cut");
+        const chunk = rest.subarray(0, missing);
+        rest = rest.subarray(chunk.length);
+        missing -= chunk.length;
+        yield chunk;
+      }
+    },
+    async end() {
+      if (rest.length > 0 || (await more())) throw invalid("something follows the last file");
+    },
+    async [Symbol.asyncDispose]() {
+      source.destroy();
+      unzip.destroy();
+      await handle.close().catch(() => {});
+    },
+  };
+}
+
+function invalid(reason: string): HoldfastError {
+  return new HoldfastError("archive_invalid", `the file is not a whole export: ${reason}`);
+}
+
+function refused(reason: string): HoldfastError {
+  return new HoldfastError("archive_refused", `the file is not taken in: ${reason}`);
+}

@@ -1,0 +1,214 @@
+/**
+ * Owns the entrances to a session: open, resume, fork, close, archive. Each one is an operation of a whole
+ * home; what happens inside a session afterwards is the session's.
+ */
+import { type Budget, HoldfastError, parseUser, type SessionId } from "../contract/index.ts";
+import {
+  blobReferences,
+  damaged,
+  forkBlobs,
+  forkSegments,
+  type Position,
+  readDurable,
+} from "../journal/index.ts";
+import {
+  budgetReached,
+  type CachedFold,
+  inspectSession,
+  nextStatus,
+  reachedLimits,
+  Session,
+  type SessionState,
+  writeManifest,
+} from "../session/index.ts";
+import { assertPrivate, defaultUser, type FoundSession, findSession, type Home } from "./home.ts";
+import { stageSession } from "./staging.ts";
+import { shownStatus } from "./status.ts";
+
+export interface NewSession {
+  readonly user?: string;
+  readonly agent?: string;
+  readonly repo?: string;
+  readonly title?: string;
+  readonly budget?: Budget;
+}
+
+export async function openSession(home: Home, options: NewSession = {}): Promise<Session> {
+  const id = home.newId("sess") as SessionId;
+  const user = parseUser(options.user ?? defaultUser());
+  const { agent, repo, title, budget } = options;
+  const origin = { session: id, user, ...present({ agent, repo, title, budget }) };
+  // A home that became readable to others gets no new session.
+  await assertPrivate(home.dir);
+  const dir = await stageSession(home, id, async (staged) => {
+    const session = await Session.own({ sessionDir: staged, id, ports: home.ports, isPrivate: true });
+    await session.append("session_opened", origin);
+    await session.release();
+    await writeManifest(home.ports.disk, staged, manifestOf(session.state, id));
+  });
+  return Session.own({ sessionDir: dir, id, ports: home.ports });
+}
+
+export interface ResumeOptions {
+  readonly user?: string;
+  /** Raised before the session goes on. */
+  readonly budget?: Budget;
+  /** End the process that has the session open, if there is one. */
+  readonly takeOver?: boolean;
+}
+
+export async function resumeSession(
+  home: Home,
+  idText: string,
+  options: ResumeOptions = {},
+): Promise<Session> {
+  const { id, dir } = await findSession(home, idText, options.user);
+  let before: SessionState | undefined;
+  const session = await Session.own({
+    sessionDir: dir,
+    id,
+    ports: home.ports,
+    takeOver: options.takeOver ?? false,
+    admit: (state) => {
+      before = state;
+      assertResumable(state, options.budget ?? {});
+    },
+  });
+  try {
+    if (options.budget) await session.raiseBudget(options.budget);
+    const { tornBytes, brokenFile } = session.recovery;
+    const from = before ? shownStatus(before, false) : "open";
+    const torn = tornBytes > 0 ? { tornBytes, ...present({ brokenFile }) } : {};
+    await session.append("session_resumed", { from, ...torn });
+    return session;
+  } catch (error) {
+    await session.release();
+    throw error;
+  }
+}
+
+function assertResumable(state: SessionState, raise: Budget): void {
+  if (nextStatus(state.status, "session_resumed") === undefined) {
+    throw new HoldfastError("illegal_transition", `a session that is ${state.status} can't be resumed`, {
+      status: state.status,
+    });
+  }
+  const limits = reachedLimits({ ...state, budget: { ...state.budget, ...raise } });
+  if (limits.length > 0) throw budgetReached(limits);
+}
+
+export interface ForkOptions extends NewSession {
+  /** The last turn that the fork has. The default: the last one that ended. 0: none. */
+  readonly atTurn?: number;
+}
+
+/** A fork inherits history and memory; not approvals, token, ports, inbox, or what was spent. */
+export async function forkSession(home: Home, idText: string, options: ForkOptions = {}): Promise<Session> {
+  const found = await findSession(home, idText, options.user);
+  const { state, position, damage } = await inspectSession(found.dir);
+  if (damage) throw damaged(damage);
+  const last = state.turns - (state.openTurn ? 1 : 0);
+  const atTurn = options.atTurn ?? last;
+  if (!Number.isSafeInteger(atTurn) || atTurn < 0 || atTurn > last) {
+    throw new HoldfastError(
+      "turn_not_found",
+      `there is no turn ${atTurn} to fork at; the last that ended is ${last}`,
+    );
+  }
+  const cut =
+    atTurn === state.turns
+      ? { position, fold: { position, state } }
+      : await cutBeforeTurn(found.dir, atTurn + 1);
+  return forkAt(home, found, { ...options, user: found.user }, cut);
+}
+
+export interface Cut {
+  readonly position: Position;
+  /** The state there, if it is known: saves reading what stands before. */
+  readonly fold?: CachedFold;
+  /** Blobs that the history up to here names; without it, all of them. */
+  readonly blobs?: ReadonlySet<string>;
+}
+
+async function cutBeforeTurn(dir: string, turn: number): Promise<Cut> {
+  const blobs = new Set<string>();
+  for await (const { record, start } of readDurable(dir)) {
+    if (record.type === "turn_started" && record.data["turn"] === turn) return { position: start, blobs };
+    for (const { $blob } of blobReferences(record.data)) blobs.add($blob.sha256);
+  }
+  throw new HoldfastError("turn_not_found", `there is no turn ${turn}`);
+}
+
+/** Builds the child aside: linked history, then a record of its own that says where it comes from. */
+export async function forkAt(
+  home: Home,
+  parent: FoundSession,
+  options: NewSession,
+  cut: Cut,
+): Promise<Session> {
+  const id = home.newId("sess") as SessionId;
+  const { ports } = home;
+  const dir = await stageSession(home, id, async (staged) => {
+    await forkSegments(ports.disk, parent.dir, staged, cut.position);
+    await forkBlobs(ports.disk, parent.dir, staged, cut.blobs);
+    const session = await Session.own({ sessionDir: staged, id, ports, isPrivate: true, fold: cut.fold });
+    const { state } = session;
+    await session.append("session_forked", {
+      session: id,
+      user: options.user ?? state.user,
+      ...present({
+        agent: options.agent ?? state.agent ?? undefined,
+        repo: options.repo ?? state.repo ?? undefined,
+        title: options.title ?? state.title ?? undefined,
+        budget: options.budget ?? state.budget,
+      }),
+      parent: parent.id,
+      parentSeq: cut.position.seq,
+      parentHash: cut.position.hash,
+      atTurn: state.turns,
+    });
+    await session.release();
+    await writeManifest(ports.disk, staged, manifestOf(session.state, id));
+  });
+  return Session.own({ sessionDir: dir, id, ports });
+}
+
+/** Pause and close of a session that no process has open. */
+export async function settleSession(
+  home: Home,
+  idText: string,
+  to: "session_paused" | "session_closed",
+  user?: string,
+) {
+  const { id, dir } = await findSession(home, idText, user);
+  const session = await Session.own({
+    sessionDir: dir,
+    id,
+    ports: home.ports,
+    admit: (state) => {
+      if (nextStatus(state.status, to) === undefined) {
+        throw new HoldfastError("illegal_transition", `the session is ${state.status}`, {
+          status: state.status,
+        });
+      }
+    },
+  });
+  try {
+    await (to === "session_paused" ? session.pause() : session.close());
+  } finally {
+    await session.release();
+  }
+  return session.state;
+}
+
+export function manifestOf(state: SessionState, id: SessionId) {
+  const { user, agent, repo, createdAt } = state;
+  return { session: id, user, agent, repo, createdAt };
+}
+
+type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** The same object without the fields that are undefined. */
+export function present<T extends object>(fields: T): Present<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
+}

@@ -1,0 +1,66 @@
+/**
+ * Owns what a person is told of a session: derived from its journal, its lock and its process, never guessed.
+ */
+import type { Budget } from "../contract/index.ts";
+import { probeOwner } from "../journal/index.ts";
+import type { Inspected, SessionState, Spent, StoredStatus } from "../session/index.ts";
+
+/** `running`: a turn is open. `idle`: none is. `interrupted`: its process ended in the middle of work. */
+export type ShownStatus = StoredStatus | "running" | "idle" | "interrupted";
+
+export interface SessionSummary {
+  readonly id: string;
+  readonly user: string;
+  readonly agent: string | null;
+  readonly repo: string | null;
+  readonly title: string | null;
+  readonly status: ShownStatus;
+  /** The process that holds the session now. */
+  readonly pid: number | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly turns: number;
+  readonly records: number;
+  readonly budget: Budget;
+  readonly spent: Spent;
+  readonly parent: SessionState["parent"];
+  readonly pending: SessionState["pending"];
+  readonly damage: Inspected["damage"] | null;
+}
+
+export function summarise(
+  sessionDir: string,
+  { state, damage }: Pick<Inspected, "state" | "damage">,
+): SessionSummary {
+  const isWorking = ["open", "active", "waiting"].includes(state.status);
+  const { held, owner } = isWorking ? probeOwner(sessionDir) : { held: false, owner: undefined };
+  const { id, user, agent, repo, title, createdAt, updatedAt, turns, budget, spent, parent, pending } = state;
+  return {
+    id,
+    user,
+    agent,
+    repo,
+    title,
+    status: shownStatus(state, held),
+    pid: held ? (owner?.pid ?? null) : null,
+    createdAt,
+    updatedAt,
+    turns,
+    records: state.seq,
+    budget,
+    spent,
+    parent,
+    pending,
+    damage: damage ?? null,
+  };
+}
+
+export function shownStatus(
+  { status, openTurn }: Pick<SessionState, "status" | "openTurn">,
+  isHeld: boolean,
+): ShownStatus {
+  if (status !== "open" && status !== "active" && status !== "waiting") return status;
+  if (isHeld) return status === "waiting" ? "waiting" : openTurn ? "running" : "idle";
+  if (openTurn || status === "active") return "interrupted";
+  return status;
+}

@@ -1,0 +1,37 @@
+/**
+ * The library. `openHoldfast` is the door; the rest are the types of what stands behind it.
+ */
+export {
+  type Appended,
+  type Budget,
+  type ErrorCode,
+  type EventData,
+  type EventType,
+  HoldfastError,
+  isHoldfastError,
+  type JournalRecord,
+  type Json,
+  type JsonObject,
+  type SessionId,
+  type Usage,
+} from "./contract/index.ts";
+export {
+  type Audit,
+  type ExportManifest,
+  type Finding,
+  type ForkOptions,
+  type GcResult,
+  Holdfast,
+  type HoldfastOptions,
+  type ImportOptions,
+  type NewSession,
+  openHoldfast,
+  type Repair,
+  type ResumeOptions,
+  type Retention,
+  type SearchHit,
+  type SessionFilter,
+  type SessionSummary,
+} from "./home/index.ts";
+export type { HistoryEntry, HistoryTurn, Session, SessionState, ToolCall, Turn } from "./session/index.ts";
+export type { Clock, Disk, DiskFile } from "./util/index.ts";

@@ -1,0 +1,145 @@
+/**
+ * Owns `blobs/`: payloads that are too long for a line, by the SHA-256 of their bytes.
+ * B1 A blob is synced, and so is its name, before a record names it. B2 A blob never changes.
+ */
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type BlobReference,
+  HoldfastError,
+  isBlobReference,
+  type Json,
+  type JsonObject,
+} from "../contract/index.ts";
+import { createFile, type Disk, errorCode, isPlainObject, sha256Hex, temporaryPath } from "../util/index.ts";
+import { damaged } from "./damage.ts";
+import { MAX_LINE_BYTES } from "./line.ts";
+import { COMPRESSED, isBadCompression, readMaybeCompressed } from "./segments.ts";
+
+/** A field of `data` whose JSON is longer than this becomes a blob. */
+export const MAX_INLINE_BYTES = 4096;
+/** Far more than any tool's arguments have, far less than a stack. */
+const MAX_DEPTH = 200;
+
+export function blobsDir(sessionDir: string): string {
+  return join(sessionDir, "blobs");
+}
+
+/** Replaces every long field by a reference and stores what it held. Durable when it resolves (B1). */
+export async function storeLongFields(disk: Disk, sessionDir: string, data: JsonObject): Promise<JsonObject> {
+  const stored: JsonObject = { ...data };
+  let isNew = false;
+  for (const [field, value] of Object.entries(data)) {
+    const payload = longPayload(value);
+    if (!payload) continue;
+    const sha256 = sha256Hex(payload.bytes);
+    isNew = (await storeBlob(disk, sessionDir, sha256, payload.bytes)) || isNew;
+    stored[field] = { $blob: { sha256, bytes: payload.bytes.length, as: payload.as } };
+  }
+  if (isNew) await disk.syncDir(blobsDir(sessionDir));
+  return stored;
+}
+
+/** Refuses what could not be written, or could later be mistaken for a reference. Asked before the append. */
+export function assertRecordable(data: JsonObject): void {
+  let inlineBytes = 0;
+  for (const [field, value] of Object.entries(data)) {
+    if (isPlainObject(value) && "$blob" in value) {
+      throw new HoldfastError("invalid_data", `${field}: the key $blob is reserved`, { field });
+    }
+    if (isDeeperThan(value, MAX_DEPTH)) {
+      throw new HoldfastError("invalid_data", `${field}: nested more than ${MAX_DEPTH} levels deep`, {
+        field,
+      });
+    }
+    inlineBytes += field.length * 3 + Math.min(JSON.stringify(value).length * 3, MAX_INLINE_BYTES);
+  }
+  if (inlineBytes > MAX_LINE_BYTES / 2) {
+    throw new HoldfastError(
+      "record_too_large",
+      `${Object.keys(data).length} fields are too many for one record`,
+    );
+  }
+}
+
+function isDeeperThan(value: Json, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1));
+}
+
+function longPayload(value: Json): { bytes: Buffer; as: "text" | "json" } | undefined {
+  if (typeof value === "string") {
+    // Each UTF-16 unit becomes one to three bytes: most strings need no encoding to be judged.
+    if (value.length * 3 <= MAX_INLINE_BYTES || Buffer.byteLength(value) <= MAX_INLINE_BYTES)
+      return undefined;
+    // A lone surrogate has no UTF-8; JSON can escape it.
+    if (value.isWellFormed()) return { bytes: Buffer.from(value), as: "text" };
+  } else if (typeof value !== "object" || value === null) {
+    return undefined;
+  }
+  const json = JSON.stringify(value);
+  return Buffer.byteLength(json) > MAX_INLINE_BYTES ? { bytes: Buffer.from(json), as: "json" } : undefined;
+}
+
+async function storeBlob(disk: Disk, sessionDir: string, sha256: string, bytes: Buffer): Promise<boolean> {
+  const path = join(blobsDir(sessionDir), sha256);
+  // A blob that is there already is trusted only after its bytes were read again.
+  if (await holds(path, sha256)) return false;
+  const temporary = temporaryPath(path);
+  await createFile(disk, temporary, bytes);
+  await disk.rename(temporary, path);
+  return true;
+}
+
+async function holds(path: string, sha256: string): Promise<boolean> {
+  try {
+    return sha256Hex(await readFile(path)) === sha256;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return false;
+    throw error;
+  }
+}
+
+export async function readBlob(sessionDir: string, reference: BlobReference): Promise<Json> {
+  const { sha256, bytes, as } = reference.$blob;
+  const file = `blobs/${sha256}`;
+  if (!/^[0-9a-f]{64}$/.test(sha256))
+    throw damaged({ file: "blobs", offset: 0, seq: 0, reason: "a blob has no proper name" });
+  let content: Buffer;
+  try {
+    content = await readMaybeCompressed(join(blobsDir(sessionDir), sha256), Math.max(bytes, 1));
+  } catch (error) {
+    if (errorCode(error) === "ENOENT")
+      throw damaged({ file, offset: 0, seq: 0, reason: "the blob is missing" });
+    if (isBadCompression(error)) {
+      throw damaged({ file, offset: 0, seq: 0, reason: "the blob can't be decompressed" });
+    }
+    throw error;
+  }
+  if (content.length !== bytes || sha256Hex(content) !== sha256) {
+    throw damaged({ file, offset: 0, seq: 0, reason: "the blob's bytes are not those that were stored" });
+  }
+  const text = content.toString("utf8");
+  return as === "text" ? text : (JSON.parse(text) as Json);
+}
+
+/** The data of a record with its blobs in place. */
+export async function loadLongFields(sessionDir: string, data: JsonObject): Promise<JsonObject> {
+  const loaded: JsonObject = { ...data };
+  for (const [field, value] of Object.entries(data)) {
+    if (isBlobReference(value)) loaded[field] = await readBlob(sessionDir, value);
+  }
+  return loaded;
+}
+
+export function blobReferences(data: JsonObject): BlobReference[] {
+  return Object.values(data).filter((value): value is Json & BlobReference => isBlobReference(value));
+}
+
+/** Names of all blobs that are there. */
+export async function listBlobs(sessionDir: string): Promise<string[]> {
+  const names = await readdir(blobsDir(sessionDir));
+  return [...new Set(names.map((name) => name.replace(COMPRESSED, "")))].filter((name) =>
+    /^[0-9a-f]{64}$/.test(name),
+  );
+}

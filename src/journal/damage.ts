@@ -1,0 +1,26 @@
+/**
+ * Owns what a reader says when the bytes are not what was written.
+ */
+import { HoldfastError } from "../contract/index.ts";
+
+/** Where the damage is. `offset` counts bytes from the beginning of the file. */
+export interface Damage {
+  readonly file: string;
+  readonly offset: number;
+  /** The seq that was expected there. */
+  readonly seq: number;
+  readonly reason: string;
+}
+
+export function damaged(damage: Damage): HoldfastError {
+  const { file, offset, seq, reason } = damage;
+  return new HoldfastError("session_damaged", `${file} at byte ${offset}, seq ${seq}: ${reason}`, {
+    ...damage,
+  });
+}
+
+export function damageOf(error: unknown): Damage | undefined {
+  return error instanceof HoldfastError && error.code === "session_damaged"
+    ? (error.facts as unknown as Damage)
+    : undefined;
+}

@@ -1,0 +1,67 @@
+/**
+ * Owns how a journal is continued by another session: sealed segments are linked, the tail is copied (J6).
+ * F1 A segment that somebody may still write is never linked: through a link the parent's next append would
+ *    appear in the child.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createFile, type Disk, errorCode } from "../util/index.ts";
+import { blobsDir, listBlobs } from "./blobs.ts";
+import type { Position } from "./line.ts";
+import { COMPRESSED, journalDir, listSegments, readMaybeCompressed, segmentName } from "./segments.ts";
+
+/**
+ * Gives the empty journal in `to` everything of the one in `from` up to `cut`, synced. Every segment before
+ * that of the cut is sealed, because a later one exists; whether it is whole is for a reader to say.
+ */
+export async function forkSegments(disk: Disk, from: string, to: string, cut: Position): Promise<void> {
+  const sealed = (await listSegments(from)).filter((segment) => segment < cut.segment);
+  await Promise.all(
+    sealed.map((segment) =>
+      linkEither(
+        disk,
+        join(journalDir(from), segmentName(segment)),
+        join(journalDir(to), segmentName(segment)),
+      ),
+    ),
+  );
+  if (cut.segment > 0) {
+    const name = segmentName(cut.segment);
+    const content = await readMaybeCompressed(join(journalDir(from), name));
+    await createFile(disk, join(journalDir(to), name), content.subarray(0, cut.bytes));
+  }
+  await disk.syncDir(journalDir(to));
+}
+
+/** Blobs never change, so they can be linked: all of them, or those that the child's history names. */
+export async function forkBlobs(
+  disk: Disk,
+  from: string,
+  to: string,
+  wanted?: ReadonlySet<string>,
+): Promise<void> {
+  const names = [...(wanted ?? (await listBlobs(from)))];
+  await Promise.all(
+    names.map((name) => linkEither(disk, join(blobsDir(from), name), join(blobsDir(to), name))),
+  );
+  await disk.syncDir(blobsDir(to));
+}
+
+async function linkEither(disk: Disk, from: string, to: string): Promise<void> {
+  try {
+    await linkOrCopy(disk, from, to);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+    await linkOrCopy(disk, from + COMPRESSED, to + COMPRESSED);
+  }
+}
+
+async function linkOrCopy(disk: Disk, from: string, to: string): Promise<void> {
+  try {
+    await disk.link(from, to);
+  } catch (error) {
+    // Some file systems have no hard links.
+    if (!["EPERM", "EMLINK", "ENOTSUP", "EXDEV"].includes(errorCode(error) ?? "")) throw error;
+    await createFile(disk, to, await readFile(from));
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Owns the bytes of one line: a segment's header or a record. docs/format.md says the same in prose.
+ */
+import { isUtf8 } from "node:buffer";
+import type { JournalRecord, JsonObject } from "../contract/index.ts";
+import { HoldfastError } from "../contract/index.ts";
+import { isPlainObject, parseObject, sealLine, sha256Hex, splitSealed } from "../util/index.ts";
+
+export const FORMAT_VERSION = 1;
+export const FIRST_HASH = "0".repeat(64);
+/** A line longer than this is refused: what is long belongs into blobs. */
+export const MAX_LINE_BYTES = 1024 * 1024;
+
+/** The end of a record in the journal; `bytes` counts from the beginning of the segment. */
+export interface Position {
+  readonly segment: number;
+  readonly bytes: number;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export interface SegmentHeader {
+  readonly session: string;
+  readonly segment: number;
+  readonly epoch: number;
+  /** The end of the segment before: what stands behind it there is ignored. Null in the first segment. */
+  readonly prev: Position | null;
+}
+
+export function encodeHeader(header: SegmentHeader): Buffer {
+  const { session, segment, epoch, prev } = header;
+  const body = JSON.stringify({ holdfast: FORMAT_VERSION, session, segment, epoch, prev }).slice(0, -1);
+  return Buffer.from(sealLine(body).line);
+}
+
+/** Undefined: these bytes are no header. Throws for a header of a newer format. */
+export function decodeHeader(line: Buffer): SegmentHeader | undefined {
+  const split = splitSealed(line);
+  if (!split || sha256Hex(split.body) !== split.hash) return undefined;
+  const value = parseObject(`${split.body.toString("utf8")}}`);
+  if (!value || !isCount(value["holdfast"])) return undefined;
+  if (value["holdfast"] > FORMAT_VERSION) {
+    throw new HoldfastError(
+      "newer_format",
+      `the journal has format ${value["holdfast"]}, this program knows ${FORMAT_VERSION}`,
+    );
+  }
+  const { session, segment, epoch, prev } = value;
+  if (typeof session !== "string" || !isCount(segment) || !isCount(epoch)) return undefined;
+  if (prev !== null && !isPosition(prev)) return undefined;
+  return { session, segment, epoch, prev };
+}
+
+export type RecordBody = Omit<JournalRecord, "hash">;
+
+export function encodeRecord(
+  body: RecordBody,
+  previousHash: string,
+): { bytes: Buffer; record: JournalRecord } {
+  const { seq, at, epoch, durable, type, data, redacted } = body;
+  const text = JSON.stringify({ seq, at, epoch, durable, type, data, ...(redacted && { redacted }) });
+  const { line, hash } = sealLine(text.slice(0, -1), previousHash);
+  const bytes = Buffer.from(line);
+  if (bytes.length > MAX_LINE_BYTES) {
+    throw new HoldfastError(
+      "record_too_large",
+      `a ${type} record of ${bytes.length} bytes is over ${MAX_LINE_BYTES}`,
+    );
+  }
+  return { bytes, record: { ...body, hash } };
+}
+
+export type DecodedLine =
+  | { readonly kind: "record"; readonly record: JournalRecord }
+  /** A record by its form, but not the one that follows: its hash is not over these bytes and that hash. */
+  | { readonly kind: "misfit"; readonly seq: number; readonly durable: number }
+  | { readonly kind: "garbage" };
+
+export function decodeRecord(line: Buffer, previousHash: string): DecodedLine {
+  const split = isUtf8(line) ? splitSealed(line) : undefined;
+  const value = split && parseObject(line.toString("utf8"));
+  if (!split || !value) return { kind: "garbage" };
+  const { seq, at, epoch, durable, type, data, redacted } = value;
+  if (!isCount(seq) || !isCount(durable) || !isCount(epoch) || typeof at !== "string")
+    return { kind: "garbage" };
+  if (typeof type !== "string" || !isPlainObject(data)) return { kind: "garbage" };
+  if (sha256Hex(previousHash, split.body) !== split.hash) return { kind: "misfit", seq, durable };
+  const record = { seq, at, epoch, durable, type, data: data as JsonObject, hash: split.hash };
+  return {
+    kind: "record",
+    record: redacted === undefined ? record : { ...record, redacted: redacted as string[] },
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+export function isPosition(value: unknown): value is Position {
+  if (!isPlainObject(value)) return false;
+  const { segment, bytes, seq, hash } = value;
+  return (
+    isCount(segment) &&
+    isCount(bytes) &&
+    isCount(seq) &&
+    typeof hash === "string" &&
+    /^[0-9a-f]{64}$/.test(hash)
+  );
+}

@@ -1,0 +1,117 @@
+/**
+ * Owns how a journal gets a new owner: create, and recover after whatever ended the last one.
+ *
+ * The steps of a recovery, under the lock, and what a crash after each leaves:
+ * 1. The next segment's file is made, empty. From here on the last owner, should it still run, sees that it
+ *    lost the session (J3). Crash: an empty file that was never part of the journal.
+ * 2. The old tail is read. Records above every mark were perhaps never synced: the kernel may have dropped
+ *    them from its list of dirty pages after a failed sync, so they are written again, byte for byte.
+ * 3. A torn tail is copied to `.broken`. Crash: a copy too many.
+ * 4. Header and rewritten records go into the new segment, synced, then the directory. Crash before: as 1.
+ * 5. The old segment is cut at the end that the header names. Crash before: bytes that nobody reads.
+ */
+import { randomBytes } from "node:crypto";
+import { truncate } from "node:fs/promises";
+import { join } from "node:path";
+import type { JournalRecord } from "../contract/index.ts";
+import { createFile, type DiskFile, isDiskFull, writeAll } from "../util/index.ts";
+import { encodeHeader, type Position } from "./line.ts";
+import { type ScannedRecord, type ScannedTail, scanJournal } from "./scan.ts";
+import { journalDir, listSegments, segmentName } from "./segments.ts";
+import { diskFull, type JournalPorts, JournalWriter, type WriterListener } from "./writer.ts";
+
+export interface OpenedJournal {
+  readonly writer: JournalWriter;
+  readonly recovery: Recovery;
+}
+
+export interface Recovery {
+  /** Bytes of a torn tail that were set aside, and where. */
+  readonly tornBytes: number;
+  readonly brokenFile: string | undefined;
+}
+
+export interface OpenOptions {
+  readonly sessionDir: string;
+  readonly session: string;
+  readonly ports: JournalPorts;
+  /** Where a cached fold stands; records behind it are handed to `onRecord`. */
+  readonly from?: Position | undefined;
+  /** The time of the record at `from`. */
+  readonly lastAt?: string | undefined;
+  readonly onRecord: (record: JournalRecord) => void;
+  /** Called when all is read and nothing is written yet; what it throws leaves the journal as it was. */
+  readonly admit?: () => void;
+  readonly listener: WriterListener;
+}
+
+/** The caller holds the owner lock. Throws `session_damaged`, with nothing changed that a reader could see. */
+export async function openJournal(options: OpenOptions): Promise<OpenedJournal> {
+  const { sessionDir, session, ports } = options;
+  const { disk } = ports;
+  const numbers = await listSegments(sessionDir);
+  const segment = (numbers.at(-1) ?? 0) + 1;
+  const path = join(journalDir(sessionDir), segmentName(segment));
+  const file = await disk.create(path).catch((error: unknown) => {
+    throw isDiskFull(error) ? diskFull(error) : error;
+  });
+  try {
+    const { tail, unmarked, lastAt } = await readTail(options);
+    options.admit?.();
+    const brokenFile = tail.torn.length > 0 ? await setAside(options, tail) : undefined;
+    const kept = unmarked[0]?.start ?? tail.end;
+    const epoch = tail.epoch + 1;
+    const prev = kept.segment === 0 ? null : kept;
+    const header = encodeHeader({ session, segment, epoch, prev });
+    const content = Buffer.concat([header, ...unmarked.map(({ line }) => line)]);
+    await writeAll(file, content, 0);
+    await file.datasync();
+    await disk.syncDir(journalDir(sessionDir));
+    if (kept.segment > 0 && (unmarked.length > 0 || brokenFile)) await cut(sessionDir, kept);
+    const head = { segment, bytes: content.length, seq: tail.end.seq, hash: tail.end.hash };
+    const start = { sessionDir, session, epoch, file, head, lastAt };
+    return {
+      writer: new JournalWriter(start, ports, options.listener),
+      recovery: { tornBytes: tail.torn.length, brokenFile },
+    };
+  } catch (error) {
+    await abandon(file, () => disk.unlink(path));
+    throw isDiskFull(error) ? diskFull(error) : error;
+  }
+}
+
+async function readTail(options: OpenOptions) {
+  const scan = scanJournal(options.sessionDir, options.from ? { from: options.from } : {});
+  let lastAt = options.lastAt ?? "";
+  const recent: ScannedRecord[] = [];
+  for (;;) {
+    const step = await scan.next();
+    if (step.done) {
+      const tail = step.value;
+      const unmarked = recent.filter(({ record }) => record.seq > tail.mark);
+      return { tail, unmarked, lastAt };
+    }
+    const scanned = step.value;
+    options.onRecord(scanned.record);
+    lastAt = scanned.record.at;
+    // Only what this record does not vouch for can turn out to be unmarked.
+    while (recent[0] && recent[0].record.seq <= scanned.record.durable) recent.shift();
+    recent.push(scanned);
+  }
+}
+
+async function setAside({ sessionDir, ports }: OpenOptions, tail: ScannedTail): Promise<string> {
+  const name = `${segmentName(tail.end.segment)}.${randomBytes(4).toString("hex")}.broken`;
+  await createFile(ports.disk, join(journalDir(sessionDir), name), tail.torn);
+  await ports.disk.syncDir(journalDir(sessionDir));
+  return `journal/${name}`;
+}
+
+async function cut(sessionDir: string, end: Position): Promise<void> {
+  await truncate(join(journalDir(sessionDir), segmentName(end.segment)), end.bytes);
+}
+
+async function abandon(file: DiskFile, unlink: () => Promise<void>): Promise<void> {
+  await file.close().catch(() => {});
+  await unlink().catch(() => {});
+}

@@ -1,0 +1,52 @@
+/**
+ * Owns reading without the lock, beside a living writer.
+ * J1 What this hands out is durable: below a mark it is known to be, above all marks it is synced first.
+ */
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { type ScannedRecord, type ScannedTail, type ScanOptions, scanJournal } from "./scan.ts";
+import { journalDir, segmentName } from "./segments.ts";
+
+/** Like `scanJournal`, but the returned end and everything yielded before it are on disk. */
+export async function* readDurable(
+  sessionDir: string,
+  options: ScanOptions = {},
+): AsyncGenerator<ScannedRecord, ScannedTail> {
+  const scan = scanJournal(sessionDir, options);
+  // Records that nothing vouches for yet: at most the last batch.
+  const held: ScannedRecord[] = [];
+  for (;;) {
+    const step = await scan.next().catch(async (error: unknown) => ({ error }));
+    if ("error" in step) {
+      // What stands before the damage is still good.
+      const last = held.at(-1);
+      if (last && (await syncTail(sessionDir, last.end.segment))) yield* held;
+      throw step.error;
+    }
+    if (step.done) {
+      const tail = step.value;
+      const doubtful = held.filter(({ record }) => record.seq > tail.mark);
+      const isSynced = doubtful.length === 0 || (await syncTail(sessionDir, tail.end.segment));
+      const good = isSynced ? held : held.slice(0, held.length - doubtful.length);
+      yield* good;
+      return isSynced ? tail : { ...tail, end: doubtful[0]?.start ?? tail.end };
+    }
+    while (held[0] && held[0].record.seq <= step.value.record.durable) yield held.shift() as ScannedRecord;
+    held.push(step.value);
+  }
+}
+
+async function syncTail(sessionDir: string, segment: number): Promise<boolean> {
+  const directory = journalDir(sessionDir);
+  try {
+    for (const path of [join(directory, segmentName(segment)), directory]) {
+      const handle = await open(path, constants.O_RDONLY);
+      await handle.datasync().finally(() => handle.close());
+    }
+    return true;
+  } catch {
+    // The disk would not vouch for these bytes, so neither does this reader.
+    return false;
+  }
+}

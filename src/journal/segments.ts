@@ -1,0 +1,180 @@
+/**
+ * Owns the files of a journal: their names, which of them belong to it, and where each of them ends.
+ *
+ * The newest segment with a header is the last. Its header names the segment before it and that one's end,
+ * and so on to the first: the chain. A file that is not on the chain, and bytes behind a named end, were
+ * written by an owner that had lost the session; they are ignored (J3).
+ */
+import { type FileHandle, open, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { zstdDecompress } from "node:zlib";
+import type { HoldfastError } from "../contract/index.ts";
+import { errorCode } from "../util/index.ts";
+import { damaged } from "./damage.ts";
+import { decodeHeader, FIRST_HASH, type Position, type SegmentHeader } from "./line.ts";
+
+const unzstd = promisify(zstdDecompress);
+const LINE_FEED = 0x0a;
+const PLAIN = ".jsonl";
+export const COMPRESSED = ".zst";
+/** A header has about 350. */
+const MAX_HEADER_BYTES = 1024;
+/** Compressed or not, a segment is a few hundred KiB; one batch may go beyond. */
+const MAX_SEGMENT_BYTES = 256 * 1024 * 1024;
+
+export interface Segment {
+  readonly header: SegmentHeader;
+  readonly headerBytes: number;
+  /** Its content, header included: read when it is needed, one segment at a time. */
+  load(): Promise<Buffer>;
+  /** Where the next segment says that this one ends; undefined for the last. */
+  readonly end: Position | undefined;
+}
+
+export function journalDir(sessionDir: string): string {
+  return join(sessionDir, "journal");
+}
+
+export function segmentName(segment: number): string {
+  return `${String(segment).padStart(6, "0")}${PLAIN}`;
+}
+
+/** Numbers of all segment files there are, in order, whether or not they belong to the chain. */
+export async function listSegments(sessionDir: string): Promise<number[]> {
+  const numbers = new Set<number>();
+  for (const name of await readdir(journalDir(sessionDir))) {
+    const match = /^(\d{6,9})\.jsonl(\.zst)?$/.exec(name);
+    if (match) numbers.add(Number(match[1]));
+  }
+  return [...numbers].sort((a, b) => a - b);
+}
+
+/** A file that may stand compressed, with `.zst` behind its name, in place of plain. */
+export async function readMaybeCompressed(
+  path: string,
+  maxOutputLength = MAX_SEGMENT_BYTES,
+): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+  }
+  return unzstd(await readFile(path + COMPRESSED), { maxOutputLength });
+}
+
+export interface Chain {
+  readonly segments: readonly Segment[];
+  /** Set when a header was damaged or a file was missing: the segments are then those before it. */
+  readonly damage: HoldfastError | undefined;
+}
+
+/**
+ * The chain from the segment that holds `from` to the last one. Costs nothing for the segments before it.
+ * A file whose header never became whole was never part of the journal.
+ */
+export async function readChain(sessionDir: string, fromSegment: number): Promise<Chain> {
+  const numbers = await listSegments(sessionDir);
+  let damage: HoldfastError | undefined;
+  for (;;) {
+    const walked = await walkBack(sessionDir, numbers, fromSegment);
+    if ("segments" in walked) return { segments: walked.segments, damage };
+    damage ??= walked.damage;
+    // What stands before the bad segment can still be read.
+    while (numbers.length > 0 && (numbers.at(-1) as number) >= walked.badSegment) numbers.pop();
+  }
+}
+
+type Bad = { readonly badSegment: number; readonly damage: HoldfastError };
+type Headed = Omit<Segment, "end">;
+
+async function walkBack(
+  sessionDir: string,
+  numbers: readonly number[],
+  fromSegment: number,
+): Promise<{ segments: Segment[] } | Bad> {
+  const segments: Segment[] = [];
+  let end: Position | undefined;
+  let next = await newestBorn(sessionDir, numbers);
+  while (next) {
+    if ("damage" in next) return next;
+    segments.unshift({ ...next, end });
+    const { segment, prev } = next.header;
+    if (segment <= fromSegment || !prev) break;
+    end = prev;
+    if (end.segment >= segment)
+      return headerDamage(segment, `names segment ${end.segment} as the one before`);
+    next = await readSegment(sessionDir, end.segment);
+    if (!next)
+      return headerDamage(end.segment, `is missing or has no header, and segment ${segment} follows it`);
+  }
+  return { segments };
+}
+
+async function newestBorn(sessionDir: string, numbers: readonly number[]): Promise<Headed | Bad | undefined> {
+  for (const segment of numbers.toReversed()) {
+    const found = await readSegment(sessionDir, segment);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** Undefined: missing, or its owner died before the header was whole. */
+async function readSegment(sessionDir: string, segment: number): Promise<Headed | Bad | undefined> {
+  const path = join(journalDir(sessionDir), segmentName(segment));
+  let start: Buffer;
+  try {
+    start = await readStart(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    if (isBadCompression(error)) return headerDamage(segment, "can't be decompressed");
+    throw error;
+  }
+  const headerEnd = start.indexOf(LINE_FEED);
+  // A hole in place of the header: the file grew, but power was lost before its first page was written.
+  if ((headerEnd < 0 && start.length < MAX_HEADER_BYTES) || start[0] === 0) return undefined;
+  const header = headerEnd < 0 ? undefined : decodeHeader(start.subarray(0, headerEnd));
+  if (!header) return headerDamage(segment, "has a damaged header");
+  if (header.segment !== segment) return headerDamage(segment, `says that it is segment ${header.segment}`);
+  return { header, headerBytes: headerEnd + 1, load: () => readMaybeCompressed(path) };
+}
+
+async function readStart(path: string): Promise<Buffer> {
+  let handle: FileHandle;
+  try {
+    handle = await open(path);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+    return (await readMaybeCompressed(path)).subarray(0, MAX_HEADER_BYTES);
+  }
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_HEADER_BYTES), 0, MAX_HEADER_BYTES, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** What decompressing says of bytes that are not, or not only, what was compressed. */
+export function isBadCompression(error: unknown): boolean {
+  return errorCode(error)?.startsWith("ZSTD_") === true || error instanceof RangeError;
+}
+
+function headerDamage(segment: number, reason: string): Bad {
+  const file = `journal/${segmentName(segment)}`;
+  return {
+    badSegment: segment,
+    damage: damaged({ file, offset: 0, seq: 0, reason: `the segment ${reason}` }),
+  };
+}
+
+/** The position before a segment's first record. */
+export function startOf(segment: Segment): Position {
+  const { header, headerBytes } = segment;
+  return {
+    segment: header.segment,
+    bytes: headerBytes,
+    seq: header.prev?.seq ?? 0,
+    hash: header.prev?.hash ?? FIRST_HASH,
+  };
+}

@@ -1,0 +1,1 @@
+export { type Child, startSelf } from "./child.ts";

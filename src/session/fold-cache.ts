@@ -1,0 +1,45 @@
+/**
+ * Owns `fold.json`, a cached fold: where it stands, which code made it, and the state there.
+ * C1 It is written only for what is durable, so a fold ahead of its journal means that the journal was cut.
+ * C2 It is a cache: deleted, spoiled or made by other code, it is left out and costs time, nothing else.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isPosition, type Position } from "../journal/index.ts";
+import { type Disk, isPlainObject, openSealedJson, replaceFile, sealJson } from "../util/index.ts";
+import { MACHINE_VERSION, type SessionState } from "./machine.ts";
+
+export const FOLD_FILE = "fold.json";
+
+export interface CachedFold {
+  readonly position: Position;
+  readonly state: SessionState;
+}
+
+export async function writeFold(
+  disk: Disk,
+  sessionDir: string,
+  { position, state }: CachedFold,
+): Promise<void> {
+  await replaceFile(
+    disk,
+    join(sessionDir, FOLD_FILE),
+    sealJson({ machine: MACHINE_VERSION, position, state }),
+  );
+}
+
+/** Undefined when there is no usable one; `isSpoiled` tells a changed file from a missing or an older one. */
+export async function readFold(
+  sessionDir: string,
+): Promise<{ fold: CachedFold | undefined; isSpoiled: boolean }> {
+  const bytes = await readFile(join(sessionDir, FOLD_FILE)).catch(() => undefined);
+  if (!bytes) return { fold: undefined, isSpoiled: false };
+  const value = openSealedJson(bytes);
+  if (!value) return { fold: undefined, isSpoiled: true };
+  const { machine, position, state } = value;
+  const isUsable = machine === MACHINE_VERSION && isPosition(position) && isPlainObject(state);
+  return {
+    fold: isUsable ? { position, state: state as unknown as SessionState } : undefined,
+    isSpoiled: false,
+  };
+}

@@ -1,0 +1,69 @@
+/**
+ * Owns the conversation as an agent or a person may be shown it: the turns that ended.
+ * H1 No call without its result, no result without its call: a result is handed out inside its call.
+ */
+import type { JournalRecord, Json, Usage } from "../contract/index.ts";
+
+export type HistoryEntry =
+  | { readonly kind: "message"; readonly role: string; readonly content: Json }
+  | {
+      readonly kind: "tool_call";
+      readonly call: string;
+      readonly tool: string;
+      readonly args: Json;
+      readonly outcome: string;
+      readonly output: Json;
+    };
+
+export interface HistoryTurn {
+  readonly turn: number;
+  readonly input: Json;
+  readonly entries: readonly HistoryEntry[];
+  readonly outcome: string;
+  readonly usage: Usage;
+}
+
+interface Building {
+  readonly turn: number;
+  readonly input: Json;
+  readonly entries: (
+    | HistoryEntry
+    | { readonly kind: "open"; readonly call: string; readonly tool: string; readonly args: Json }
+  )[];
+}
+
+/** A turn that is still open is left out: it is handed out when it has ended. */
+export async function* historyOf(records: AsyncIterable<JournalRecord>): AsyncGenerator<HistoryTurn> {
+  let building: Building | undefined;
+  for await (const { type, data } of records) {
+    if (type === "turn_started") {
+      building = { turn: Number(data["turn"]), input: data["input"] ?? null, entries: [] };
+    } else if (!building || data["turn"] !== building.turn) {
+      // Not part of this conversation.
+    } else if (type === "message_added") {
+      building.entries.push({
+        kind: "message",
+        role: String(data["role"]),
+        content: data["content"] ?? null,
+      });
+    } else if (type === "tool_called") {
+      const args = data["args"] ?? null;
+      building.entries.push({ kind: "open", call: String(data["call"]), tool: String(data["tool"]), args });
+    } else if (type === "tool_returned") {
+      close(building, String(data["call"]), String(data["outcome"]), data["output"] ?? null);
+    } else if (type === "turn_ended") {
+      yield finish(building, String(data["outcome"]), (data["usage"] ?? {}) as Usage);
+      building = undefined;
+    }
+  }
+}
+
+function close({ entries }: Building, call: string, outcome: string, output: Json): void {
+  const index = entries.findIndex((entry) => entry.kind === "open" && entry.call === call);
+  const entry = entries[index];
+  if (entry?.kind === "open") entries[index] = { ...entry, kind: "tool_call", outcome, output };
+}
+
+function finish({ turn, input, entries }: Building, outcome: string, usage: Usage): HistoryTurn {
+  return { turn, input, entries: entries.filter((entry) => entry.kind !== "open"), outcome, usage };
+}

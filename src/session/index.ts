@@ -1,0 +1,18 @@
+export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
+export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
+export { type Inspected, inspectSession } from "./inspect.ts";
+export { lifecycle, nextStatus, type StoredStatus, storedStatuses } from "./lifecycle.ts";
+export {
+  emptyState,
+  fold,
+  MACHINE_VERSION,
+  type OpenTurn,
+  reachedLimits,
+  refusal,
+  type SessionState,
+  type Spent,
+} from "./machine.ts";
+export { MANIFEST_FILE, type Manifest, readManifest, writeManifest } from "./manifest.ts";
+export { followRecords, readRecords } from "./records.ts";
+export { budgetReached, Session } from "./session.ts";
+export { ToolCall, Turn } from "./turn.ts";

@@ -1,0 +1,45 @@
+/**
+ * Owns looking at a session from outside, without its lock: its state as far as it is durable.
+ */
+import { type Damage, damageOf, JOURNAL_START, type Position, readDurable } from "../journal/index.ts";
+import { type CachedFold, readFold } from "./fold-cache.ts";
+import { emptyState, fold, type SessionState } from "./machine.ts";
+
+export interface Inspected {
+  readonly state: SessionState;
+  readonly position: Position;
+  readonly tornBytes: number;
+  /** Where the journal is damaged; the state is then that of the good records before it, with that status. */
+  readonly damage: Damage | undefined;
+}
+
+/** `from` is an earlier result; without one, the cached fold is where it begins. */
+export async function inspectSession(sessionDir: string, from?: CachedFold): Promise<Inspected> {
+  const cached = from ?? (await readFold(sessionDir)).fold;
+  const inspected = await inspectFrom(sessionDir, cached ?? { position: JOURNAL_START, state: emptyState });
+  // A fold that the journal does not reach says nothing of what is still there: read that from the start.
+  return inspected.damage && cached
+    ? {
+        ...(await inspectFrom(sessionDir, { position: JOURNAL_START, state: emptyState })),
+        damage: inspected.damage,
+      }
+    : inspected;
+}
+
+async function inspectFrom(sessionDir: string, start: CachedFold): Promise<Inspected> {
+  const records = readDurable(sessionDir, { from: start.position });
+  let { state, position } = start;
+  try {
+    for (;;) {
+      const step = await records.next();
+      if (step.done)
+        return { state, position: step.value.end, tornBytes: step.value.torn.length, damage: undefined };
+      state = fold(state, step.value.record);
+      position = step.value.end;
+    }
+  } catch (error) {
+    const damage = damageOf(error);
+    if (!damage) throw error;
+    return { state: { ...state, status: "damaged" }, position, tornBytes: 0, damage };
+  }
+}

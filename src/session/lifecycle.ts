@@ -1,0 +1,64 @@
+/**
+ * Owns the table of a session's life: which event moves which stored status where. What is not in the table
+ * is illegal: refused before the append, and without effect on a fold.
+ *
+ *   open ──turn──▶ active ◀─answer─▶ waiting        open: ready, nothing under way since it was opened or resumed
+ *    ▲ ╲            │  ╲                            active: turns have been run
+ *    │  ╲           ▼   ▼                           waiting: an approval or an answer is due
+ *    │   ╰──────▶ paused  handed_off ─return─▶ open
+ *    ╰─resume─ paused, closed, archived, and what a crash left
+ *
+ * `damaged` is never written: a journal that is damaged can't be written. Readers find it out.
+ */
+import type { EventType } from "../contract/index.ts";
+
+export const storedStatuses = [
+  "open",
+  "active",
+  "waiting",
+  "handed_off",
+  "paused",
+  "closed",
+  "archived",
+  "damaged",
+] as const;
+export type StoredStatus = (typeof storedStatuses)[number];
+
+type Moves = Partial<Record<StoredStatus, StoredStatus>>;
+
+const working: readonly StoredStatus[] = ["open", "active", "waiting"];
+const from = (statuses: readonly StoredStatus[], to: StoredStatus): Moves =>
+  Object.fromEntries(statuses.map((status) => [status, to]));
+const staying = (statuses: readonly StoredStatus[]): Moves =>
+  Object.fromEntries(statuses.map((status) => [status, status]));
+
+/** Events that need a certain status. Every other event may be recorded whenever the session is `working`. */
+export const lifecycle: Partial<Record<EventType, Moves>> = {
+  session_resumed: from([...working, "paused", "closed", "archived"], "open"),
+  session_paused: from(working, "paused"),
+  session_closed: from([...working, "paused", "handed_off"], "closed"),
+  session_archived: from(["closed", "paused"], "archived"),
+  session_handed_off: from([...working, "paused"], "handed_off"),
+  session_returned: from(["handed_off"], "open"),
+  // A fork is a new session and an import lands paused, whatever the history before them ended with.
+  session_forked: from(storedStatuses, "open"),
+  session_imported: from(storedStatuses, "paused"),
+  turn_started: from(["open", "active"], "active"),
+  approval_requested: from(["active", "waiting"], "waiting"),
+  question_asked: from(["active", "waiting"], "waiting"),
+  // A person may answer while nothing runs.
+  approval_granted: staying([...working, "paused"]),
+  approval_denied: staying([...working, "paused"]),
+  approval_expired: staying([...working, "paused"]),
+  question_answered: staying([...working, "paused"]),
+  // A budget is raised, and a message arrives, also while nobody works on the session.
+  budget_raised: staying([...working, "paused", "closed"]),
+  message_received: staying([...working, "paused", "handed_off"]),
+};
+
+/** The status after the event, or undefined when the event is illegal in this status. */
+export function nextStatus(status: StoredStatus, type: EventType): StoredStatus | undefined {
+  const moves = lifecycle[type];
+  if (moves) return moves[status];
+  return working.includes(status) ? status : undefined;
+}

@@ -1,0 +1,262 @@
+/**
+ * Owns the fold: what a session's records add up to. Pure: no I/O, no clock.
+ *
+ * M1 Total: any sequence of records folds, also a hostile or a newer one. What makes no sense has no effect
+ *    and is counted in `oddities`; a type that this version doesn't know is counted in `unknown` and kept.
+ * M2 Bounded: the size of the state depends on what is open now, not on how long the session is (J6).
+ * M3 `refusal` is asked before an append, `fold` after it; what the one allows, the other never finds odd.
+ */
+import {
+  type Budget,
+  type BudgetLimit,
+  type ErrorCode,
+  type EventType,
+  HoldfastError,
+  isEventType,
+  type JournalRecord,
+  type JsonObject,
+  type Usage,
+} from "../contract/index.ts";
+import { nextStatus, type StoredStatus } from "./lifecycle.ts";
+
+/** Raised whenever a cached fold of an older version would differ from a new one. */
+export const MACHINE_VERSION = 1;
+
+export interface OpenTurn {
+  readonly turn: number;
+  readonly startedAt: string;
+  /** Tool calls without a result, by call id: the tool's name. */
+  readonly calls: Readonly<Record<string, string>>;
+}
+
+export interface Spent {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly usd: number;
+  readonly durationMs: number;
+  readonly turns: number;
+}
+
+export interface SessionState {
+  readonly id: string;
+  readonly user: string;
+  readonly agent: string | null;
+  readonly repo: string | null;
+  readonly title: string | null;
+  readonly status: StoredStatus;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** The end of what was folded. */
+  readonly seq: number;
+  readonly hash: string;
+  /** Turns that were begun, those of a fork's parent included: turns number through. */
+  readonly turns: number;
+  readonly openTurn: OpenTurn | null;
+  /** Approvals and questions that are due, by id. */
+  readonly pending: Readonly<Record<string, "approval" | "question">>;
+  readonly budget: Budget;
+  /** Since the session was opened or forked. */
+  readonly spent: Spent;
+  readonly parent: { readonly id: string; readonly seq: number; readonly turn: number } | null;
+  readonly unknown: number;
+  readonly oddities: number;
+}
+
+const nothingSpent: Spent = { inputTokens: 0, outputTokens: 0, usd: 0, durationMs: 0, turns: 0 };
+
+export const emptyState: SessionState = {
+  id: "",
+  user: "",
+  agent: null,
+  repo: null,
+  title: null,
+  status: "open",
+  createdAt: "",
+  updatedAt: "",
+  seq: 0,
+  hash: "",
+  turns: 0,
+  openTurn: null,
+  pending: {},
+  budget: {},
+  spent: nothingSpent,
+  parent: null,
+  unknown: 0,
+  oddities: 0,
+};
+
+export function fold(state: SessionState, record: JournalRecord): SessionState {
+  const at = { ...state, seq: record.seq, hash: record.hash, updatedAt: record.at };
+  if (!isEventType(record.type)) return { ...at, unknown: state.unknown + 1 };
+  const reason = refusal(state, record.type, record.data);
+  const status = nextStatus(state.status, record.type);
+  if (reason || !status) return { ...at, oddities: state.oddities + 1 };
+  return { ...at, status, ...effect({ ...at, status }, record.type, record.data, record.at) };
+}
+
+/** Why this event can't be recorded in this state; undefined when it can. */
+export function refusal(state: SessionState, type: EventType, data: JsonObject): HoldfastError | undefined {
+  if (type === "session_opened")
+    return state.seq === 0 ? undefined : refuse("illegal_transition", "the session was opened before");
+  if (state.seq === 0) return refuse("illegal_transition", `${type} before session_opened`);
+  if (nextStatus(state.status, type) === undefined) {
+    return refuse("illegal_transition", `${type} is not possible while the session is ${state.status}`, {
+      status: state.status,
+    });
+  }
+  const { openTurn } = state;
+  switch (type) {
+    case "turn_started":
+      if (openTurn) return refuse("turn_open", `turn ${openTurn.turn} is still open`);
+      if (data["turn"] !== state.turns + 1)
+        return refuse("invalid_data", `the next turn is ${state.turns + 1}`);
+      return undefined;
+    case "message_added":
+    case "tool_called":
+    case "tool_returned":
+    case "turn_ended":
+      if (!openTurn || data["turn"] !== openTurn.turn)
+        return refuse("turn_closed", `turn ${data["turn"]} is not open`);
+      return refusalInTurn(openTurn, type, data);
+    case "session_paused":
+    case "session_closed":
+    case "session_archived":
+    case "session_handed_off":
+    case "session_resumed":
+    case "session_forked":
+    case "session_imported":
+      return openTurn ? refuse("turn_open", `turn ${openTurn.turn} is still open`) : undefined;
+    case "approval_granted":
+    case "approval_denied":
+    case "approval_expired":
+      return state.pending[String(data["approval"])] === "approval"
+        ? undefined
+        : notPending(data["approval"]);
+    case "question_answered":
+      return state.pending[String(data["question"])] === "question"
+        ? undefined
+        : notPending(data["question"]);
+    default:
+      return undefined;
+  }
+}
+
+function refusalInTurn({ calls }: OpenTurn, type: EventType, data: JsonObject): HoldfastError | undefined {
+  const call = String(data["call"]);
+  if (type === "tool_called" && Object.hasOwn(calls, call))
+    return refuse("invalid_data", `call ${call} is open already`);
+  if (type === "tool_returned" && !Object.hasOwn(calls, call))
+    return refuse("invalid_data", `no call ${call} is open`);
+  const open = Object.keys(calls).length;
+  if (type === "turn_ended" && open > 0) return refuse("turn_open", `${open} tool calls have no result yet`);
+  return undefined;
+}
+
+function effect(state: SessionState, type: EventType, data: JsonObject, at: string): Partial<SessionState> {
+  switch (type) {
+    case "session_opened":
+      return { ...originOf(data), status: "open", createdAt: at };
+    case "session_forked":
+      // Not inherited: open work, requests, budget and what was spent.
+      return {
+        ...originOf(data),
+        createdAt: at,
+        pending: {},
+        spent: nothingSpent,
+        parent: { id: String(data["parent"]), seq: Number(data["parentSeq"]), turn: Number(data["atTurn"]) },
+      };
+    case "session_imported":
+      // The repo is a path of another machine, and requests were made under other rules.
+      return { user: String(data["user"]), repo: textOrNull(data["repo"]), pending: {} };
+    case "session_resumed":
+      return Object.keys(state.pending).length > 0 ? { status: "waiting" } : {};
+    case "turn_started":
+      return { turns: state.turns + 1, openTurn: { turn: state.turns + 1, startedAt: at, calls: {} } };
+    case "tool_called":
+      return withCalls(state, { ...state.openTurn?.calls, [String(data["call"])]: String(data["tool"]) });
+    case "tool_returned":
+      return withCalls(state, without(state.openTurn?.calls ?? {}, String(data["call"])));
+    case "turn_ended":
+      return { openTurn: null, spent: addSpent(state.spent, data) };
+    case "budget_raised":
+      return { budget: { ...state.budget, ...(data["budget"] as Budget) } };
+    case "approval_requested":
+      return { pending: { ...state.pending, [String(data["approval"])]: "approval" } };
+    case "question_asked":
+      return { pending: { ...state.pending, [String(data["question"])]: "question" } };
+    case "approval_granted":
+    case "approval_denied":
+    case "approval_expired":
+      return settle(state, String(data["approval"]));
+    case "question_answered":
+      return settle(state, String(data["question"]));
+    default:
+      return {};
+  }
+}
+
+/** Which limits of the budget are reached. */
+export function reachedLimits({ budget, spent }: SessionState): BudgetLimit[] {
+  const used: Record<BudgetLimit, number> = {
+    tokens: spent.inputTokens + spent.outputTokens,
+    usd: spent.usd,
+    minutes: spent.durationMs / 60_000,
+    turns: spent.turns,
+  };
+  return (Object.keys(used) as BudgetLimit[]).filter(
+    (limit) => used[limit] >= (budget[limit] ?? Number.POSITIVE_INFINITY),
+  );
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+function originOf(data: JsonObject) {
+  return {
+    id: String(data["session"]),
+    user: String(data["user"]),
+    agent: textOrNull(data["agent"]),
+    repo: textOrNull(data["repo"]),
+    title: textOrNull(data["title"]),
+    budget: (data["budget"] ?? {}) as Budget,
+  };
+}
+
+function withCalls(state: SessionState, calls: Readonly<Record<string, string>>): Partial<SessionState> {
+  return state.openTurn ? { openTurn: { ...state.openTurn, calls } } : {};
+}
+
+/** A request that was answered; with the last one the session goes on. */
+function settle(state: SessionState, id: string): Partial<SessionState> {
+  const pending = without(state.pending, id);
+  const isDone = Object.keys(pending).length === 0 && state.status === "waiting";
+  return isDone ? { pending, status: "active" } : { pending };
+}
+
+function addSpent(spent: Spent, data: JsonObject): Spent {
+  const usage = (data["usage"] ?? {}) as Usage;
+  return {
+    inputTokens: spent.inputTokens + amount(usage.inputTokens),
+    outputTokens: spent.outputTokens + amount(usage.outputTokens),
+    usd: spent.usd + amount(usage.usd),
+    durationMs: spent.durationMs + amount(data["durationMs"]),
+    turns: spent.turns + 1,
+  };
+}
+
+function amount(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
+}
+
+function without<T>(values: Readonly<Record<string, T>>, key: string): Record<string, T> {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => name !== key));
+}
+
+function notPending(id: unknown): HoldfastError {
+  return refuse("invalid_data", `${String(id)} is not pending`);
+}
+
+function refuse(code: ErrorCode, message: string, facts: Record<string, unknown> = {}): HoldfastError {
+  return new HoldfastError(code, message, facts);
+}

@@ -1,0 +1,57 @@
+/**
+ * Owns `session.json`: who a session is, in one small sealed file. The journal says the same and is the truth;
+ * the manifest is what a reader needs before it opens the journal.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { HoldfastError, isSessionId, type SessionId } from "../contract/index.ts";
+import { damaged, FORMAT_VERSION } from "../journal/index.ts";
+import { type Disk, errorCode, openSealedJson, replaceFile, sealJson } from "../util/index.ts";
+
+export const MANIFEST_FILE = "session.json";
+
+export interface Manifest {
+  readonly session: SessionId;
+  readonly user: string;
+  readonly agent: string | null;
+  readonly repo: string | null;
+  readonly createdAt: string;
+}
+
+export async function writeManifest(disk: Disk, sessionDir: string, manifest: Manifest): Promise<void> {
+  const { session, user, agent, repo, createdAt } = manifest;
+  const bytes = sealJson({ holdfast: FORMAT_VERSION, session, user, agent, repo, createdAt });
+  await replaceFile(disk, join(sessionDir, MANIFEST_FILE), bytes);
+}
+
+/** Undefined: there is none, so there is no session. */
+export async function readManifest(sessionDir: string): Promise<Manifest | undefined> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(join(sessionDir, MANIFEST_FILE));
+  } catch (error) {
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+  return decodeManifest(bytes);
+}
+
+function decodeManifest(bytes: Buffer): Manifest {
+  const value = openSealedJson(bytes);
+  if (typeof value?.["holdfast"] === "number" && value["holdfast"] > FORMAT_VERSION) {
+    throw new HoldfastError(
+      "newer_format",
+      `the session has format ${value["holdfast"]}, this program knows ${FORMAT_VERSION}`,
+    );
+  }
+  const { session, user, agent, repo, createdAt } = value ?? {};
+  const isNamed = typeof session === "string" && isSessionId(session) && typeof user === "string";
+  if (!isNamed || typeof createdAt !== "string" || !isTextOrNull(agent) || !isTextOrNull(repo)) {
+    throw damaged({ file: MANIFEST_FILE, offset: 0, seq: 0, reason: "the manifest was changed" });
+  }
+  return { session, user, agent, repo, createdAt };
+}
+
+function isTextOrNull(value: unknown): value is string | null {
+  return value === null || typeof value === "string";
+}

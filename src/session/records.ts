@@ -1,0 +1,37 @@
+/**
+ * Owns the reading of a session's records as they were appended: durable, in order, long content in place.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { JournalRecord } from "../contract/index.ts";
+import { JOURNAL_START, loadLongFields, readDurable } from "../journal/index.ts";
+
+/** How often a follower looks for more. */
+const FOLLOW_MS = 200;
+
+export async function* readRecords(
+  sessionDir: string,
+  options: { fromSeq?: number } = {},
+): AsyncGenerator<JournalRecord> {
+  for await (const { record } of readDurable(sessionDir)) {
+    if (record.seq >= (options.fromSeq ?? 0)) yield await whole(sessionDir, record);
+  }
+}
+
+/** Never ends by itself: what is appended later is yielded when it is durable. */
+export async function* followRecords(
+  sessionDir: string,
+  options: { readonly fromSeq?: number; readonly signal: AbortSignal },
+): AsyncGenerator<JournalRecord> {
+  let from = JOURNAL_START;
+  while (!options.signal.aborted) {
+    for await (const { record, end } of readDurable(sessionDir, { from })) {
+      from = end;
+      if (record.seq >= (options.fromSeq ?? 0)) yield await whole(sessionDir, record);
+    }
+    await sleep(FOLLOW_MS, undefined, { signal: options.signal }).catch(() => {});
+  }
+}
+
+async function whole(sessionDir: string, record: JournalRecord): Promise<JournalRecord> {
+  return { ...record, data: await loadLongFields(sessionDir, record.data) };
+}

@@ -1,0 +1,280 @@
+/**
+ * Owns the drive of one session: the state machine joined to its journal, for the one process that holds it.
+ *
+ * - What `append` resolves is durable (J1); what it refuses has changed nothing.
+ * - `state` is a fold of what is durable, never of what is on its way.
+ * - After a failed append nothing else is written: every later call fails the same way (J5).
+ */
+import {
+  type Appended,
+  type Budget,
+  type BudgetLimit,
+  type EventData,
+  type EventType,
+  eventSchemas,
+  HoldfastError,
+  isEventType,
+  type JournalRecord,
+  type Json,
+  type JsonObject,
+  type SessionId,
+} from "../contract/index.ts";
+import {
+  acquireOwner,
+  assertRecordable,
+  type JournalPorts,
+  type JournalWriter,
+  type OwnerLock,
+  openJournal,
+  type Position,
+  type Recovery,
+  takeOver,
+} from "../journal/index.ts";
+import { type CachedFold, readFold, writeFold } from "./fold-cache.ts";
+import { type HistoryTurn, historyOf } from "./history.ts";
+import { emptyState, fold, reachedLimits, refusal, type SessionState } from "./machine.ts";
+import { readRecords } from "./records.ts";
+import { Turn } from "./turn.ts";
+
+export interface OpenSessionOptions {
+  readonly sessionDir: string;
+  readonly id: SessionId;
+  readonly ports: JournalPorts;
+  /** End the process that owns the session now, if one does. */
+  readonly takeOver?: boolean;
+  /** No lock: the directory is one that nobody else knows yet. */
+  readonly isPrivate?: boolean;
+  /** A fold that the caller has; without one, the cached fold is where reading begins. */
+  readonly fold?: CachedFold | undefined;
+  /** Looks at the state before anything is written; what it throws leaves the session as it was. */
+  readonly admit?: (state: SessionState) => void;
+}
+
+export class Session implements AsyncDisposable {
+  readonly id: SessionId;
+  readonly #sessionDir: string;
+  readonly #ports: JournalPorts;
+  readonly #lock: OwnerLock | undefined;
+  #writer!: JournalWriter;
+  #recovery!: Recovery;
+  /** What is durable. */
+  #state: SessionState = emptyState;
+  #position: Position | undefined;
+  /** With everything that is on its way: what the next append is judged by. */
+  #ahead: SessionState = emptyState;
+  #caching: Promise<void> = Promise.resolve();
+  #turn: Turn | undefined;
+  #isReleased = false;
+
+  private constructor({ id, sessionDir, ports }: OpenSessionOptions, lock: OwnerLock | undefined) {
+    this.id = id;
+    this.#sessionDir = sessionDir;
+    this.#ports = ports;
+    this.#lock = lock;
+  }
+
+  /** Becomes the owner: takes the lock, folds the journal, recovers what a crash left of it. */
+  static async own(options: OpenSessionOptions): Promise<Session> {
+    const { sessionDir, id, ports } = options;
+    const acquire = options.takeOver ? takeOver : acquireOwner;
+    const lock = options.isPrivate ? undefined : await acquire(sessionDir);
+    const session = new Session(options, lock);
+    try {
+      const cached = options.fold ?? (await readFold(sessionDir)).fold;
+      if (cached) session.#state = cached.state;
+      const opened = await openJournal({
+        sessionDir,
+        session: id,
+        ports,
+        from: cached?.position,
+        lastAt: cached?.state.updatedAt,
+        onRecord: (record) => {
+          session.#state = fold(session.#state, record);
+        },
+        admit: () => options.admit?.(session.#state),
+        listener: session.#listener(),
+      });
+      session.#writer = opened.writer;
+      session.#recovery = opened.recovery;
+      session.#position = opened.writer.head;
+      session.#ahead = session.#state;
+      await session.#endCutTurn();
+      return session;
+    } catch (error) {
+      session.#isReleased = true;
+      lock?.release();
+      throw error;
+    }
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  get recovery(): Recovery {
+    return this.#recovery;
+  }
+
+  /** Resolves when the record is on disk. */
+  async append<T extends EventType>(type: T, data: EventData<T>): Promise<Appended> {
+    if (this.#isReleased) throw new HoldfastError("session_released", `session ${this.id} was released`);
+    if (this.#writer.failure) throw this.#writer.failure;
+    const clean = parseEvent(type, data);
+    const reason = refusal(this.#ahead, type, clean);
+    if (reason) throw reason;
+    const { seq, updatedAt } = this.#ahead;
+    this.#ahead = fold(this.#ahead, {
+      seq: seq + 1,
+      at: updatedAt,
+      epoch: 0,
+      durable: 0,
+      type,
+      data: clean,
+      hash: "",
+    });
+    const record = await this.#writer.append(type, clean);
+    return { seq: record.seq, hash: record.hash };
+  }
+
+  async beginTurn(input: Json, options: { by?: string } = {}): Promise<Turn> {
+    const limits = reachedLimits(this.#ahead);
+    if (limits.length > 0) throw budgetReached(limits);
+    const turn = new Turn(this, this.#ahead.turns + 1, this.#ports.clock);
+    await this.append("turn_started", { turn: turn.number, input, ...options });
+    this.#turn = turn;
+    return turn;
+  }
+
+  /** After a turn: a session whose budget is reached is paused, never killed. */
+  async pauseIfBudgetReached(): Promise<void> {
+    const limits = reachedLimits(this.#ahead);
+    if (limits.length === 0) return;
+    await this.append("budget_reached", { limits });
+    await this.append("session_paused", { reason: "budget" });
+  }
+
+  async raiseBudget(budget: Budget): Promise<void> {
+    for (const [limit, value] of Object.entries(budget) as [BudgetLimit, number | undefined][]) {
+      const current = this.#ahead.budget[limit];
+      if (value !== undefined && current !== undefined && value < current) {
+        throw new HoldfastError("invalid_data", `${limit}: ${value} is less than the budget of ${current}`, {
+          field: limit,
+        });
+      }
+    }
+    await this.append("budget_raised", { budget });
+  }
+
+  /** Ends an open turn as interrupted, records the pause, and lets go of the session. */
+  async pause(): Promise<void> {
+    await this.#turn?.interrupt();
+    if (this.#ahead.status !== "paused") await this.append("session_paused", { reason: "asked" });
+    await this.release();
+  }
+
+  async close(): Promise<void> {
+    await this.#turn?.interrupt();
+    await this.append("session_closed", {});
+    await this.release();
+  }
+
+  /** The turns that ended, oldest first, with long content in place. */
+  async *history(): AsyncGenerator<HistoryTurn> {
+    yield* historyOf(readRecords(this.#sessionDir));
+  }
+
+  /** Writes witness and fold, and gives the lock back. The status stays as it is. */
+  async release(): Promise<void> {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    try {
+      await this.#writer.close({ witness: true });
+      await this.#caching;
+      if (!this.#writer.failure) await this.#cacheFold();
+    } finally {
+      this.#lock?.release();
+    }
+  }
+
+  /** A session that is let go while it works is paused: only a crash leaves one `active` without an owner. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isReleased) return;
+    try {
+      if (!this.#writer.failure) {
+        await this.#turn?.interrupt();
+        const isWorking = this.#ahead.status === "active" || this.#ahead.status === "waiting";
+        if (isWorking) await this.append("session_paused", { reason: "released" });
+      }
+    } finally {
+      await this.release();
+    }
+  }
+
+  /** J5: what a crash cut off is closed, and says so: nobody knows whether an open call ran. */
+  async #endCutTurn(): Promise<void> {
+    const { openTurn, updatedAt } = this.#state;
+    if (!openTurn) return;
+    const { turn, startedAt, calls } = openTurn;
+    for (const [call, tool] of Object.entries(calls)) {
+      const output = `The session ended while ${tool} ran: its outcome is unknown.`;
+      await this.append("tool_returned", { turn, call, outcome: "interrupted", output });
+    }
+    const durationMs = Math.max(0, Date.parse(updatedAt) - Date.parse(startedAt)) || 0;
+    await this.append("turn_ended", { turn, outcome: "interrupted", durationMs });
+  }
+
+  #listener() {
+    return {
+      onDurable: (records: readonly JournalRecord[], head: Position) => {
+        for (const record of records) this.#state = fold(this.#state, record);
+        const isNewSegment = head.segment !== this.#position?.segment;
+        this.#position = head;
+        // A cached fold per segment bounds what the next open has to read.
+        if (isNewSegment) this.#caching = this.#caching.then(() => this.#cacheFold()).catch(() => {});
+      },
+      onRefused: () => {
+        this.#ahead = this.#state;
+      },
+    };
+  }
+
+  async #cacheFold(): Promise<void> {
+    if (!this.#position) return;
+    const cached = { position: this.#position, state: this.#state };
+    // A cache that can't be written costs time at the next open, nothing else.
+    await writeFold(this.#ports.disk, this.#sessionDir, cached).catch(() => {});
+  }
+}
+
+export function budgetReached(limits: readonly BudgetLimit[]): HoldfastError {
+  return new HoldfastError("budget_reached", `the budget is reached: ${limits.join(", ")}`, { limits });
+}
+
+/** Checked against the event's form, and made plain JSON: what is recorded is what would be read back. */
+function parseEvent(type: string, data: unknown): JsonObject {
+  if (!isEventType(type))
+    throw new HoldfastError("unknown_event", `${JSON.stringify(type)} is not an event type`);
+  let plain: JsonObject;
+  try {
+    plain = JSON.parse(JSON.stringify(data)) as JsonObject;
+  } catch (cause) {
+    throw new HoldfastError(
+      "invalid_data",
+      `${type}: the data can't be written as JSON`,
+      { type },
+      { cause },
+    );
+  }
+  const parsed = eventSchemas[type].safeParse(plain);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const field = issue?.path.join(".") ?? "";
+    throw new HoldfastError(
+      "invalid_data",
+      `${type}: ${field || "data"}: ${issue?.message ?? "is not valid"}`,
+      { type, field },
+    );
+  }
+  assertRecordable(plain);
+  return plain;
+}

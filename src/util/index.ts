@@ -1,0 +1,4 @@
+export * from "./clock.ts";
+export * from "./disk.ts";
+export * from "./printable.ts";
+export * from "./sealed-json.ts";

@@ -1,0 +1,20 @@
+/**
+ * Owns the one way in which untrusted text reaches a screen.
+ * P1 Nothing that it returns can move the cursor, change colours, ring, reorder or hide text.
+ */
+
+/**
+ * Controls (C0, C1, DEL), formats (bidi marks, zero-width), lone surrogates, unassigned, line and paragraph
+ * separators, and whatever a font shows as nothing. Emoji's own variation mark stays: it hides nothing.
+ */
+const unsafe = /(?!\ufe0f)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** One line of text: line breaks and everything unsafe become visible escapes. */
+export function printable(text: string): string {
+  return text.replace(unsafe, (char) => {
+    if (char === "\n") return "\\n";
+    if (char === "\t") return "\\t";
+    if (char === "\r") return "\\r";
+    return `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
+  });
+}
