@@ -109,6 +109,16 @@ export async function* scanJournal(
 
   if (chainDamage) throw chainDamage;
   const last = chain.at(-1);
+  // The witness of the last segment was written when its owner let go: nothing was added to it after that.
+  const finishedAt = last && witness?.segment === last.header.segment ? witness.bytes : undefined;
+  if (last && finishedAt !== undefined && finishedAt < at.bytes + torn.length) {
+    throw damage(
+      last,
+      finishedAt,
+      witness ? witness.seq + 1 : 0,
+      "something was added to a segment that was finished",
+    );
+  }
   if (at.seq < Math.max(...known.map((position) => position.seq))) {
     const file = `journal/${segmentName(last?.header.segment ?? 1)}`;
     throw damaged({

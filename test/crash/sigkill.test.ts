@@ -1,0 +1,73 @@
+/**
+ * A process that appends turns is killed at random moments, again and again, on the same session.
+ * 200 times here; HOLDFAST_LONG=1 (npm run test:crash) makes it 1,000.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { TestChild } from "../support/children.ts";
+import { TestHome } from "../support/home.ts";
+
+const KILLS = process.env["HOLDFAST_LONG"] ? 1000 : 200;
+const PARALLEL = 2;
+
+async function killAgainAndAgain(
+  home: TestHome,
+  kills: number,
+): Promise<{ acknowledged: number; records: number }> {
+  const hf = await home.open();
+  const opened = await hf.openSession();
+  await opened.release();
+  const { id } = opened;
+  const acknowledged = new Map<number, string>();
+  for (let kill = 0; kill < kills; kill += 1) {
+    await using child = new TestChild("turn-writer.ts", [home.dir, id]);
+    await child.line((line) => line === "ready");
+    // Some die in the middle of their first appends, some after many.
+    await sleep(Math.random() ** 3 * 60);
+    child.kill("SIGKILL");
+    await child.ended();
+    for (const line of child.lines) {
+      const match = /^ack (\d+) ([0-9a-f]{64})$/.exec(line);
+      if (!match) continue;
+      const [, seq = "", hash = ""] = match;
+      expect(acknowledged.has(Number(seq)), `seq ${seq} was acknowledged twice`).toBe(false);
+      acknowledged.set(Number(seq), hash);
+    }
+    // `open` when it died before its first turn.
+    expect((await hf.showSession(id)).status).toMatch(/^(interrupted|open)$/);
+  }
+  const total = acknowledged.size;
+  const session = await hf.resumeSession(id);
+  expect(session.state.openTurn).toBeNull();
+  await session.pause();
+
+  let records = 0;
+  const openCalls = new Set<string>();
+  for await (const { seq, hash, type, data } of hf.readJournal(id)) {
+    records += 1;
+    expect(seq).toBe(records);
+    if (acknowledged.has(seq))
+      expect(hash, `record ${seq} is not the one that was acknowledged`).toBe(acknowledged.get(seq));
+    acknowledged.delete(seq);
+    if (type === "tool_called") openCalls.add(String(data["call"]));
+    if (type === "tool_returned") expect(openCalls.delete(String(data["call"]))).toBe(true);
+  }
+  expect([...acknowledged.keys()], "acknowledged records that are gone").toEqual([]);
+  expect(openCalls.size, "calls without a result").toBe(0);
+  const audit = await hf.auditSession(id);
+  expect(audit.findings).toEqual([]);
+  return { acknowledged: total, records };
+}
+
+describe("SIGKILL", () => {
+  it(`J1 J4 J5 ${KILLS} kills: no acknowledged record is lost, no seq is doubled, the session always opens`, {
+    timeout: 1_800_000,
+  }, async () => {
+    using home = new TestHome();
+    const results = await Promise.all(
+      Array.from({ length: PARALLEL }, () => killAgainAndAgain(home, KILLS / PARALLEL)),
+    );
+    // A run that acknowledged next to nothing would prove next to nothing.
+    for (const { acknowledged } of results) expect(acknowledged).toBeGreaterThan(KILLS);
+  });
+});

@@ -1,0 +1,219 @@
+import { copyFileSync, cpSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { isHoldfastError } from "../../src/contract/index.ts";
+import { scanJournal } from "../../src/journal/index.ts";
+import { TempDir } from "../support/home.ts";
+import { custom, makeSessionDir, openForTest, readAll } from "../support/journal.ts";
+
+const LAST = "journal/000001.jsonl";
+
+/** A journal whose owner was killed: no witness, nothing closed. */
+async function crashed(session: string, records: number): Promise<void> {
+  const { writer } = await openForTest(session);
+  for (let index = 1; index <= records; index += 1) await writer.append(...custom(index));
+  await writer.close({ witness: false });
+}
+
+function lineStarts(content: Buffer): number[] {
+  const starts = [0];
+  for (let index = content.indexOf(10); index >= 0; index = content.indexOf(10, index + 1))
+    starts.push(index + 1);
+  return starts;
+}
+
+async function damageIn(session: string): Promise<boolean> {
+  try {
+    for await (const _ of scanJournal(session));
+    return false;
+  } catch (error) {
+    if (!isHoldfastError(error, "session_damaged")) throw error;
+    return true;
+  }
+}
+
+describe("the tail of a journal", () => {
+  it("J4 cut at any byte of its last three records: the rest is kept, the torn bytes are set aside and said", async () => {
+    using dir = new TempDir();
+    const original = makeSessionDir(dir.join("original"));
+    await crashed(original, 8);
+    const content = readFileSync(join(original, LAST));
+    const starts = lineStarts(content);
+    const firstCut = starts.at(-4) as number;
+    for (let cut = firstCut; cut < content.length; cut += 1) {
+      const session = dir.join(`cut-${cut}`);
+      cpSync(original, session, { recursive: true });
+      truncateSync(join(session, LAST), cut);
+      const whole = starts.filter((start) => start <= cut).length - 2;
+      const tornBytes = cut - (starts[whole + 1] as number);
+
+      const { writer, recovery, found } = await openForTest(session);
+      expect(found.map(({ seq }) => seq)).toEqual(Array.from({ length: whole }, (_, index) => index + 1));
+      expect(recovery.tornBytes).toBe(tornBytes);
+      if (tornBytes > 0) {
+        expect(readFileSync(join(session, recovery.brokenFile ?? ""))).toEqual(
+          content.subarray(starts[whole + 1], cut),
+        );
+      }
+      const { seq } = await writer.append(...custom(99));
+      expect(seq).toBe(whole + 1);
+      await writer.close({ witness: true });
+      expect(await readAll(session)).toHaveLength(whole + 1);
+    }
+  });
+
+  it("J4 takes a lost page in the last batch for a torn tail, also when later pages survived", async () => {
+    using dir = new TempDir();
+    const original = makeSessionDir(dir.join("original"));
+    const { writer } = await openForTest(original);
+    await writer.append(...custom(1));
+    await writer.append(...custom(2));
+    await Promise.all([3, 4, 5].map((number) => writer.append(...custom(number))));
+    await writer.close({ witness: false });
+    const content = readFileSync(join(original, LAST));
+    const starts = lineStarts(content);
+    for (const lost of [3, 4, 5]) {
+      const session = dir.join(`lost-${lost}`);
+      cpSync(original, session, { recursive: true });
+      writeFileSync(
+        join(session, LAST),
+        Buffer.from(content).fill(0, starts[lost], (starts[lost + 1] as number) - 1),
+      );
+      const { writer: next, found, recovery } = await openForTest(session);
+      expect(found).toHaveLength(lost - 1);
+      expect(recovery.tornBytes).toBe(content.length - (starts[lost] as number));
+      await next.close({ witness: true });
+    }
+  });
+
+  it("J4 takes the same hole for damage when a later record vouches for what was there", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    await crashed(session, 5);
+    const content = readFileSync(join(session, LAST));
+    const starts = lineStarts(content);
+    writeFileSync(join(session, LAST), Buffer.from(content).fill(0, starts[3], (starts[4] as number) - 1));
+    expect(await damageIn(session)).toBe(true);
+    await expect(openForTest(session)).rejects.toMatchObject({
+      code: "session_damaged",
+      facts: { file: LAST, offset: starts[3], seq: 3 },
+    });
+    // Damage is never cut by itself: nothing in the directory has changed.
+    expect(readdirSync(join(session, "journal"))).toEqual(["000001.jsonl"]);
+  });
+
+  it("J4 takes a whole last line with a wrong hash for damage, not for a torn tail", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    await crashed(session, 5);
+    const content = readFileSync(join(session, LAST));
+    const at = content.lastIndexOf('"number":5') + '"number":'.length;
+    content[at] = "6".charCodeAt(0);
+    writeFileSync(join(session, LAST), content);
+    expect(await damageIn(session)).toBe(true);
+  });
+
+  it("J1 writes again what was perhaps never synced before it goes on, byte for byte", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    await crashed(session, 5);
+    const before = await readAll(session);
+    const { writer } = await openForTest(session);
+    await writer.close({ witness: true });
+    // Records 1 to 4 are vouched for by their successors; 5 moved.
+    const old = readFileSync(join(session, LAST), "utf8").split("\n");
+    const young = readFileSync(join(session, "journal/000002.jsonl"), "utf8").split("\n");
+    expect(old).toHaveLength(1 + 4 + 1);
+    expect(JSON.parse(young[1] ?? "").seq).toBe(5);
+    expect(await readAll(session)).toEqual(before);
+  });
+
+  it("J3 ignores what a stale owner adds to a segment that was taken over", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    await crashed(session, 3);
+    const stale = readFileSync(join(session, LAST));
+    const { writer } = await openForTest(session);
+    await writer.append(...custom(4));
+    await writer.close({ witness: true });
+    const before = await readAll(session);
+    writeFileSync(
+      join(session, LAST),
+      Buffer.concat([stale, stale.subarray(lineStarts(stale)[1]), Buffer.from("garbage")]),
+    );
+    expect(await readAll(session)).toEqual(before);
+  });
+
+  it("J3 acknowledges nothing once another owner has begun the next segment", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    const first = await openForTest(session);
+    await first.writer.append(...custom(1));
+    // No lock is held in this test: this is what is left when one evaporates.
+    const second = await openForTest(session);
+    await expect(first.writer.append(...custom(2))).rejects.toMatchObject({ code: "session_taken_over" });
+    await expect(first.writer.append(...custom(3))).rejects.toMatchObject({ code: "session_taken_over" });
+    const { seq } = await second.writer.append(...custom(4));
+    expect(seq).toBe(2);
+    await second.writer.close({ witness: true });
+    expect((await readAll(session)).map(({ data }) => data["number"])).toEqual([1, 4]);
+    await first.writer.close({ witness: false });
+  });
+
+  it("a crash between claiming a segment and writing its header leaves nothing that counts", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    await crashed(session, 3);
+    writeFileSync(join(session, "journal/000002.jsonl"), "");
+    expect(await readAll(session)).toHaveLength(3);
+    const { writer, found } = await openForTest(session);
+    expect(found).toHaveLength(3);
+    expect(writer.head.segment).toBe(3);
+    await writer.append(...custom(4));
+    await writer.close({ witness: true });
+    expect(await readAll(session)).toHaveLength(4);
+  });
+
+  it("refuses a journal of a newer format and says so", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    await crashed(session, 2);
+    const { sealLine } = await import("../../src/util/index.ts");
+    const header = sealLine('{"holdfast":2,"session":"s","segment":2,"epoch":2,"prev":null').line;
+    writeFileSync(join(session, "journal/000002.jsonl"), header);
+    await expect(openForTest(session)).rejects.toMatchObject({ code: "newer_format" });
+  });
+
+  it("a reader beside a writer never sees more than was acknowledged or will be", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    const { writer } = await openForTest(session);
+    let isDone = false;
+    const writing = (async () => {
+      for (let index = 0; index < 300; index += 1)
+        await writer.append(...custom(index, { text: "w".repeat(2000) }));
+      isDone = true;
+    })();
+    let seen = 0;
+    while (!isDone) {
+      const records = await readAll(session);
+      expect(records.map(({ seq }) => seq)).toEqual(records.map((_, index) => index + 1));
+      expect(records.length).toBeGreaterThanOrEqual(seen);
+      seen = records.length;
+    }
+    await writing;
+    await writer.close({ witness: true });
+    expect(await readAll(session)).toHaveLength(300);
+  });
+
+  it("opens a journal whose directory was copied, but for the lock", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    await crashed(session, 3);
+    const copy = makeSessionDir(dir.join("copy"));
+    copyFileSync(join(session, LAST), join(copy, LAST));
+    const { found, writer } = await openForTest(copy);
+    expect(found).toHaveLength(3);
+    await writer.close({ witness: true });
+  });
+});

@@ -1,0 +1,168 @@
+/**
+ * J2: whatever is done to the bytes of a closed session is detected, and located.
+ */
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { auditSession } from "../../src/home/audit.ts";
+import { type Damage, damageOf, scanJournal } from "../../src/journal/index.ts";
+import { memoryDir, TestHome } from "../support/home.ts";
+
+const RECORDS = 100;
+
+describe("a closed session of 100 records", () => {
+  let home: TestHome;
+  let session: string;
+  let segment: string;
+  let content: Buffer;
+  let starts: number[];
+
+  beforeAll(async () => {
+    home = new TestHome(memoryDir);
+    const hf = await home.open();
+    const opened = await hf.openSession({ title: "t" });
+    for (let index = 3; index < RECORDS; index += 1) await opened.append("custom", { name: "n", index });
+    await opened.append("custom", { name: "n", text: "b".repeat(5000) });
+    await opened.close();
+    session = home.sessionDir(opened.id);
+    segment = "journal/000002.jsonl";
+    content = readFileSync(join(session, segment));
+    starts = [0];
+    for (let index = content.indexOf(10); index >= 0; index = content.indexOf(10, index + 1))
+      starts.push(index + 1);
+    starts.pop();
+    expect((await auditSession(session)).findings).toEqual([]);
+    expect((await auditSession(session)).records).toBe(RECORDS);
+    return () => home[Symbol.dispose]();
+  });
+
+  /** Writes the file, audits, puts it back; returns what was found. */
+  async function findings(file: string, bytes: Buffer): Promise<readonly Damage[]> {
+    const original = readFileSync(join(session, file));
+    writeFileSync(join(session, file), bytes);
+    try {
+      return (await auditSession(session)).findings;
+    } finally {
+      writeFileSync(join(session, file), original);
+    }
+  }
+
+  /** The same without blobs and caches, which the byte in question can't touch: there are many bytes. */
+  async function scanned(bytes: Buffer): Promise<Damage | undefined> {
+    writeFileSync(join(session, segment), bytes);
+    try {
+      for await (const _ of scanJournal(session));
+      return undefined;
+    } catch (error) {
+      return damageOf(error);
+    } finally {
+      writeFileSync(join(session, segment), content);
+    }
+  }
+
+  /** The start of the line that holds a byte. */
+  const lineOf = (offset: number) => starts.findLast((start) => start <= offset) as number;
+
+  it("J2 every flipped byte is detected, in the line that holds it", async () => {
+    for (let offset = 0; offset < content.length; offset += 1) {
+      const flipped = Buffer.from(content);
+      flipped[offset] = (flipped[offset] as number) ^ (1 << (offset % 8));
+      const [found] = await findings(segment, flipped);
+      expect(found, `byte ${offset}`).toBeDefined();
+      // The first segment's header stands alone; what follows it is found where it stands.
+      if (offset >= (starts[1] as number))
+        expect(found, `byte ${offset}`).toMatchObject({ file: segment, offset: lineOf(offset) });
+      else expect(found?.file).toBe(segment);
+    }
+  });
+
+  it("J2 every removed byte, and a byte put in anywhere, is detected at its place", async () => {
+    for (let offset = 0; offset < content.length; offset += 1) {
+      const removed = Buffer.concat([content.subarray(0, offset), content.subarray(offset + 1)]);
+      const gone = await scanned(removed);
+      expect(gone, `removed ${offset}`).toBeDefined();
+      const added = Buffer.concat([
+        content.subarray(0, offset),
+        Buffer.from([content[offset] === 0x41 ? 0x42 : 0x41]),
+        content.subarray(offset),
+      ]);
+      const extra = await scanned(added);
+      expect(extra, `added ${offset}`).toBeDefined();
+      if (offset > (starts[1] as number)) {
+        expect(gone?.offset, `removed ${offset}`).toBe(lineOf(offset));
+        expect(extra?.offset, `added ${offset}`).toBe(lineOf(offset));
+      }
+    }
+  });
+
+  it("J2 every removed, doubled or swapped record is detected at its place", async () => {
+    const lines = starts.map((start, index) => content.subarray(start, starts[index + 1]));
+    for (let index = 1; index < lines.length; index += 1) {
+      const without = lines.filter((_, other) => other !== index);
+      const doubled = lines.flatMap((line, other) => (other === index ? [line, line] : [line]));
+      expect((await findings(segment, Buffer.concat(without)))[0], `removed ${index}`).toMatchObject({
+        offset: starts[index],
+      });
+      expect((await findings(segment, Buffer.concat(doubled)))[0], `doubled ${index}`).toMatchObject({
+        offset: starts[index + 1] ?? content.length,
+      });
+      if (index + 1 < lines.length) {
+        const swapped = [
+          ...lines.slice(0, index),
+          lines[index + 1] as Buffer,
+          lines[index] as Buffer,
+          ...lines.slice(index + 2),
+        ];
+        expect((await findings(segment, Buffer.concat(swapped)))[0], `swapped ${index}`).toMatchObject({
+          offset: starts[index],
+        });
+      }
+    }
+  });
+
+  it("J2 every cut of the end is detected by the witness, whole records and whole segments too", async () => {
+    for (let length = 0; length < content.length; length += 7) {
+      expect(await findings(segment, content.subarray(0, length)), `cut to ${length}`).not.toEqual([]);
+    }
+    for (const start of starts)
+      expect(await findings(segment, content.subarray(0, start)), `cut to ${start}`).not.toEqual([]);
+    const copy = home.join("copy");
+    cpSync(session, copy, { recursive: true, filter: (path) => !path.endsWith("owner.lock") });
+    rmSync(join(copy, segment));
+    expect((await auditSession(copy)).findings[0]).toMatchObject({ reason: expect.stringContaining("cut") });
+    rmSync(join(copy, "journal/000001.jsonl"));
+    expect((await auditSession(copy)).findings).not.toEqual([]);
+  });
+
+  it("J2 every flipped byte of a blob, the manifest, the witness, the fold and the first segment is detected there", async () => {
+    const blob = `blobs/${readdirSync(join(session, "blobs"))[0]}`;
+    for (const file of [blob, "session.json", "head.json", "fold.json", "journal/000001.jsonl"]) {
+      const original = readFileSync(join(session, file));
+      const step = file === blob ? 13 : 1;
+      for (let offset = 0; offset < original.length; offset += step) {
+        const flipped = Buffer.from(original);
+        flipped[offset] = (flipped[offset] as number) ^ (1 << (offset % 8));
+        const found = await findings(file, flipped);
+        expect(
+          found.map((one) => one.file),
+          `${file} byte ${offset}`,
+        ).toContain(file);
+      }
+      if (file === "fold.json") continue;
+      const copy = home.join("gone");
+      cpSync(session, copy, { recursive: true, filter: (path) => !path.endsWith("owner.lock") });
+      rmSync(join(copy, file));
+      expect((await auditSession(copy)).findings, `without ${file}`).not.toEqual([]);
+      rmSync(copy, { recursive: true });
+    }
+  });
+
+  it("a fold that was made anew with another state is detected too", async () => {
+    const { openSealedJson, sealJson } = await import("../../src/util/index.ts");
+    const fold = openSealedJson(readFileSync(join(session, "fold.json"))) as {
+      state: Record<string, unknown>;
+    };
+    const forged = Buffer.from(sealJson({ ...fold, state: { ...fold.state, title: "another" } }));
+    expect(await findings("fold.json", forged)).toMatchObject([{ file: "fold.json" }]);
+  });
+});

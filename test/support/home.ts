@@ -1,0 +1,72 @@
+/**
+ * A home of its own for each test, in a directory that goes away with it.
+ */
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Holdfast, type HoldfastOptions, openHoldfast } from "../../src/index.ts";
+import type { redactSecrets } from "../../src/memory/index.ts";
+import { realDisk, systemClock } from "../../src/util/index.ts";
+
+/** Memory where there is some: for tests that write the same few bytes thousands of times. */
+export const memoryDir = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+export class TempDir implements Disposable {
+  readonly path: string;
+
+  constructor(parent = tmpdir()) {
+    this.path = mkdtempSync(join(parent, "holdfast-test-"));
+  }
+
+  join(...parts: string[]): string {
+    return join(this.path, ...parts);
+  }
+
+  [Symbol.dispose](): void {
+    // Tests take permissions away; removing needs them back.
+    for (const entry of readdirSync(this.path, { withFileTypes: true })) {
+      if (entry.isDirectory()) chmodSync(join(this.path, entry.name), 0o700);
+    }
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+export class TestHome extends TempDir {
+  get dir(): string {
+    return this.join("home");
+  }
+
+  open(options: HoldfastOptions = {}): Promise<Holdfast> {
+    return openHoldfast({ home: this.dir, ...options });
+  }
+
+  sessionDir(id: string, ...parts: string[]): string {
+    return join(this.dir, "sessions", id, ...parts);
+  }
+}
+
+/** Ports without redaction: for tests of the bytes, where it would only cost time. */
+export const plainPorts = {
+  disk: realDisk,
+  clock: systemClock,
+  redact: async (batch: readonly Parameters<typeof redactSecrets>[0][number][]) =>
+    batch.map((data) => ({ data, rules: [] })),
+};
+
+/** Opens a session, runs some turns, and lets go of it. */
+export async function sessionWithTurns(
+  hf: Holdfast,
+  turns: number,
+  options: { user?: string; title?: string } = {},
+): Promise<string> {
+  const session = await hf.openSession(options);
+  for (let number = 1; number <= turns; number += 1) {
+    const turn = await session.beginTurn(`input ${number}`);
+    const call = await turn.callTool("read_file", { path: `file-${number}` });
+    await call.returned(`content ${number}`);
+    await turn.addMessage("assistant", `answer ${number}`);
+    await turn.end({ inputTokens: 100, outputTokens: 10, usd: 0.01 });
+  }
+  await session.pause();
+  return session.id;
+}
