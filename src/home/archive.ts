@@ -61,9 +61,7 @@ export async function compressArchived(
 
 /** An archive that a crash left half compressed. */
 export async function isPartlyCompressed(dir: string): Promise<boolean> {
-  const segments = await readdir(journalDir(dir));
-  return (
-    segments.some((name) => name.endsWith(".jsonl")) ||
-    (await readdir(blobsDir(dir))).some((name) => !name.endsWith(".zst"))
-  );
+  const segments = (await readdir(journalDir(dir))).filter((name) => name.endsWith(".jsonl"));
+  const blobs = (await readdir(blobsDir(dir))).filter((name) => /^[0-9a-f]{64}$/.test(name));
+  return segments.length + blobs.length > 0;
 }

@@ -5,10 +5,10 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { isHoldfastError } from "../contract/index.ts";
+import { isHoldfastError, type SessionId } from "../contract/index.ts";
 import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index.ts";
-import type { Inspected } from "../session/index.ts";
-import { errorCode } from "../util/index.ts";
+import type { Inspected, SessionState } from "../session/index.ts";
+import { errorCode, TEMPORARY_PREFIX } from "../util/index.ts";
 import { archiveSession, compressArchived, isPartlyCompressed } from "./archive.ts";
 import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
 import { SessionIndex } from "./index-db.ts";
@@ -80,8 +80,18 @@ async function planSession(
   retention: Retention,
 ): Promise<Planned[]> {
   if (damage) return [];
-  const id = state.id as `sess_${string}`;
+  const id = state.id as SessionId;
   const dir = sessionDirOf(home, id);
+  return [...(await planLeftovers(home, id, dir)), ...(await planRetention(home, id, dir, state, retention))];
+}
+
+async function planRetention(
+  home: Home,
+  id: SessionId,
+  dir: string,
+  state: SessionState,
+  retention: Retention,
+): Promise<Planned[]> {
   const ageDays = (home.ports.clock.nowMs() - Date.parse(state.updatedAt)) / DAY_MS;
   const since = `for ${Math.floor(ageDays)} days`;
   if (state.status === "closed" && ageDays >= retention.archiveClosedDays) {
@@ -107,6 +117,25 @@ async function planSession(
       run: () => compressArchived(home, dir),
     },
   ];
+}
+
+/** Files that were being written when their writer died. Under the lock: nobody is still writing them. */
+async function planLeftovers(home: Home, id: SessionId, dir: string): Promise<Planned[]> {
+  const paths: string[] = [];
+  for (const folder of [dir, journalDir(dir), blobsDir(dir)]) {
+    const names = (await readdir(folder)).filter((name) => name.startsWith(TEMPORARY_PREFIX));
+    paths.push(...names.map((name) => join(folder, name)));
+  }
+  if (paths.length === 0) return [];
+  const run = async () => {
+    const lock = await acquireOwner(dir);
+    try {
+      for (const path of paths) await home.ports.disk.removeTree(path);
+    } finally {
+      lock.release();
+    }
+  };
+  return [{ action: "clear", what: id, why: `${paths.length} half-written files`, run }];
 }
 
 /** A session that was never acknowledged to anyone: not one record, not one blob. */

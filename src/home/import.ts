@@ -157,29 +157,32 @@ async function openInput(file: string): Promise<Input> {
   let rest: Buffer = Buffer.alloc(0);
   let outBytes = 0;
 
+  /** The next piece of the stream in `rest`, which has been used up; false at the end. */
   async function more(): Promise<boolean> {
     const step = await chunks.next().catch((error: unknown) => {
       throw isBadCompression(error) ? invalid("it can't be decompressed") : error;
     });
     if (step.done) return false;
     outBytes += step.value.length;
-    if (outBytes > BOMB_FLOOR_BYTES && outBytes > source.bytesRead * BOMB_RATIO)
+    if (outBytes > BOMB_FLOOR_BYTES && outBytes > source.bytesRead * BOMB_RATIO) {
       throw refused("it unfolds to far more than it holds");
-    rest = rest.length === 0 ? step.value : Buffer.concat([rest, step.value]);
+    }
+    rest = step.value;
     return true;
   }
 
   return {
     async line(max) {
-      for (;;) {
-        const feed = rest.indexOf(LINE_FEED);
-        if (feed >= 0) {
-          const line = rest.subarray(0, feed + 1);
-          rest = rest.subarray(feed + 1);
-          return line;
-        }
-        if (rest.length > max || !(await more())) throw invalid("it does not begin with a whole manifest");
+      const pieces: Buffer[] = [];
+      let length = 0;
+      while (length <= max && (await more())) {
+        const end = rest.indexOf(LINE_FEED) + 1;
+        pieces.push(end > 0 ? rest.subarray(0, end) : rest);
+        length += rest.length;
+        rest = end > 0 ? rest.subarray(end) : Buffer.alloc(0);
+        if (end > 0) return Buffer.concat(pieces);
       }
+      throw invalid("it does not begin with a whole manifest");
     },
     async *bytes(count) {
       let missing = count;
@@ -192,7 +195,9 @@ async function openInput(file: string): Promise<Input> {
       }
     },
     async end() {
-      if (rest.length > 0 || (await more())) throw invalid("something follows the last file");
+      // Decompression ends with its frame and does not mind what follows; the file's length tells.
+      const hasMore = rest.length > 0 || (await more()) || unzip.bytesWritten !== (await handle.stat()).size;
+      if (hasMore) throw invalid("something follows the last file");
     },
     async [Symbol.asyncDispose]() {
       source.destroy();

@@ -157,7 +157,7 @@ async function readStart(path: string): Promise<Buffer> {
 
 /** What decompressing says of bytes that are not, or not only, what was compressed. */
 export function isBadCompression(error: unknown): boolean {
-  return errorCode(error)?.startsWith("ZSTD_") === true || error instanceof RangeError;
+  return /^(ZSTD|Z)_/.test(errorCode(error) ?? "") || error instanceof RangeError;
 }
 
 function headerDamage(segment: number, reason: string): Bad {

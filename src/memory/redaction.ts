@@ -2,12 +2,13 @@
  * Owns redaction: the port that takes secrets out of a batch before it is appended, behind which stand
  * secretlint's recommended rules. R1 A record that a rule fired on names the rule and no longer has the text.
  */
-import type { SecretLintCoreConfig } from "@secretlint/types";
+import type { SecretLintCoreConfig, SecretLintRulePresetCreator } from "@secretlint/types";
 import type { Json, JsonObject } from "../contract/index.ts";
 import type { Redaction, Redactor } from "../journal/index.ts";
 
 const PRESET = "@secretlint/secretlint-rule-preset-recommend";
 const RULE_PREFIX = "@secretlint/secretlint-rule-";
+const COMMENT_FILTER = `${RULE_PREFIX}filter-comments`;
 /** Between two texts of a batch: no rule's pattern reaches across it. */
 const SEPARATOR = "\n\n";
 
@@ -56,10 +57,28 @@ async function importRules() {
     import("@secretlint/core"),
     import("@secretlint/secretlint-rule-preset-recommend"),
   ]);
-  // A comment in the text could switch rules off, and the text is the agent's: that rule is disabled.
-  const disabled = [{ id: `${RULE_PREFIX}filter-comments`, disabled: true }];
-  const config: SecretLintCoreConfig = { rules: [{ id: PRESET, rule: creator, rules: disabled }] };
+  const config: SecretLintCoreConfig = { rules: [{ id: PRESET, rule: withoutCommentFilter(creator) }] };
   return { lintSource, config };
+}
+
+/**
+ * One rule of the preset switches the others off where a comment in the text says so. The text is the
+ * agent's, so that rule is left out. (Its `disabled` option has no effect inside a preset.)
+ */
+function withoutCommentFilter(preset: SecretLintRulePresetCreator): SecretLintRulePresetCreator {
+  return {
+    ...preset,
+    create: (context, options) =>
+      preset.create(
+        {
+          ...context,
+          registerRule: (rule, defaults) => {
+            if (rule.meta.id !== COMMENT_FILTER) context.registerRule(rule, defaults);
+          },
+        },
+        options,
+      ),
+  };
 }
 
 function redactText(text: string, offset: number, spans: readonly Span[], fired: Set<string>): string {

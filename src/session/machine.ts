@@ -97,8 +97,8 @@ export function fold(state: SessionState, record: JournalRecord): SessionState {
 /** Why this event can't be recorded in this state; undefined when it can. */
 export function refusal(state: SessionState, type: EventType, data: JsonObject): HoldfastError | undefined {
   if (type === "session_opened")
-    return state.seq === 0 ? undefined : refuse("illegal_transition", "the session was opened before");
-  if (state.seq === 0) return refuse("illegal_transition", `${type} before session_opened`);
+    return state.id === "" ? undefined : refuse("illegal_transition", "the session was opened before");
+  if (state.id === "") return refuse("illegal_transition", `${type} before session_opened`);
   if (nextStatus(state.status, type) === undefined) {
     return refuse("illegal_transition", `${type} is not possible while the session is ${state.status}`, {
       status: state.status,
@@ -163,7 +163,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         createdAt: at,
         pending: {},
         spent: nothingSpent,
-        parent: { id: String(data["parent"]), seq: Number(data["parentSeq"]), turn: Number(data["atTurn"]) },
+        parent: { id: String(data["parent"]), seq: amount(data["parentSeq"]), turn: amount(data["atTurn"]) },
       };
     case "session_imported":
       // The repo is a path of another machine, and requests were made under other rules.

@@ -91,9 +91,11 @@ export async function replaceFile(disk: Disk, path: string, bytes: Uint8Array): 
   await disk.syncDir(dirname(path));
 }
 
+export const TEMPORARY_PREFIX = ".tmp-";
+
 /** A name beside the path that no reader mistakes for the file itself. */
 export function temporaryPath(path: string): string {
-  return join(dirname(path), `.tmp-${randomBytes(6).toString("hex")}`);
+  return join(dirname(path), `${TEMPORARY_PREFIX}${randomBytes(6).toString("hex")}`);
 }
 
 export function errorCode(error: unknown): string | undefined {

@@ -1,0 +1,223 @@
+import { appendFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { openSealedJson, sealJson, sha256Hex } from "../../src/util/index.ts";
+import { sessionWithTurns, TestHome } from "../support/home.ts";
+
+async function exported(home: TestHome): Promise<{ id: string; file: string; content: Buffer }> {
+  const hf = await home.open();
+  const session = await hf.openSession({ title: "moving", repo: "/somewhere/else" });
+  const turn = await session.beginTurn("long ".repeat(2000));
+  await turn.callTool("run", {});
+  await session.release();
+  const file = home.join("out.holdfast");
+  await hf.exportSession(session.id, file);
+  return { id: session.id, file, content: zstdDecompressSync(readFileSync(file)) };
+}
+
+function parts(content: Buffer) {
+  const end = content.indexOf(10) + 1;
+  return {
+    manifest: openSealedJson(content.subarray(0, end)) as Record<string, unknown>,
+    body: content.subarray(end),
+  };
+}
+
+type File = { path: string; bytes: number; sha256: string };
+function forge(manifest: Record<string, unknown>, body: Buffer): Buffer {
+  const { hash: _, ...rest } = manifest;
+  return zstdCompressSync(Buffer.concat([sealJson(rest), body]));
+}
+
+describe("export and import", () => {
+  it("everything of a session arrives in another home, byte for byte, lands paused, and resumes there", async () => {
+    using here = new TestHome();
+    using there = new TestHome();
+    const { id, file } = await exported(here);
+    const other = await there.open();
+    expect(await other.importSession(file)).toBe(id);
+    expect(await other.showSession(id)).toMatchObject({
+      status: "paused",
+      title: "moving",
+      repo: null,
+      turns: 1,
+    });
+    const source = await Array.fromAsync((await here.open()).readJournal(id));
+    const arrived = await Array.fromAsync(other.readJournal(id));
+    expect(arrived.slice(0, source.length)).toEqual(source);
+    // The turn that was open is closed here as after a crash, and the import is recorded.
+    expect(arrived.slice(source.length).map(({ type }) => type)).toEqual([
+      "tool_returned",
+      "turn_ended",
+      "session_imported",
+    ]);
+    expect((await other.auditSession(id)).findings).toEqual([]);
+    await using session = await other.resumeSession(id);
+    await (await session.beginTurn("on")).end();
+    expect(session.state.turns).toBe(2);
+    for (const [dir, mode] of [
+      ["", 0o700],
+      ["journal", 0o700],
+      ["session.json", 0o600],
+    ] as const) {
+      const { statSync } = await import("node:fs");
+      expect(statSync(there.sessionDir(id, dir)).mode & 0o777).toBe(mode);
+    }
+  });
+
+  it("refuses a session that is there already, and an output file that exists", async () => {
+    using home = new TestHome();
+    const { id, file } = await exported(home);
+    const hf = await home.open();
+    await expect(hf.importSession(file)).rejects.toMatchObject({ code: "duplicate_session" });
+    await expect(hf.exportSession(id, file)).rejects.toMatchObject({ code: "file_exists" });
+    expect(readdirSync(join(home.dir, "staging"))).toEqual([]);
+  });
+
+  it("lands as the importing user's, whoever it was before", async () => {
+    using here = new TestHome();
+    using there = new TestHome();
+    const { id, file } = await exported(here);
+    const other = await there.open();
+    await other.importSession(file, { user: "bo", repo: "/my/repo" });
+    await expect(other.showSession(id)).rejects.toMatchObject({ code: "session_not_found" });
+    expect(await other.showSession(id, { user: "bo" })).toMatchObject({ user: "bo", repo: "/my/repo" });
+  });
+
+  it("N1 any changed byte, cut or addition is refused, and nothing becomes visible", async () => {
+    using here = new TestHome();
+    using there = new TestHome();
+    const { file } = await exported(here);
+    const other = await there.open();
+    const original = readFileSync(file);
+    const tried = there.join("tried.holdfast");
+    const refuses = async (bytes: Buffer, what: string) => {
+      writeFileSync(tried, bytes);
+      await expect(other.importSession(tried), what).rejects.toMatchObject({ code: "archive_invalid" });
+    };
+    for (let offset = 9; offset < original.length; offset += 11) {
+      const flipped = Buffer.from(original);
+      flipped[offset] = (flipped[offset] as number) ^ 0x04;
+      await refuses(flipped, `flipped ${offset}`);
+    }
+    for (let length = 0; length < original.length; length += 101)
+      await refuses(original.subarray(0, length), `cut to ${length}`);
+    writeFileSync(tried, original);
+    appendFileSync(tried, zstdCompressSync(Buffer.from("more")));
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_invalid" });
+    expect(await other.listSessions({ user: null })).toEqual([]);
+    expect(readdirSync(join(there.dir, "staging"))).toEqual([]);
+    expect(readdirSync(join(there.dir, "sessions"))).toEqual([]);
+  });
+
+  it("N1 a manifest that was made to fit changed records is refused by the chain, and one of another id by the journal", async () => {
+    using here = new TestHome();
+    using there = new TestHome();
+    const { content } = await exported(here);
+    const other = await there.open();
+    const { manifest, body } = parts(content);
+    const files = manifest["files"] as File[];
+    const changed = Buffer.from(body.toString("latin1").replace("moving", "MOVING"), "latin1");
+    let offset = 0;
+    const fitted = files.map((file) => {
+      const bytes = changed.subarray(offset, offset + file.bytes);
+      offset += file.bytes;
+      return { ...file, sha256: sha256Hex(bytes) };
+    });
+    const tried = there.join("tried.holdfast");
+    writeFileSync(tried, forge({ ...manifest, files: fitted }, changed));
+    await expect(other.importSession(tried)).rejects.toMatchObject({
+      code: "archive_invalid",
+      message: expect.stringContaining("journal/"),
+    });
+    writeFileSync(tried, forge({ ...manifest, session: "sess_01k00000000000000000000000" }, body));
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_invalid" });
+    writeFileSync(tried, forge({ ...manifest, head: { ...(manifest["head"] as object), seq: 1 } }, body));
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_invalid" });
+    expect(readdirSync(join(there.dir, "sessions"))).toEqual([]);
+  });
+
+  it("N2 names that climb, names that no session has, and files twice are refused before anything is written", async () => {
+    using here = new TestHome();
+    using there = new TestHome();
+    const { content } = await exported(here);
+    const other = await there.open();
+    const { manifest, body } = parts(content);
+    const [first] = manifest["files"] as [File];
+    const names = [
+      "../../escape",
+      "/tmp/escape",
+      "journal/../../escape",
+      "journal/000001.jsonl/../../../x",
+      "fold.json",
+      "token",
+      "owner.lock",
+      "blobs/x",
+      "journal/1.jsonl",
+      "journal/000001.jsonl\u0000",
+    ];
+    const tried = there.join("tried.holdfast");
+    for (const path of names) {
+      writeFileSync(tried, forge({ ...manifest, files: [{ ...first, path }] }, body));
+      await expect(other.importSession(tried), path).rejects.toMatchObject({ code: "archive_refused" });
+    }
+    writeFileSync(tried, forge({ ...manifest, files: [first, first] }, body));
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_refused" });
+    for (const session of ["../x", "sess_../../x", ""]) {
+      writeFileSync(tried, forge({ ...manifest, session }, body));
+      await expect(other.importSession(tried), session).rejects.toMatchObject({ code: "archive_invalid" });
+    }
+    expect(existsSync(there.join("escape"))).toBe(false);
+    expect(readdirSync(there.path).sort()).toEqual(["home", "tried.holdfast"]);
+  });
+
+  it("N2 a bomb is refused while it unfolds", async () => {
+    using here = new TestHome();
+    using there = new TestHome();
+    const { content } = await exported(here);
+    const other = await there.open();
+    const { manifest } = parts(content);
+    const zeros = Buffer.alloc(1024 * 1024 * 1024);
+    const sha256 = sha256Hex(zeros);
+    const tried = there.join("bomb.holdfast");
+    writeFileSync(
+      tried,
+      forge({ ...manifest, files: [{ path: `blobs/${sha256}`, bytes: zeros.length, sha256 }] }, zeros),
+    );
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_refused" });
+    // One that says it is short, and is not.
+    writeFileSync(tried, zstdCompressSync(zeros.subarray(0, 512 * 1024 * 1024)));
+    await expect(other.importSession(tried)).rejects.toMatchObject({
+      code: expect.stringMatching(/^archive_/),
+    });
+    writeFileSync(
+      tried,
+      forge(
+        { ...manifest, files: [{ path: "journal/000001.jsonl", bytes: 300 * 1024 * 1024, sha256 }] },
+        Buffer.alloc(0),
+      ),
+    );
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_refused" });
+    expect(readdirSync(join(there.dir, "staging"))).toEqual([]);
+  });
+
+  it("a file that is no export, is empty, is missing or is of a newer format gets a clear error", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const id = await sessionWithTurns(hf, 1);
+    const file = home.join("f");
+    for (const bytes of ["", "hello", "{}\n"]) {
+      writeFileSync(file, bytes);
+      await expect(hf.importSession(file)).rejects.toMatchObject({ code: "archive_invalid" });
+    }
+    await expect(hf.importSession(home.join("nothing"))).rejects.toMatchObject({ code: "archive_invalid" });
+    const good = home.join("good");
+    await hf.exportSession(id, good);
+    const { manifest, body } = parts(zstdDecompressSync(readFileSync(good)));
+    writeFileSync(file, forge({ ...manifest, holdfast: 2 }, body));
+    await expect(hf.importSession(file)).rejects.toMatchObject({ code: "newer_format" });
+    truncateSync(good, 20);
+    await expect(hf.importSession(good)).rejects.toMatchObject({ code: "archive_invalid" });
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { type EventType, eventSchemas } from "../../src/contract/index.ts";
+import { emptyState, fold, refusal, type SessionState } from "../../src/session/index.ts";
+import { nextStatus, type StoredStatus, storedStatuses } from "../../src/session/lifecycle.ts";
+
+/** Written out by hand from the design, not from the code: for each event the statuses that it may meet, and where it leads. */
+const working = ["open", "active", "waiting"] as const;
+const legal: Partial<Record<EventType, Partial<Record<StoredStatus, StoredStatus>>>> = {
+  session_resumed: {
+    open: "open",
+    active: "open",
+    waiting: "open",
+    paused: "open",
+    closed: "open",
+    archived: "open",
+  },
+  session_paused: { open: "paused", active: "paused", waiting: "paused" },
+  session_closed: {
+    open: "closed",
+    active: "closed",
+    waiting: "closed",
+    paused: "closed",
+    handed_off: "closed",
+  },
+  session_archived: { closed: "archived", paused: "archived" },
+  session_handed_off: {
+    open: "handed_off",
+    active: "handed_off",
+    waiting: "handed_off",
+    paused: "handed_off",
+  },
+  session_returned: { handed_off: "open" },
+  turn_started: { open: "active", active: "active" },
+  approval_requested: { active: "waiting", waiting: "waiting" },
+  question_asked: { active: "waiting", waiting: "waiting" },
+  message_received: {
+    open: "open",
+    active: "active",
+    waiting: "waiting",
+    paused: "paused",
+    handed_off: "handed_off",
+  },
+  budget_raised: { open: "open", active: "active", waiting: "waiting", paused: "paused", closed: "closed" },
+};
+for (const type of [
+  "approval_granted",
+  "approval_denied",
+  "approval_expired",
+  "question_answered",
+] as const) {
+  legal[type] = { open: "open", active: "active", waiting: "waiting", paused: "paused" };
+}
+const everywhere: Partial<Record<EventType, StoredStatus>> = {
+  session_forked: "open",
+  session_imported: "paused",
+};
+
+describe("the lifecycle table", () => {
+  for (const type of Object.keys(eventSchemas) as EventType[]) {
+    it(`${type}: every status, legal and illegal`, () => {
+      for (const status of storedStatuses) {
+        const isWorking = working.some((one) => one === status);
+        const expected =
+          everywhere[type] ?? (legal[type] ? legal[type][status] : isWorking ? status : undefined);
+        expect(nextStatus(status, type), `${status} + ${type}`).toBe(expected);
+      }
+    });
+  }
+
+  it("an illegal transition is refused with a code, and folds without effect", () => {
+    const closed: SessionState = { ...emptyState, id: "s", seq: 4, status: "closed" };
+    expect(refusal(closed, "turn_started", { turn: 1, input: "x" })).toMatchObject({
+      code: "illegal_transition",
+    });
+    const record = {
+      seq: 5,
+      at: "2026-01-01T00:00:00.000Z",
+      epoch: 1,
+      durable: 4,
+      type: "turn_started",
+      data: { turn: 1, input: "x" },
+      hash: "h",
+    };
+    expect(fold(closed, record)).toEqual({ ...closed, seq: 5, hash: "h", updatedAt: record.at, oddities: 1 });
+  });
+});

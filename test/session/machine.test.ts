@@ -1,0 +1,184 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  type EventType,
+  eventSchemas,
+  type JournalRecord,
+  type JsonObject,
+} from "../../src/contract/index.ts";
+import { emptyState, fold, reachedLimits, refusal, type SessionState } from "../../src/session/index.ts";
+
+function record(seq: number, type: string, data: JsonObject): JournalRecord {
+  return {
+    seq,
+    at: new Date(seq * 1000).toISOString(),
+    epoch: 1,
+    durable: seq - 1,
+    type,
+    data,
+    hash: String(seq),
+  };
+}
+
+function run(...events: [string, JsonObject][]): SessionState {
+  return events.reduce(
+    (state, [type, data], index) => fold(state, record(index + 1, type, data)),
+    emptyState,
+  );
+}
+
+const opened: [string, JsonObject] = [
+  "session_opened",
+  { session: "sess_a", user: "ani", budget: { tokens: 100 } },
+];
+const types = Object.keys(eventSchemas) as EventType[];
+const turnData = fc.record({
+  turn: fc.integer({ min: 0, max: 3 }),
+  call: fc.constantFrom("a", "b", "__proto__"),
+  approval: fc.constantFrom("x", "constructor"),
+  question: fc.constantFrom("x", "q"),
+});
+const anyData = fc.oneof(
+  turnData,
+  fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
+) as fc.Arbitrary<JsonObject>;
+const anyEvent = fc.tuple(fc.oneof(fc.constantFrom(...types), fc.string()), anyData);
+
+describe("the fold", () => {
+  it("M1 is total: any records fold, without a throw, and every one is counted", () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
+        const state = run(...events);
+        expect(state.seq).toBe(events.length);
+        expect(JSON.parse(JSON.stringify(state))).toEqual(state);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("M1 keeps count of what a newer version recorded, and goes on", () => {
+    const state = run(
+      opened,
+      ["session_teleported", { to: "mars" }],
+      ["turn_started", { turn: 1, input: "x" }],
+    );
+    expect(state).toMatchObject({ unknown: 1, oddities: 0, turns: 1, status: "active" });
+  });
+
+  it("M3 what refusal allows, fold never finds odd; what it refuses has no effect", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom(...types), turnData as fc.Arbitrary<JsonObject>), {
+          maxLength: 60,
+        }),
+        (events) => {
+          let state = run(opened);
+          for (const [type, data] of events) {
+            const isRefused = refusal(state, type, data) !== undefined;
+            const next = fold(state, record(state.seq + 1, type, data));
+            expect(next.oddities).toBe(state.oddities + (isRefused ? 1 : 0));
+            if (isRefused)
+              expect({ ...next, seq: 0, hash: "", updatedAt: "", oddities: 0 }).toEqual({
+                ...state,
+                seq: 0,
+                hash: "",
+                updatedAt: "",
+                oddities: 0,
+              });
+            state = next;
+          }
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("M2 stays as small after ten thousand turns as after one", () => {
+    const turn = (number: number): [string, JsonObject][] => [
+      ["turn_started", { turn: number, input: "x" }],
+      ["tool_called", { turn: number, call: `c${number}`, tool: "t", args: {} }],
+      ["tool_returned", { turn: number, call: `c${number}`, outcome: "ok", output: "" }],
+      ["turn_ended", { turn: number, outcome: "completed", usage: { inputTokens: 1 }, durationMs: 1 }],
+    ];
+    const few = JSON.stringify(run(opened, ...turn(1))).length;
+    const many = JSON.stringify(
+      run(opened, ...Array.from({ length: 10_000 }, (_, index) => turn(index + 1)).flat()),
+    ).length;
+    expect(many - few).toBeLessThan(60);
+  });
+
+  it("adds usage up and says which limits are reached", () => {
+    const state = run(
+      opened,
+      ["turn_started", { turn: 1, input: "x" }],
+      [
+        "turn_ended",
+        {
+          turn: 1,
+          outcome: "completed",
+          usage: { inputTokens: 90, outputTokens: 20, usd: 0.5 },
+          durationMs: 1500,
+        },
+      ],
+    );
+    expect(state.spent).toEqual({ inputTokens: 90, outputTokens: 20, usd: 0.5, durationMs: 1500, turns: 1 });
+    expect(reachedLimits(state)).toEqual(["tokens"]);
+    expect(
+      reachedLimits(fold(state, record(4, "budget_raised", { budget: { tokens: 200, turns: 1 } }))),
+    ).toEqual(["turns"]);
+  });
+
+  it("waits while an approval or a question is due, and goes on with the last answer", () => {
+    const asked = run(
+      opened,
+      ["turn_started", { turn: 1, input: "x" }],
+      ["approval_requested", { approval: "a1" }],
+      ["question_asked", { question: "q1" }],
+    );
+    expect(asked.status).toBe("waiting");
+    const half = fold(asked, record(5, "approval_granted", { approval: "a1", by: "ani", grant: {} }));
+    expect(half.status).toBe("waiting");
+    expect(fold(half, record(6, "question_answered", { question: "q1", by: "ani", text: "" }))).toMatchObject(
+      { status: "active", pending: {} },
+    );
+    expect(refusal(half, "approval_granted", { approval: "a1" })).toMatchObject({ code: "invalid_data" });
+  });
+
+  it("a resume brings pending requests back; a fork and an import leave them behind", () => {
+    const paused = run(
+      opened,
+      ["turn_started", { turn: 1, input: "x" }],
+      ["question_asked", { question: "q1" }],
+      ["turn_ended", { turn: 1, outcome: "completed", durationMs: 1 }],
+      ["session_paused", { reason: "asked" }],
+    );
+    expect(fold(paused, record(6, "session_resumed", { from: "paused" }))).toMatchObject({
+      status: "waiting",
+      pending: { q1: "question" },
+    });
+    const forked = fold(
+      paused,
+      record(6, "session_forked", {
+        session: "sess_b",
+        user: "ani",
+        parent: "sess_a",
+        parentSeq: 5,
+        parentHash: "h",
+        atTurn: 1,
+      }),
+    );
+    expect(forked).toMatchObject({
+      id: "sess_b",
+      status: "open",
+      pending: {},
+      turns: 1,
+      parent: { id: "sess_a", turn: 1 },
+      spent: { turns: 0 },
+    });
+    expect(fold(paused, record(6, "session_imported", { user: "bo" }))).toMatchObject({
+      status: "paused",
+      user: "bo",
+      pending: {},
+    });
+  });
+});
