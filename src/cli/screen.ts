@@ -2,7 +2,7 @@
  * Owns what reaches the terminal. All untrusted text goes through `printable`; colour only where a terminal is.
  */
 import { styleText } from "node:util";
-import { printable } from "../util/index.ts";
+import { printable, printableJson } from "../util/index.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -16,7 +16,7 @@ export function say(line: string): void {
 }
 
 export function sayJson(value: unknown): void {
-  say(JSON.stringify(value));
+  say(printableJson(value));
 }
 
 /** Notes that are not the answer: to stderr, so that a pipe gets only the answer. */

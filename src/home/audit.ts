@@ -12,6 +12,7 @@ import {
   readBlob,
   readWitness,
   scanJournal,
+  WITNESS_FILE,
 } from "../journal/index.ts";
 import {
   emptyState,
@@ -100,10 +101,8 @@ async function checkBeside(sessionDir: string, state: SessionState): Promise<Dam
     if (!damage) throw error;
     findings.push(damage);
   }
-  const isAtRest = ["paused", "closed", "archived"].includes(state.status);
   const witness = await readWitness(sessionDir).catch(() => "spoiled" as const);
-  if (isAtRest && witness === undefined)
-    findings.push(spoiled("head.json", "the witness of the head is missing"));
+  if (witness === undefined) findings.push(spoiled(WITNESS_FILE, "the witness of the head is missing"));
   return findings;
 }
 

@@ -4,8 +4,10 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { SessionId } from "../contract/index.ts";
 import { acquireOwner, journalDir, listSegments, readChain } from "../journal/index.ts";
 import { createFile, temporaryPath } from "../util/index.ts";
+import { auditSession } from "./audit.ts";
 import { assertPrivate, type Home, sessionDirOf, stagingDir } from "./home.ts";
 import { SessionIndex } from "./index-db.ts";
 import { abandonedStages } from "./staging.ts";
@@ -77,31 +79,33 @@ async function examineLeftovers(home: Home): Promise<Finding[]> {
   ];
 }
 
+/** Every byte of every session: damage below a cached fold is seen by nothing else that is done daily. */
 async function examineSessions(home: Home): Promise<Finding[]> {
   using index = SessionIndex.open(home);
   const inspected = await index.inspectAll();
   const findings: Finding[] = [];
-  for (const { state, damage, tornBytes } of inspected) {
-    const dir = sessionDirOf(home, state.id as `sess_${string}`);
-    if (damage) {
+  for (const { state } of inspected) {
+    const dir = sessionDirOf(home, state.id as SessionId);
+    const audit = await auditSession(dir);
+    for (const { file, offset, seq, reason } of audit.findings) {
       findings.push({
         level: "bad",
         what: state.id,
-        detail: `${damage.file} at byte ${damage.offset}, seq ${damage.seq}: ${damage.reason}`,
+        detail: `${file} at byte ${offset}, seq ${seq}: ${reason}`,
       });
-      continue;
     }
-    if (tornBytes > 0)
+    if (audit.tornBytes > 0) {
       findings.push({
         level: "note",
         what: state.id,
-        detail: `${tornBytes} bytes of a torn tail: resume sets them aside`,
+        detail: `${audit.tornBytes} bytes of a torn tail: resume sets them aside`,
       });
+    }
     findings.push(...(await examineJournal(dir, state.id)));
   }
-  const bad = findings.filter(({ level }) => level === "bad").length;
+  const damaged = new Set(findings.filter(({ level }) => level === "bad").map(({ what }) => what)).size;
   return [
-    { level: "ok", what: "sessions", detail: `${inspected.length}, of which ${bad} damaged` },
+    { level: "ok", what: "sessions", detail: `${inspected.length}, of which ${damaged} damaged` },
     ...findings,
   ];
 }

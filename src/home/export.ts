@@ -6,11 +6,11 @@
  * no names but those that the importer knows, so there is nothing to climb out with.
  */
 import { once } from "node:events";
-import { createWriteStream, existsSync } from "node:fs";
+import { createReadStream, createWriteStream, existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { createZstdCompress } from "node:zlib";
+import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import { HoldfastError } from "../contract/index.ts";
 import {
   blobReferences,
@@ -27,6 +27,8 @@ import {
 import { sealJson, sha256Hex, temporaryPath } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import type { FoundSession, Home } from "./home.ts";
+
+const LINE_FEED = 0x0a;
 
 export interface ExportedFile {
   readonly path: string;
@@ -89,6 +91,7 @@ export async function exportSession(
     for (const part of parts) await feed(await part.read());
     compress.end();
     await written;
+    await assertReadsBack(temporary, manifest);
     if (existsSync(to)) throw new HoldfastError("file_exists", `${to} exists already`, { path: to });
     await rename(temporary, to);
     await home.ports.disk.syncDir(dirname(to));
@@ -97,6 +100,18 @@ export async function exportSession(
     throw error;
   }
   return manifest;
+}
+
+/** An export that could not be taken in would be found out too late. */
+async function assertReadsBack(file: string, { files }: ExportManifest): Promise<void> {
+  let length = 0;
+  let headLength = 0;
+  for await (const chunk of createReadStream(file).pipe(createZstdDecompress()) as AsyncIterable<Buffer>) {
+    if (headLength === 0 && chunk.includes(LINE_FEED)) headLength = length + chunk.indexOf(LINE_FEED) + 1;
+    length += chunk.length;
+  }
+  const expected = headLength + files.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (length !== expected) throw new Error(`the export has ${length} bytes where ${expected} were written`);
 }
 
 /** Every segment up to its end, and every blob that a record names. Caches, lock and token stay at home. */

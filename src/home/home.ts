@@ -2,9 +2,10 @@
  * Owns the directory of all sessions: where things are in it, who may look, and that nobody else can.
  * A home is made on first use. Directories 0700, files 0600; a home that others can enter is refused.
  */
-import { lstat, mkdir, readdir, readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { lstat, mkdir, readdir, readFile, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { HoldfastError, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import { FORMAT_VERSION, type JournalPorts } from "../journal/index.ts";
 import { type CachedFold, type Inspected, inspectSession, readManifest } from "../session/index.ts";
@@ -36,10 +37,9 @@ export const sessionDirOf = (home: Pick<Home, "dir">, id: SessionId) => join(ses
 export async function prepareHome(dir: string, ports: JournalPorts, newId: Home["newId"]): Promise<Home> {
   const absolute = resolve(dir);
   try {
-    await mkdir(absolute, { recursive: true, mode: 0o700 });
+    await makeDirs(absolute);
     await assertPrivate(absolute);
-    for (const part of [sessionsDir, stagingDir, trashDir])
-      await mkdir(part({ dir: absolute }), { recursive: true, mode: 0o700 });
+    for (const part of [sessionsDir, stagingDir, trashDir]) await makeDirs(part({ dir: absolute }));
     const id = (await readHomeId(absolute)) ?? (await createHomeId(absolute, ports, newId));
     return { dir: absolute, id, ports, newId };
   } catch (error) {
@@ -51,6 +51,18 @@ export async function prepareHome(dir: string, ports: JournalPorts, newId: Home[
       { path: absolute },
       { cause: error },
     );
+  }
+}
+
+/** Not `mkdir` with `recursive`, which never returns for a path below /proc. */
+async function makeDirs(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    if (errorCode(error) === "EEXIST" && (await stat(path)).isDirectory()) return;
+    if (errorCode(error) !== "ENOENT" || existsSync(dirname(path))) throw error;
+    await makeDirs(dirname(path));
+    await makeDirs(path);
   }
 }
 

@@ -6,18 +6,18 @@
  * N3 It lands paused, as the importing user's; requests, tokens and caches of the other home stay there.
  */
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { createZstdDecompress } from "node:zlib";
 import { HoldfastError, isSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import { FORMAT_VERSION, isBadCompression, isPosition } from "../journal/index.ts";
-import { Session, writeManifest } from "../session/index.ts";
+import { Session } from "../session/index.ts";
 import { isPlainObject, openSealedJson, writeAll } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import type { ExportedFile, ExportManifest } from "./export.ts";
 import { defaultUser, type Home } from "./home.ts";
-import { manifestOf, present } from "./lifecycle.ts";
+import { present } from "./lifecycle.ts";
 import { stageSession } from "./staging.ts";
 
 const LINE_FEED = 0x0a;
@@ -42,11 +42,11 @@ export async function importSession(
   await using input = await openInput(file);
   const manifest = parseManifest(await input.line(MAX_MANIFEST_BYTES));
   const id = manifest.session;
-  await stageSession(home, id, async (staged) => {
+  const imported = await stageSession(home, id, async (staged) => {
     for (const entry of manifest.files) await extract(home, input, entry, staged);
     await input.end();
     await check(manifest, staged);
-    const session = await Session.own({ sessionDir: staged, id, ports: home.ports, isPrivate: true });
+    const session = await Session.own({ sessionDir: staged, id, ports: home.ports });
     const { seq: headSeq, hash: headHash } = manifest.head;
     await session.append("session_imported", {
       user,
@@ -55,11 +55,10 @@ export async function importSession(
       headHash,
       ...present({ repo: options.repo }),
     });
-    await session.release();
-    await writeManifest(home.ports.disk, staged, manifestOf(session.state, id));
-    await home.ports.disk.syncDir(join(staged, "journal"));
     await home.ports.disk.syncDir(join(staged, "blobs"));
+    return session;
   });
+  await imported.release();
   return id;
 }
 
@@ -149,7 +148,7 @@ async function openInput(file: string): Promise<Input> {
       { cause: error },
     );
   });
-  const source = createReadStream("", { fd: handle.fd, autoClose: false });
+  const source = handle.createReadStream();
   const unzip = createZstdDecompress();
   source.on("error", (error) => unzip.destroy(error));
   source.pipe(unzip);
@@ -195,14 +194,13 @@ async function openInput(file: string): Promise<Input> {
       }
     },
     async end() {
-      // Decompression ends with its frame and does not mind what follows; the file's length tells.
-      const hasMore = rest.length > 0 || (await more()) || unzip.bytesWritten !== (await handle.stat()).size;
+      const hasMore = rest.length > 0 || (await more());
       if (hasMore) throw invalid("something follows the last file");
     },
     async [Symbol.asyncDispose]() {
-      source.destroy();
       unzip.destroy();
-      await handle.close().catch(() => {});
+      // The stream closes the handle when nothing reads from it any more.
+      if (!source.closed) await once(source.destroy(), "close");
     },
   };
 }

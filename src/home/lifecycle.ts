@@ -19,7 +19,6 @@ import {
   reachedLimits,
   Session,
   type SessionState,
-  writeManifest,
 } from "../session/index.ts";
 import { assertPrivate, defaultUser, type FoundSession, findSession, type Home } from "./home.ts";
 import { stageSession } from "./staging.ts";
@@ -40,13 +39,11 @@ export async function openSession(home: Home, options: NewSession = {}): Promise
   const origin = { session: id, user, ...present({ agent, repo, title, budget }) };
   // A home that became readable to others gets no new session.
   await assertPrivate(home.dir);
-  const dir = await stageSession(home, id, async (staged) => {
-    const session = await Session.own({ sessionDir: staged, id, ports: home.ports, isPrivate: true });
+  return stageSession(home, id, async (staged) => {
+    const session = await Session.own({ sessionDir: staged, id, ports: home.ports });
     await session.append("session_opened", origin);
-    await session.release();
-    await writeManifest(home.ports.disk, staged, manifestOf(session.state, id));
+    return session;
   });
-  return Session.own({ sessionDir: dir, id, ports: home.ports });
 }
 
 export interface ResumeOptions {
@@ -148,10 +145,10 @@ export async function forkAt(
 ): Promise<Session> {
   const id = home.newId("sess") as SessionId;
   const { ports } = home;
-  const dir = await stageSession(home, id, async (staged) => {
+  return stageSession(home, id, async (staged) => {
     await forkSegments(ports.disk, parent.dir, staged, cut.position);
     await forkBlobs(ports.disk, parent.dir, staged, cut.blobs);
-    const session = await Session.own({ sessionDir: staged, id, ports, isPrivate: true, fold: cut.fold });
+    const session = await Session.own({ sessionDir: staged, id, ports, fold: cut.fold });
     const { state } = session;
     await session.append("session_forked", {
       session: id,
@@ -167,10 +164,8 @@ export async function forkAt(
       parentHash: cut.position.hash,
       atTurn: state.turns,
     });
-    await session.release();
-    await writeManifest(ports.disk, staged, manifestOf(session.state, id));
+    return session;
   });
-  return Session.own({ sessionDir: dir, id, ports });
 }
 
 /** Pause and close of a session that no process has open. */
@@ -199,11 +194,6 @@ export async function settleSession(
     await session.release();
   }
   return session.state;
-}
-
-export function manifestOf(state: SessionState, id: SessionId) {
-  const { user, agent, repo, createdAt } = state;
-  return { session: id, user, agent, repo, createdAt };
 }
 
 type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -6,36 +6,59 @@ import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, type SessionId } from "../contract/index.ts";
-import { blobsDir, journalDir } from "../journal/index.ts";
-import { errorCode } from "../util/index.ts";
+import { blobsDir, encodeWitness, journalDir, WITNESS_FILE } from "../journal/index.ts";
+import {
+  encodeManifest,
+  MANIFEST_FILE,
+  type Manifest,
+  type Session,
+  type SessionState,
+} from "../session/index.ts";
+import { createFile, errorCode, isDiskFull } from "../util/index.ts";
 import { type Home, sessionDirOf, sessionsDir, stagingDir } from "./home.ts";
 
 /** Long after this nobody is still building. */
 const ABANDONED_MS = 24 * 60 * 60 * 1000;
 
-/** Hands `build` an empty session directory; what it makes is there as a whole, or not at all. */
+/**
+ * Hands `build` an empty session directory and takes the session that it owns there; what it made is there as
+ * a whole, or not at all, and has its owner from the first moment.
+ */
 export async function stageSession(
   home: Home,
   id: SessionId,
-  build: (dir: string) => Promise<void>,
-): Promise<string> {
+  build: (dir: string) => Promise<Session>,
+): Promise<Session> {
   const { disk } = home.ports;
   const final = sessionDirOf(home, id);
   if (existsSync(final)) throw duplicate(id);
   const staged = join(stagingDir(home), `${process.pid}-${home.newId("stage")}`);
-  await disk.mkdir(staged);
+  let session: Session | undefined;
   try {
+    await disk.mkdir(staged);
     await disk.mkdir(journalDir(staged));
     await disk.mkdir(blobsDir(staged));
-    await build(staged);
+    session = await build(staged);
+    const { state, position } = session;
+    await createFile(disk, join(staged, MANIFEST_FILE), encodeManifest(manifestOf(state, id)));
+    await createFile(disk, join(staged, WITNESS_FILE), encodeWitness({ head: position, isFinal: false }));
     await disk.syncDir(staged);
     await disk.rename(staged, final);
+    session.relocate(final);
+    await disk.syncDir(sessionsDir(home));
+    return session;
   } catch (error) {
+    session?.abandon();
     await disk.removeTree(staged).catch(() => {});
-    throw ["ENOTEMPTY", "EEXIST"].includes(errorCode(error) ?? "") ? duplicate(id) : error;
+    if (["ENOTEMPTY", "EEXIST"].includes(errorCode(error) ?? "")) throw duplicate(id);
+    throw isDiskFull(error)
+      ? new HoldfastError("disk_full", "the disk is full: the session was not made", {}, { cause: error })
+      : error;
   }
-  await disk.syncDir(sessionsDir(home));
-  return final;
+}
+
+function manifestOf({ user, agent, repo, createdAt }: SessionState, session: SessionId): Manifest {
+  return { session, user, agent, repo, createdAt };
 }
 
 /** Staging directories whose maker is gone. */

@@ -11,8 +11,9 @@ import type { Position } from "./line.ts";
 import { COMPRESSED, journalDir, listSegments, readMaybeCompressed, segmentName } from "./segments.ts";
 
 /**
- * Gives the empty journal in `to` everything of the one in `from` up to `cut`, synced. Every segment before
- * that of the cut is sealed, because a later one exists; whether it is whole is for a reader to say.
+ * Gives the empty journal in `to` everything of the one in `from` up to `cut`. The names are synced with
+ * the first segment of `to`'s own. Every segment before that of the cut is sealed, because a later one exists;
+ * whether it is whole is for a reader to say.
  */
 export async function forkSegments(disk: Disk, from: string, to: string, cut: Position): Promise<void> {
   const sealed = (await listSegments(from)).filter((segment) => segment < cut.segment);
@@ -30,7 +31,6 @@ export async function forkSegments(disk: Disk, from: string, to: string, cut: Po
     const content = await readMaybeCompressed(join(journalDir(from), name));
     await createFile(disk, join(journalDir(to), name), content.subarray(0, cut.bytes));
   }
-  await disk.syncDir(journalDir(to));
 }
 
 /** Blobs never change, so they can be linked: all of them, or those that the child's history names. */
@@ -44,7 +44,7 @@ export async function forkBlobs(
   await Promise.all(
     names.map((name) => linkEither(disk, join(blobsDir(from), name), join(blobsDir(to), name))),
   );
-  await disk.syncDir(blobsDir(to));
+  if (names.length > 0) await disk.syncDir(blobsDir(to));
 }
 
 async function linkEither(disk: Disk, from: string, to: string): Promise<void> {

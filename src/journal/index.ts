@@ -22,5 +22,5 @@ export {
   readMaybeCompressed,
   segmentName,
 } from "./segments.ts";
-export { readWitness, writeWitness } from "./witness.ts";
+export { encodeWitness, readWitness, WITNESS_FILE } from "./witness.ts";
 export type { JournalPorts, JournalWriter, Redaction, Redactor, WriterListener } from "./writer.ts";

@@ -16,6 +16,7 @@ import { parseObject, temporaryPath } from "../util/index.ts";
 const LOCK_FILE = "owner.lock";
 const OWNER_FILE = "owner.json";
 const SQLITE_BUSY = 5;
+const SQLITE_FULL = 13;
 /** How long a new owner may take to write its name, and a probe to let go. */
 const SETTLE_MS = 1000;
 const RETRY_MS = 10;
@@ -30,6 +31,8 @@ export interface Owner {
 
 export interface OwnerLock {
   release(): void;
+  /** The directory was renamed: the lock is on the file, wherever it stands now. */
+  relocate(sessionDir: string): void;
 }
 
 /** Fails with `session_owned`, which names the pid, while another process (or this one) holds the lock. */
@@ -79,23 +82,31 @@ export function probeOwner(sessionDir: string): { held: boolean; owner: Owner | 
 function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined {
   const database = new DatabaseSync(join(sessionDir, LOCK_FILE), { timeout: 0 });
   try {
-    database.exec("BEGIN EXCLUSIVE");
+    // Without a journal file: its name would be left behind when the directory is renamed.
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (error) {
     database.close();
-    if (error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY) return undefined;
+    const code = error instanceof Error && "errcode" in error ? error.errcode : undefined;
+    if (code === SQLITE_BUSY) return undefined;
+    if (code === SQLITE_FULL)
+      throw new HoldfastError("disk_full", "the disk is full: the session can't be locked");
     throw error;
   }
   let isHeld = true;
+  let at = sessionDir;
   const drop = () => {
     if (isHeld) database.close();
     isHeld = false;
   };
   const release = () => {
     // First the name, then the lock: a name without a lock would be a lie for longer.
-    if (isHeld) rmSync(join(sessionDir, OWNER_FILE), { force: true });
+    if (isHeld) rmSync(join(at, OWNER_FILE), { force: true });
     drop();
   };
-  return { release, drop };
+  const relocate = (to: string) => {
+    at = to;
+  };
+  return { release, relocate, drop };
 }
 
 async function nameOwner(sessionDir: string): Promise<void> {

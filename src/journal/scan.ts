@@ -57,7 +57,7 @@ export async function* scanJournal(
     spoiledWitness = error;
     return undefined;
   });
-  const known = [witness, options.known, from].filter((position) => position !== undefined);
+  const known = [witness?.head, options.known, from].filter((position) => position !== undefined);
   const { segments: chain, damage: chainDamage } = await readChain(sessionDir, from.segment);
   const first = chain.findLastIndex((segment) => startOf(segment).seq <= from.seq);
 
@@ -109,15 +109,10 @@ export async function* scanJournal(
 
   if (chainDamage) throw chainDamage;
   const last = chain.at(-1);
-  // The witness of the last segment was written when its owner let go: nothing was added to it after that.
-  const finishedAt = last && witness?.segment === last.header.segment ? witness.bytes : undefined;
-  if (last && finishedAt !== undefined && finishedAt < at.bytes + torn.length) {
-    throw damage(
-      last,
-      finishedAt,
-      witness ? witness.seq + 1 : 0,
-      "something was added to a segment that was finished",
-    );
+  if (last && witness?.isFinal && witness.head.segment === last.header.segment) {
+    const { bytes, seq } = witness.head;
+    if (bytes < at.bytes + torn.length)
+      throw damage(last, bytes, seq + 1, "something was added to a segment that was finished");
   }
   if (at.seq < Math.max(...known.map((position) => position.seq))) {
     const file = `journal/${segmentName(last?.header.segment ?? 1)}`;

@@ -1,6 +1,8 @@
 /**
  * Owns `head.json`, the witness: a position that was durable when it was written, outside the segments.
- * It is written at pause, close and rollover. A journal that ends before its witness was cut (J2).
+ * It is there from the session's first moment, and written anew at pause, close and rollover. A journal that
+ * ends before its witness was cut (J2). `isFinal` says that the owner let go there: nothing follows in that
+ * segment.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,14 +10,23 @@ import { type Disk, errorCode, openSealedJson, replaceFile, sealJson } from "../
 import { damaged } from "./damage.ts";
 import { isPosition, type Position } from "./line.ts";
 
-const WITNESS_FILE = "head.json";
+export const WITNESS_FILE = "head.json";
 
-export async function writeWitness(disk: Disk, sessionDir: string, head: Position): Promise<void> {
-  const { segment, bytes, seq, hash } = head;
-  await replaceFile(disk, join(sessionDir, WITNESS_FILE), sealJson({ head: { segment, bytes, seq, hash } }));
+export interface Witness {
+  readonly head: Position;
+  readonly isFinal: boolean;
 }
 
-export async function readWitness(sessionDir: string): Promise<Position | undefined> {
+export function encodeWitness({ head, isFinal }: Witness): Uint8Array {
+  const { segment, bytes, seq, hash } = head;
+  return sealJson({ head: { segment, bytes, seq, hash }, isFinal });
+}
+
+export async function writeWitness(disk: Disk, sessionDir: string, witness: Witness): Promise<void> {
+  await replaceFile(disk, join(sessionDir, WITNESS_FILE), encodeWitness(witness));
+}
+
+export async function readWitness(sessionDir: string): Promise<Witness | undefined> {
   let bytes: Buffer;
   try {
     bytes = await readFile(join(sessionDir, WITNESS_FILE));
@@ -23,7 +34,7 @@ export async function readWitness(sessionDir: string): Promise<Position | undefi
     if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
-  const head = openSealedJson(bytes)?.["head"];
-  if (isPosition(head)) return head;
+  const { head, isFinal } = openSealedJson(bytes) ?? {};
+  if (isPosition(head) && typeof isFinal === "boolean") return { head, isFinal };
   throw damaged({ file: WITNESS_FILE, offset: 0, seq: 0, reason: "the witness of the head was changed" });
 }

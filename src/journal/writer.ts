@@ -81,7 +81,7 @@ export interface WriterStart {
 export class JournalWriter {
   readonly epoch: number;
   readonly #ports: JournalPorts;
-  readonly #sessionDir: string;
+  #sessionDir: string;
   readonly #session: string;
   readonly #listener: WriterListener;
   #file: DiskFile;
@@ -122,12 +122,19 @@ export class JournalWriter {
     });
   }
 
+  /** The directory was renamed; the open file is the same. Nothing may be under way. */
+  relocate(sessionDir: string): void {
+    this.#sessionDir = sessionDir;
+  }
+
   /** Waits for what is queued, writes the witness if asked, and lets go of the file. */
   async close(options: { witness: boolean }): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await this.#flushing;
-    if (options.witness && !this.#failure) await writeWitness(this.#ports.disk, this.#sessionDir, this.#head);
+    if (options.witness && !this.#failure) {
+      await writeWitness(this.#ports.disk, this.#sessionDir, { head: this.#head, isFinal: true });
+    }
     await this.#file.close().catch(() => {});
   }
 
@@ -252,7 +259,7 @@ export class JournalWriter {
     await old.close().catch(() => {});
     try {
       await disk.syncDir(journalDir(this.#sessionDir));
-      await writeWitness(disk, this.#sessionDir, end);
+      await writeWitness(disk, this.#sessionDir, { head: end, isFinal: true });
     } catch (error) {
       // The witness only guards against a later cut: without room for it, the old one stays true.
       if (!isDiskFull(error)) throw this.#fail(error);

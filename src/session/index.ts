@@ -12,7 +12,7 @@ export {
   type SessionState,
   type Spent,
 } from "./machine.ts";
-export { MANIFEST_FILE, type Manifest, readManifest, writeManifest } from "./manifest.ts";
+export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
 export { followRecords, readRecords } from "./records.ts";
 export { budgetReached, Session } from "./session.ts";
 export { ToolCall, Turn } from "./turn.ts";

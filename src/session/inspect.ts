@@ -13,17 +13,16 @@ export interface Inspected {
   readonly damage: Damage | undefined;
 }
 
+const beginning: CachedFold = { position: JOURNAL_START, state: emptyState };
+
 /** `from` is an earlier result; without one, the cached fold is where it begins. */
 export async function inspectSession(sessionDir: string, from?: CachedFold): Promise<Inspected> {
   const cached = from ?? (await readFold(sessionDir)).fold;
-  const inspected = await inspectFrom(sessionDir, cached ?? { position: JOURNAL_START, state: emptyState });
+  const inspected = await inspectFrom(sessionDir, cached ?? beginning);
+  if (!inspected.damage || !cached) return inspected;
   // A fold that the journal does not reach says nothing of what is still there: read that from the start.
-  return inspected.damage && cached
-    ? {
-        ...(await inspectFrom(sessionDir, { position: JOURNAL_START, state: emptyState })),
-        damage: inspected.damage,
-      }
-    : inspected;
+  const rest = await inspectFrom(sessionDir, beginning);
+  return { ...rest, state: { ...rest.state, status: "damaged" }, damage: inspected.damage };
 }
 
 async function inspectFrom(sessionDir: string, start: CachedFold): Promise<Inspected> {

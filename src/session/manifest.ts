@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, isSessionId, type SessionId } from "../contract/index.ts";
 import { damaged, FORMAT_VERSION } from "../journal/index.ts";
-import { type Disk, errorCode, openSealedJson, replaceFile, sealJson } from "../util/index.ts";
+import { errorCode, openSealedJson, sealJson } from "../util/index.ts";
 
 export const MANIFEST_FILE = "session.json";
 
@@ -18,10 +18,9 @@ export interface Manifest {
   readonly createdAt: string;
 }
 
-export async function writeManifest(disk: Disk, sessionDir: string, manifest: Manifest): Promise<void> {
+export function encodeManifest(manifest: Manifest): Uint8Array {
   const { session, user, agent, repo, createdAt } = manifest;
-  const bytes = sealJson({ holdfast: FORMAT_VERSION, session, user, agent, repo, createdAt });
-  await replaceFile(disk, join(sessionDir, MANIFEST_FILE), bytes);
+  return sealJson({ holdfast: FORMAT_VERSION, session, user, agent, repo, createdAt });
 }
 
 /** Undefined: there is none, so there is no session. */

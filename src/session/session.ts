@@ -42,8 +42,6 @@ export interface OpenSessionOptions {
   readonly ports: JournalPorts;
   /** End the process that owns the session now, if one does. */
   readonly takeOver?: boolean;
-  /** No lock: the directory is one that nobody else knows yet. */
-  readonly isPrivate?: boolean;
   /** A fold that the caller has; without one, the cached fold is where reading begins. */
   readonly fold?: CachedFold | undefined;
   /** Looks at the state before anything is written; what it throws leaves the session as it was. */
@@ -52,9 +50,9 @@ export interface OpenSessionOptions {
 
 export class Session implements AsyncDisposable {
   readonly id: SessionId;
-  readonly #sessionDir: string;
+  #sessionDir: string;
   readonly #ports: JournalPorts;
-  readonly #lock: OwnerLock | undefined;
+  readonly #lock: OwnerLock;
   #writer!: JournalWriter;
   #recovery!: Recovery;
   /** What is durable. */
@@ -66,7 +64,7 @@ export class Session implements AsyncDisposable {
   #turn: Turn | undefined;
   #isReleased = false;
 
-  private constructor({ id, sessionDir, ports }: OpenSessionOptions, lock: OwnerLock | undefined) {
+  private constructor({ id, sessionDir, ports }: OpenSessionOptions, lock: OwnerLock) {
     this.id = id;
     this.#sessionDir = sessionDir;
     this.#ports = ports;
@@ -77,7 +75,7 @@ export class Session implements AsyncDisposable {
   static async own(options: OpenSessionOptions): Promise<Session> {
     const { sessionDir, id, ports } = options;
     const acquire = options.takeOver ? takeOver : acquireOwner;
-    const lock = options.isPrivate ? undefined : await acquire(sessionDir);
+    const lock = await acquire(sessionDir);
     const session = new Session(options, lock);
     try {
       const cached = options.fold ?? (await readFold(sessionDir)).fold;
@@ -102,13 +100,18 @@ export class Session implements AsyncDisposable {
       return session;
     } catch (error) {
       session.#isReleased = true;
-      lock?.release();
+      lock.release();
       throw error;
     }
   }
 
   get state(): SessionState {
     return this.#state;
+  }
+
+  /** The end of what is durable. */
+  get position(): Position {
+    return this.#writer.head;
   }
 
   get recovery(): Recovery {
@@ -183,6 +186,13 @@ export class Session implements AsyncDisposable {
     yield* historyOf(readRecords(this.#sessionDir));
   }
 
+  /** The directory was renamed, with this session in it: it is the owner there from the first moment. */
+  relocate(sessionDir: string): void {
+    this.#sessionDir = sessionDir;
+    this.#writer.relocate(sessionDir);
+    this.#lock.relocate(sessionDir);
+  }
+
   /** Writes witness and fold, and gives the lock back. The status stays as it is. */
   async release(): Promise<void> {
     if (this.#isReleased) return;
@@ -192,8 +202,15 @@ export class Session implements AsyncDisposable {
       await this.#caching;
       if (!this.#writer.failure) await this.#cacheFold();
     } finally {
-      this.#lock?.release();
+      this.#lock.release();
     }
+  }
+
+  /** Lets go without a word, as a crash would: for a session that never became visible. */
+  abandon(): void {
+    this.#isReleased = true;
+    void this.#writer.close({ witness: false });
+    this.#lock.release();
   }
 
   /** A session that is let go while it works is paused: only a crash leaves one `active` without an owner. */

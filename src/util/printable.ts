@@ -18,3 +18,13 @@ export function printable(text: string): string {
     return `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
   });
 }
+
+/** JSON on one line that a terminal shows as harmlessly as `printable` text, and a parser reads as the same value. */
+export function printableJson(value: unknown): string {
+  return JSON.stringify(value).replace(unsafe, (char) =>
+    Array.from(
+      { length: char.length },
+      (_, index) => `\\u${char.charCodeAt(index).toString(16).padStart(4, "0")}`,
+    ).join(""),
+  );
+}

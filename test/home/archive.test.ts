@@ -48,7 +48,7 @@ describe("archive and retention", () => {
     const id = await sessionWithTurns(hf, 1);
     await hf.archiveSession(id);
     const { readFileSync } = await import("node:fs");
-    const path = home.sessionDir(id, "journal", "000002.jsonl.zst");
+    const path = home.sessionDir(id, "journal", "000001.jsonl.zst");
     const original = readFileSync(path);
     const before = await Array.fromAsync(hf.readJournal(id));
     let found = 0;
@@ -58,7 +58,7 @@ describe("archive and retention", () => {
       writeFileSync(path, spoiled);
       const { findings } = await hf.auditSession(id);
       // Some bits of a zstd frame say nothing about the content: then all of it is there.
-      if (findings.length > 0) expect(findings[0]?.file).toBe("journal/000002.jsonl");
+      if (findings.length > 0) expect(findings[0]?.file).toBe("journal/000001.jsonl");
       else expect(await Array.fromAsync(hf.readJournal(id))).toEqual(before);
       found += findings.length;
     }

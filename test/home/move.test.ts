@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
@@ -103,9 +103,10 @@ describe("export and import", () => {
     }
     for (let length = 0; length < original.length; length += 101)
       await refuses(original.subarray(0, length), `cut to ${length}`);
-    writeFileSync(tried, original);
-    appendFileSync(tried, zstdCompressSync(Buffer.from("more")));
-    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_invalid" });
+    await refuses(
+      zstdCompressSync(Buffer.concat([zstdDecompressSync(original), Buffer.from("more")])),
+      "something behind the last file",
+    );
     expect(await other.listSessions({ user: null })).toEqual([]);
     expect(readdirSync(join(there.dir, "staging"))).toEqual([]);
     expect(readdirSync(join(there.dir, "sessions"))).toEqual([]);

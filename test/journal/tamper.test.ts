@@ -20,8 +20,10 @@ describe("a closed session of 100 records", () => {
   beforeAll(async () => {
     home = new TestHome(memoryDir);
     const hf = await home.open();
-    const opened = await hf.openSession({ title: "t" });
-    for (let index = 3; index < RECORDS; index += 1) await opened.append("custom", { name: "n", index });
+    await (await hf.openSession({ title: "t" })).release();
+    const [only] = await hf.listSessions();
+    const opened = await hf.resumeSession(only?.id ?? "");
+    for (let index = 4; index < RECORDS; index += 1) await opened.append("custom", { name: "n", index });
     await opened.append("custom", { name: "n", text: "b".repeat(5000) });
     await opened.close();
     session = home.sessionDir(opened.id);

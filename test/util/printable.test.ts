@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { printable } from "../../src/util/index.ts";
+import { printable, printableJson } from "../../src/util/index.ts";
 
 describe("printable", () => {
   it("P1 lets through nothing that a terminal obeys or hides", () => {
@@ -20,6 +20,16 @@ describe("printable", () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.string({ unit: "binary" }), nasty)), (parts) => {
         expect(printable(parts.join(""))).not.toMatch(unsafe);
+      }),
+    );
+  });
+
+  it("P1 holds for JSON too, which still says the same", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
+        const line = printableJson(value);
+        expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
+        expect(JSON.parse(line)).toEqual(JSON.parse(JSON.stringify(value)));
       }),
     );
   });

@@ -1,0 +1,23 @@
+/**
+ * One command, one table: `npm run bench`. Each row is a ratio of two things measured in turns in this run.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { benchJournal, benchList } from "./journal.ts";
+import { printTable } from "./measure.ts";
+
+const benches = { journal: benchJournal, list: benchList };
+const wanted = process.argv.slice(2);
+const progress = (text: string) => process.stderr.write(`bench: ${text} …\n`);
+
+// Beside the project, not in the system's temporary directory: that may be memory, where a sync costs nothing.
+const directory = await mkdtemp(join(import.meta.dirname, "..", ".bench-"));
+try {
+  const rows = [];
+  for (const [name, bench] of Object.entries(benches)) {
+    if (wanted.length === 0 || wanted.includes(name)) rows.push(...(await bench(directory, progress)));
+  }
+  printTable(rows);
+} finally {
+  await rm(directory, { recursive: true, force: true });
+}
