@@ -51,11 +51,16 @@ export function atLeast(what: string, measured: string, ratio: number, limit: nu
   return { what, measured, ratio, bound: `≥ ${limit} ×`, isMet: ratio >= limit };
 }
 
+/** Said beside the others; no bound was set for it. */
+export function compared(what: string, measured: string, ratio: number): Row {
+  return { what, measured, ratio, bound: "-", isMet: true };
+}
+
 export function printTable(rows: readonly Row[]): void {
   console.log("| what | measured | ratio | bound | |\n|---|---|---|---|---|");
   for (const { what, measured, ratio, bound, isMet } of rows) {
     console.log(
-      `| ${what} | ${measured} | ${ratio.toFixed(2)} | ${bound} | ${isMet ? "met" : "**missed**"} |`,
+      `| ${what} | ${measured} | ${ratio.toFixed(2)} | ${bound} | ${bound === "-" ? "" : isMet ? "met" : "**missed**"} |`,
     );
   }
 }

@@ -13,7 +13,7 @@ import { createZstdDecompress } from "node:zlib";
 import { HoldfastError, isSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import { FORMAT_VERSION, isBadCompression, isPosition } from "../journal/index.ts";
 import { Session } from "../session/index.ts";
-import { isPlainObject, openSealedJson, writeAll } from "../util/index.ts";
+import { type Disk, isPlainObject, openSealedJson, writeAll } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import type { ExportedFile, ExportManifest } from "./export.ts";
 import { defaultUser, type Home } from "./home.ts";
@@ -42,11 +42,11 @@ export async function importSession(
   await using input = await openInput(file);
   const manifest = parseManifest(await input.line(MAX_MANIFEST_BYTES));
   const id = manifest.session;
-  const imported = await stageSession(home, id, async (staged) => {
-    for (const entry of manifest.files) await extract(home, input, entry, staged);
+  const imported = await stageSession(home, id, async (staged, ports) => {
+    for (const entry of manifest.files) await extract(ports.disk, input, entry, staged);
     await input.end();
     await check(manifest, staged);
-    const session = await Session.own({ sessionDir: staged, id, ports: home.ports });
+    const session = await Session.own({ sessionDir: staged, id, ports });
     const { seq: headSeq, hash: headHash } = manifest.head;
     await session.append("session_imported", {
       user,
@@ -55,7 +55,7 @@ export async function importSession(
       headHash,
       ...present({ repo: options.repo }),
     });
-    await home.ports.disk.syncDir(join(staged, "blobs"));
+    await ports.disk.syncDir(join(staged, "blobs"));
     return session;
   });
   await imported.release();
@@ -112,8 +112,8 @@ function isExportedFile(value: unknown): value is ExportedFile {
   return path === `blobs/${sha256}`;
 }
 
-async function extract(home: Home, input: Input, entry: ExportedFile, staged: string): Promise<void> {
-  const file = await home.ports.disk.create(join(staged, entry.path));
+async function extract(disk: Disk, input: Input, entry: ExportedFile, staged: string): Promise<void> {
+  const file = await disk.create(join(staged, entry.path));
   const hash = createHash("sha256");
   try {
     let position = 0;

@@ -1,9 +1,8 @@
 export type { Audit } from "./audit.ts";
 export type { Finding } from "./doctor.ts";
 export type { ExportManifest } from "./export.ts";
-export { defaultRetention, type GcResult, type GcStep, type Retention } from "./gc.ts";
+export { defaultRetention, type GcResult, type Retention } from "./gc.ts";
 export { Holdfast, type HoldfastOptions, openHoldfast, type SessionFilter } from "./holdfast.ts";
-export { defaultHomeDir, defaultUser } from "./home.ts";
 export type { ImportOptions } from "./import.ts";
 export type { SearchHit } from "./index-db.ts";
 export type { ForkOptions, NewSession, ResumeOptions } from "./lifecycle.ts";

@@ -39,8 +39,8 @@ export async function openSession(home: Home, options: NewSession = {}): Promise
   const origin = { session: id, user, ...present({ agent, repo, title, budget }) };
   // A home that became readable to others gets no new session.
   await assertPrivate(home.dir);
-  return stageSession(home, id, async (staged) => {
-    const session = await Session.own({ sessionDir: staged, id, ports: home.ports });
+  return stageSession(home, id, async (staged, ports) => {
+    const session = await Session.own({ sessionDir: staged, id, ports });
     await session.append("session_opened", origin);
     return session;
   });
@@ -144,8 +144,7 @@ export async function forkAt(
   cut: Cut,
 ): Promise<Session> {
   const id = home.newId("sess") as SessionId;
-  const { ports } = home;
-  return stageSession(home, id, async (staged) => {
+  return stageSession(home, id, async (staged, ports) => {
     await forkSegments(ports.disk, parent.dir, staged, cut.position);
     await forkBlobs(ports.disk, parent.dir, staged, cut.blobs);
     const session = await Session.own({ sessionDir: staged, id, ports, fold: cut.fold });

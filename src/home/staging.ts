@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, type SessionId } from "../contract/index.ts";
-import { blobsDir, encodeWitness, journalDir, WITNESS_FILE } from "../journal/index.ts";
+import { blobsDir, encodeWitness, type JournalPorts, journalDir, WITNESS_FILE } from "../journal/index.ts";
 import {
   encodeManifest,
   MANIFEST_FILE,
@@ -14,7 +14,7 @@ import {
   type Session,
   type SessionState,
 } from "../session/index.ts";
-import { createFile, errorCode, isDiskFull } from "../util/index.ts";
+import { createFile, deferSyncs, errorCode, isDiskFull } from "../util/index.ts";
 import { type Home, sessionDirOf, sessionsDir, stagingDir } from "./home.ts";
 
 /** Long after this nobody is still building. */
@@ -27,9 +27,9 @@ const ABANDONED_MS = 24 * 60 * 60 * 1000;
 export async function stageSession(
   home: Home,
   id: SessionId,
-  build: (dir: string) => Promise<Session>,
+  build: (dir: string, ports: JournalPorts) => Promise<Session>,
 ): Promise<Session> {
-  const { disk } = home.ports;
+  const disk = deferSyncs(home.ports.disk);
   const final = sessionDirOf(home, id);
   if (existsSync(final)) throw duplicate(id);
   const staged = join(stagingDir(home), `${process.pid}-${home.newId("stage")}`);
@@ -38,17 +38,19 @@ export async function stageSession(
     await disk.mkdir(staged);
     await disk.mkdir(journalDir(staged));
     await disk.mkdir(blobsDir(staged));
-    session = await build(staged);
+    session = await build(staged, { ...home.ports, disk });
     const { state, position } = session;
     await createFile(disk, join(staged, MANIFEST_FILE), encodeManifest(manifestOf(state, id)));
     await createFile(disk, join(staged, WITNESS_FILE), encodeWitness({ head: position, isFinal: false }));
     await disk.syncDir(staged);
+    await disk.settle();
     await disk.rename(staged, final);
     session.relocate(final);
     await disk.syncDir(sessionsDir(home));
     return session;
   } catch (error) {
     session?.abandon();
+    await disk.settle().catch(() => {});
     await disk.removeTree(staged).catch(() => {});
     if (["ENOTEMPTY", "EEXIST"].includes(errorCode(error) ?? "")) throw duplicate(id);
     throw isDiskFull(error)

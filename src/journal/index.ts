@@ -13,7 +13,7 @@ export { FORMAT_VERSION, isPosition, type Position } from "./line.ts";
 export { openJournal, type Recovery } from "./open.ts";
 export { acquireOwner, type OwnerLock, probeOwner, takeOver } from "./owner.ts";
 export { readDurable } from "./read.ts";
-export { JOURNAL_START, type ScannedTail, scanJournal } from "./scan.ts";
+export { JOURNAL_START, scanJournal } from "./scan.ts";
 export {
   isBadCompression,
   journalDir,
@@ -23,4 +23,4 @@ export {
   segmentName,
 } from "./segments.ts";
 export { encodeWitness, readWitness, WITNESS_FILE } from "./witness.ts";
-export type { JournalPorts, JournalWriter, Redaction, Redactor, WriterListener } from "./writer.ts";
+export type { JournalPorts, JournalWriter, Redaction, Redactor } from "./writer.ts";

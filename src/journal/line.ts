@@ -4,7 +4,7 @@
 import { isUtf8 } from "node:buffer";
 import type { JournalRecord, JsonObject } from "../contract/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { isPlainObject, parseObject, sealLine, sha256Hex, splitSealed } from "../util/index.ts";
+import { isPlainObject, isSealedWith, parseObject, sealLine, splitSealed } from "../util/index.ts";
 
 export const FORMAT_VERSION = 1;
 export const FIRST_HASH = "0".repeat(64);
@@ -36,7 +36,7 @@ export function encodeHeader(header: SegmentHeader): Buffer {
 /** Undefined: these bytes are no header. Throws for a header of a newer format. */
 export function decodeHeader(line: Buffer): SegmentHeader | undefined {
   const split = splitSealed(line);
-  if (!split || sha256Hex(split.body) !== split.hash) return undefined;
+  if (!split || !isSealedWith(split)) return undefined;
   const value = parseObject(`${split.body.toString("utf8")}}`);
   if (!value || !isCount(value["holdfast"])) return undefined;
   if (value["holdfast"] > FORMAT_VERSION) {
@@ -84,7 +84,7 @@ export function decodeRecord(line: Buffer, previousHash: string): DecodedLine {
   if (!isCount(seq) || !isCount(durable) || !isCount(epoch) || typeof at !== "string")
     return { kind: "garbage" };
   if (typeof type !== "string" || !isPlainObject(data)) return { kind: "garbage" };
-  if (sha256Hex(previousHash, split.body) !== split.hash) return { kind: "misfit", seq, durable };
+  if (!isSealedWith(split, previousHash)) return { kind: "misfit", seq, durable };
   const record = { seq, at, epoch, durable, type, data: data as JsonObject, hash: split.hash };
   return {
     kind: "record",

@@ -23,7 +23,7 @@ import { journalDir, segmentName } from "./segments.ts";
 import { writeWitness } from "./witness.ts";
 
 /** Small enough that a fork's copied tail is little; large enough that rollover is rare. */
-const SEGMENT_BYTES = 256 * 1024;
+const SEGMENT_BYTES = 512 * 1024;
 /** Most records in one batch: bounds how long the first of them waits for the others' encoding. */
 const MAX_BATCH = 256;
 
@@ -91,6 +91,7 @@ export class JournalWriter {
   #flushing: Promise<void> | undefined;
   #failure: HoldfastError | undefined;
   #isClosed = false;
+  #witnessing: Promise<void> = Promise.resolve();
 
   constructor(start: WriterStart, ports: JournalPorts, listener: WriterListener) {
     this.epoch = start.epoch;
@@ -132,6 +133,7 @@ export class JournalWriter {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await this.#flushing;
+    await this.#witnessing;
     if (options.witness && !this.#failure) {
       await writeWitness(this.#ports.disk, this.#sessionDir, { head: this.#head, isFinal: true });
     }
@@ -259,11 +261,13 @@ export class JournalWriter {
     await old.close().catch(() => {});
     try {
       await disk.syncDir(journalDir(this.#sessionDir));
-      await writeWitness(disk, this.#sessionDir, { head: end, isFinal: true });
     } catch (error) {
-      // The witness only guards against a later cut: without room for it, the old one stays true.
-      if (!isDiskFull(error)) throw this.#fail(error);
+      throw this.#fail(error);
     }
+    // The witness only guards against a later cut, so nobody waits for it, and without room the old one stays.
+    this.#witnessing = this.#witnessing
+      .then(() => writeWitness(disk, this.#sessionDir, { head: end, isFinal: true }))
+      .catch(() => {});
   }
 
   #advance(batch: Encoded[], { segment, start, header }: Target): void {

@@ -1,12 +1,11 @@
 export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
 export { type Inspected, inspectSession } from "./inspect.ts";
-export { lifecycle, nextStatus, type StoredStatus, storedStatuses } from "./lifecycle.ts";
+export { nextStatus, type StoredStatus } from "./lifecycle.ts";
 export {
   emptyState,
   fold,
   MACHINE_VERSION,
-  type OpenTurn,
   reachedLimits,
   refusal,
   type SessionState,
@@ -15,4 +14,4 @@ export {
 export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
 export { followRecords, readRecords } from "./records.ts";
 export { budgetReached, Session } from "./session.ts";
-export { ToolCall, Turn } from "./turn.ts";
+export type { ToolCall, Turn } from "./turn.ts";

@@ -48,6 +48,9 @@ export interface OpenSessionOptions {
   readonly admit?: (state: SessionState) => void;
 }
 
+/** About two megabytes: read and folded in the time of a few syncs. */
+const SEGMENTS_PER_FOLD = 4;
+
 export class Session implements AsyncDisposable {
   readonly id: SessionId;
   #sessionDir: string;
@@ -246,8 +249,9 @@ export class Session implements AsyncDisposable {
         for (const record of records) this.#state = fold(this.#state, record);
         const isNewSegment = head.segment !== this.#position?.segment;
         this.#position = head;
-        // A cached fold per segment bounds what the next open has to read.
-        if (isNewSegment) this.#caching = this.#caching.then(() => this.#cacheFold()).catch(() => {});
+        // A cached fold every few segments bounds what an open after a crash has to read.
+        if (isNewSegment && head.segment % SEGMENTS_PER_FOLD === 0)
+          this.#caching = this.#caching.then(() => this.#cacheFold()).catch(() => {});
       },
       onRefused: () => {
         this.#ahead = this.#state;

@@ -1,4 +1,5 @@
 export * from "./clock.ts";
+export * from "./deferred-disk.ts";
 export * from "./disk.ts";
 export * from "./printable.ts";
 export * from "./sealed-json.ts";

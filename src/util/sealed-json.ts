@@ -2,16 +2,14 @@
  * Owns the form of the small JSON files beside a journal: one line that ends with the SHA-256 of what
  * stands before it. S1 A file with any byte changed, added or removed does not open.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 const HASH_FIELD = ',"hash":"';
 /** `,"hash":"` + 64 hex digits + `"}`: the end of every sealed line has this length. */
 export const SEAL_LENGTH = HASH_FIELD.length + 64 + 2;
 
-export function sha256Hex(...parts: (Uint8Array | string)[]): string {
-  const hash = createHash("sha256");
-  for (const part of parts) hash.update(part);
-  return hash.digest("hex");
+export function sha256Hex(bytes: Uint8Array | string): string {
+  return hash("sha256", bytes, "hex");
 }
 
 /**
@@ -19,8 +17,8 @@ export function sha256Hex(...parts: (Uint8Array | string)[]): string {
  * in the journal the salt is the hash of the record before.
  */
 export function sealLine(body: string, salt = ""): { line: string; hash: string } {
-  const hash = sha256Hex(salt, body);
-  return { line: `${body}${HASH_FIELD}${hash}"}\n`, hash };
+  const seal = sha256Hex(salt + body);
+  return { line: `${body}${HASH_FIELD}${seal}"}\n`, hash: seal };
 }
 
 export function sealJson(value: object): Uint8Array {
@@ -33,15 +31,20 @@ export function splitSealed(line: Buffer): { body: Buffer; hash: string } | unde
   if (bodyLength < 2) return undefined;
   const seal = line.toString("latin1", bodyLength);
   if (!seal.startsWith(HASH_FIELD) || !seal.endsWith('"}')) return undefined;
-  const hash = seal.slice(HASH_FIELD.length, -2);
-  return /^[0-9a-f]{64}$/.test(hash) ? { body: line.subarray(0, bodyLength), hash } : undefined;
+  const digits = seal.slice(HASH_FIELD.length, -2);
+  return /^[0-9a-f]{64}$/.test(digits) ? { body: line.subarray(0, bodyLength), hash: digits } : undefined;
+}
+
+/** Whether a split line is what was sealed with this salt. */
+export function isSealedWith({ body, hash: seal }: { body: Buffer; hash: string }, salt = ""): boolean {
+  return sha256Hex(salt === "" ? body : Buffer.concat([Buffer.from(salt, "latin1"), body])) === seal;
 }
 
 /** The object in a sealed file; undefined when a byte of it is not as it was written. */
 export function openSealedJson(bytes: Buffer): Record<string, unknown> | undefined {
   if (bytes.at(-1) !== 0x0a) return undefined;
   const split = splitSealed(bytes.subarray(0, -1));
-  if (!split || sha256Hex(split.body) !== split.hash) return undefined;
+  if (!split || !isSealedWith(split)) return undefined;
   return parseObject(`${split.body.toString("utf8")}}`);
 }
 

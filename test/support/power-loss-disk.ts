@@ -180,7 +180,8 @@ function loseBytes({ path, ranges }: Unsynced, lose: Lose): void {
   } catch {
     return;
   }
-  for (const { start, end } of ranges) {
+  for (const { start, end: written } of ranges) {
+    const end = Math.min(written, content.length);
     for (let page = start; page < end; page = (Math.floor(page / PAGE) + 1) * PAGE) {
       const pageEnd = Math.min(end, (Math.floor(page / PAGE) + 1) * PAGE);
       if (lose()) content.fill(0, page, pageEnd);

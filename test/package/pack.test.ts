@@ -1,0 +1,98 @@
+/**
+ * What npm would publish, installed in an empty folder: the command works, the library can be imported, its
+ * types are found.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { TempDir } from "../support/home.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+
+describe("the package", () => {
+  it("packed and installed in an empty folder, gives a working command, library and types", {
+    timeout: 300_000,
+  }, () => {
+    using dir = new TempDir();
+    const env = { ...process.env, HOLDFAST_HOME: dir.join("home") };
+    // The build is there: npm test makes it. Packing must not make it again under other tests' feet.
+    execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", dir.path], {
+      cwd: root,
+      stdio: "pipe",
+    });
+    const tarball = readdirSync(dir.path).find((name) => name.endsWith(".tgz")) ?? "";
+    const app = dir.join("app");
+    mkdirSync(app);
+    writeFileSync(join(app, "package.json"), '{ "private": true, "type": "module" }');
+    execFileSync(
+      "npm",
+      ["install", "--no-audit", "--no-fund", "--loglevel", "error", join(dir.path, tarball)],
+      { cwd: app, stdio: "pipe" },
+    );
+
+    const command = join(app, "node_modules", ".bin", "holdfast");
+    const id = execFileSync(command, ["open", "--title", "packed"], { env, encoding: "utf8" }).trim();
+    expect(execFileSync(command, ["ls"], { env, encoding: "utf8" })).toContain(id);
+    expect(existsSync(join(app, "node_modules", "holdfast", "dist", "cli", "THIRD_PARTY_LICENSES.txt"))).toBe(
+      true,
+    );
+
+    const program = join(app, "program.ts");
+    writeFileSync(
+      program,
+      `import { openHoldfast, type Session } from "holdfast";
+const hf = await openHoldfast();
+const session: Session = await hf.resumeSession(${JSON.stringify(id)});
+const turns: number = session.state.turns;
+await session.pause();
+console.log(JSON.stringify({ title: session.state.title, turns }));
+`,
+    );
+    const output = execFileSync(process.execPath, [program], { cwd: app, env, encoding: "utf8" });
+    expect(JSON.parse(output)).toEqual({ title: "packed", turns: 0 });
+    const tsc = [
+      join(root, "node_modules", "typescript", "bin", "tsc"),
+      "--noEmit",
+      "--strict",
+      "--module",
+      "nodenext",
+      "--target",
+      "es2024",
+      "--lib",
+      "es2024,esnext.disposable",
+      "--types",
+      "node",
+      "--typeRoots",
+      join(root, "node_modules", "@types"),
+      "--skipLibCheck",
+      "false",
+      program,
+    ];
+    execFileSync(process.execPath, tsc, { cwd: app, stdio: "pipe" });
+  });
+
+  it("is small, builds nothing native, and holds nothing of this machine", () => {
+    using dir = new TempDir();
+    const listed = execFileSync(
+      "npm",
+      ["pack", "--ignore-scripts", "--json", "--pack-destination", dir.path],
+      { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] },
+    );
+    const parsed = JSON.parse(listed);
+    const [pack] = Array.isArray(parsed) ? parsed : Object.values(parsed);
+    expect(pack.unpackedSize).toBeLessThan(5_000_000);
+    const files: string[] = pack.files.map(({ path }: { path: string }) => path);
+    expect(files).toContain("LICENSE");
+    expect(files.filter((path) => /\.(node|test\.\w+)$|^(src|test|bench)\//.test(path))).toEqual([]);
+    for (const path of files)
+      expect(readFileSync(join(root, path), "latin1").includes(root), path).toBe(false);
+    const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    for (const name of Object.keys(dependencies)) {
+      const { gypfile, scripts = {} } = JSON.parse(
+        readFileSync(join(root, "node_modules", name, "package.json"), "utf8"),
+      );
+      expect(gypfile ?? scripts.install ?? scripts.postinstall, name).toBeUndefined();
+    }
+  });
+});
