@@ -1,6 +1,7 @@
 /**
  * Makes a fresh clone ready: installs what package-lock.json names, the right Node among it, when that has
- * not been done. Runs on any Node from 20 on, and uses nothing that is not part of it.
+ * not been done; then runs the npm script that it is given, in a shell of its own, because this one has
+ * already decided which `node` it means. Works on any Node from 20 on, and uses nothing that is not part of it.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -32,4 +33,13 @@ if (!isDone) {
   }
   writeFileSync(stamp, wanted);
   process.stderr.write(`setup: done, Node ${version}\n`);
+}
+
+const [script, ...rest] = process.argv.slice(2);
+if (script) {
+  const { status, signal } = spawnSync("npm", ["run", "--silent", script, "--", ...rest], {
+    cwd: root,
+    stdio: "inherit",
+  });
+  process.exit(status ?? (signal === "SIGINT" ? 130 : 1));
 }
