@@ -8,10 +8,15 @@ import { join } from "node:path";
 import { type ScannedRecord, type ScannedTail, type ScanOptions, scanJournal } from "./scan.ts";
 import { journalDir, segmentName } from "./segments.ts";
 
+export interface ReadOptions extends ScanOptions {
+  /** Syncs a file or a directory by its path. */
+  readonly sync?: (path: string) => Promise<void>;
+}
+
 /** Like `scanJournal`, but the returned end and everything yielded before it are on disk. */
 export async function* readDurable(
   sessionDir: string,
-  options: ScanOptions = {},
+  options: ReadOptions = {},
 ): AsyncGenerator<ScannedRecord, ScannedTail> {
   const scan = scanJournal(sessionDir, options);
   // Records that nothing vouches for yet: at most the last batch.
@@ -21,13 +26,13 @@ export async function* readDurable(
     if ("error" in step) {
       // What stands before the damage is still good.
       const last = held.at(-1);
-      if (last && (await syncTail(sessionDir, last.end.segment))) yield* held;
+      if (last && (await syncTail(sessionDir, last.end.segment, options.sync))) yield* held;
       throw step.error;
     }
     if (step.done) {
       const tail = step.value;
       const doubtful = held.filter(({ record }) => record.seq > tail.mark);
-      const isSynced = doubtful.length === 0 || (await syncTail(sessionDir, tail.end.segment));
+      const isSynced = doubtful.length === 0 || (await syncTail(sessionDir, tail.end.segment, options.sync));
       const good = isSynced ? held : held.slice(0, held.length - doubtful.length);
       yield* good;
       return isSynced ? tail : { ...tail, end: doubtful[0]?.start ?? tail.end };
@@ -37,16 +42,19 @@ export async function* readDurable(
   }
 }
 
-async function syncTail(sessionDir: string, segment: number): Promise<boolean> {
+async function syncTail(sessionDir: string, segment: number, sync = syncPath): Promise<boolean> {
   const directory = journalDir(sessionDir);
   try {
-    for (const path of [join(directory, segmentName(segment)), directory]) {
-      const handle = await open(path, constants.O_RDONLY);
-      await handle.datasync().finally(() => handle.close());
-    }
+    await sync(join(directory, segmentName(segment)));
+    await sync(directory);
     return true;
   } catch {
     // The disk would not vouch for these bytes, so neither does this reader.
     return false;
   }
+}
+
+async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, constants.O_RDONLY);
+  await handle.datasync().finally(() => handle.close());
 }

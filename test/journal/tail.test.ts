@@ -2,7 +2,7 @@ import { copyFileSync, cpSync, readdirSync, readFileSync, truncateSync, writeFil
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isHoldfastError } from "../../src/contract/index.ts";
-import { scanJournal } from "../../src/journal/index.ts";
+import { readDurable, scanJournal } from "../../src/journal/index.ts";
 import { TempDir } from "../support/home.ts";
 import { custom, makeSessionDir, openForTest, readAll } from "../support/journal.ts";
 
@@ -204,6 +204,35 @@ describe("the tail of a journal", () => {
     await writing;
     await writer.close({ witness: true });
     expect(await readAll(session)).toHaveLength(300);
+  });
+
+  it("J1 a reader syncs what nothing vouches for before it hands it out, and holds it back when it can't", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    await crashed(session, 5);
+    const read = async (sync: (path: string) => Promise<void>) => {
+      const seqs: number[] = [];
+      const records = readDurable(session, { sync });
+      for (;;) {
+        const step = await records.next();
+        if (step.done) return { seqs, end: step.value.end.seq };
+        seqs.push(step.value.record.seq);
+      }
+    };
+    const synced: string[] = [];
+    expect(await read(async (path) => void synced.push(path.slice(session.length + 1)))).toEqual({
+      seqs: [1, 2, 3, 4, 5],
+      end: 5,
+    });
+    expect(synced).toEqual([LAST, "journal"]);
+    const refusing = async () => {
+      throw Object.assign(new Error("EIO"), { code: "EIO" });
+    };
+    expect(await read(refusing)).toEqual({ seqs: [1, 2, 3, 4], end: 4 });
+    // Once its owner has let go, the witness vouches for all of it.
+    const { writer } = await openForTest(session);
+    await writer.close({ witness: true });
+    expect(await read(refusing)).toEqual({ seqs: [1, 2, 3, 4, 5], end: 5 });
   });
 
   it("opens a journal whose directory was copied, but for the lock", async () => {

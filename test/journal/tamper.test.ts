@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { auditSession } from "../../src/home/audit.ts";
 import { type Damage, damageOf, scanJournal } from "../../src/journal/index.ts";
+import { SEAL_LENGTH, sealLine } from "../../src/util/index.ts";
 import { memoryDir, TestHome } from "../support/home.ts";
 
 const RECORDS = 100;
@@ -157,6 +158,21 @@ describe("a closed session of 100 records", () => {
       expect((await auditSession(copy)).findings, `without ${file}`).not.toEqual([]);
       rmSync(copy, { recursive: true });
     }
+  });
+
+  it("J2 records that were made anew, with a chain that fits, are not those that the witness saw", async () => {
+    const lines = content.toString().split("\n").slice(0, -1);
+    let hash = JSON.parse(lines[0] ?? "").prev.hash as string;
+    const forged = lines.map((line, index) => {
+      if (index === 0) return `${line}\n`;
+      const sealed = sealLine(line.slice(0, -SEAL_LENGTH).replace('"index":50', '"index":51'), hash);
+      hash = sealed.hash;
+      return sealed.line;
+    });
+    expect(forged.join("").length).toBe(content.length);
+    expect(await findings(segment, Buffer.from(forged.join("")))).toMatchObject([
+      { file: segment, reason: expect.stringContaining("witness") },
+    ]);
   });
 
   it("a fold that was made anew with another state is detected too", async () => {
