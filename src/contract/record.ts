@@ -31,5 +31,6 @@ export interface BlobReference {
 }
 
 export function isBlobReference(value: unknown): value is BlobReference {
-  return typeof value === "object" && value !== null && "$blob" in value;
+  if (typeof value !== "object" || value === null || !("$blob" in value)) return false;
+  return typeof value.$blob === "object" && value.$blob !== null;
 }

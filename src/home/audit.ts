@@ -51,6 +51,7 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
       const step = await scan.next();
       if (step.done) {
         tornBytes = step.value.torn.length;
+        position = step.value.end;
         break;
       }
       const { record, end } = step.value;

@@ -9,9 +9,10 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { createZstdDecompress } from "node:zlib";
 import { HoldfastError, isSessionId, parseUser, type SessionId } from "../contract/index.ts";
-import { FORMAT_VERSION, isBadCompression, isPosition } from "../journal/index.ts";
+import { FORMAT_VERSION, isBadCompression, isPosition, readChain, segmentName } from "../journal/index.ts";
 import { Session } from "../session/index.ts";
 import { type Disk, isPlainObject, openSealedJson, writeAll } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
@@ -62,16 +63,24 @@ export async function importSession(
   return id;
 }
 
-/** The journal must be whole, end where the manifest says, and be that session's. */
-async function check({ session, head }: ExportManifest, staged: string): Promise<void> {
+/** The journal must be whole, be that session's, end where the manifest says, and be all that was brought. */
+async function check({ session, head, files }: ExportManifest, staged: string): Promise<void> {
   const audit = await auditSession(staged);
   // A file that stands beside the journal is made here, so only what was brought is judged.
   const finding = audit.findings.find(({ file }) => file.startsWith("journal/") || file.startsWith("blobs"));
   if (finding) throw invalid(`${finding.file} at byte ${finding.offset}: ${finding.reason}`);
   const { position, state } = audit.good;
-  if (audit.tornBytes > 0 || position.seq !== head.seq || position.hash !== head.hash)
-    throw invalid("the journal does not end where it should");
   if (state.id !== session) throw invalid(`the journal is that of ${state.id || "no session"}`);
+  if (audit.tornBytes > 0 || !isDeepStrictEqual(position, head))
+    throw invalid("the journal does not end where it should");
+  const { segments } = await readChain(staged, 0);
+  const lengths = new Map(
+    segments.map(({ header, end }) => [`journal/${segmentName(header.segment)}`, (end ?? head).bytes]),
+  );
+  for (const { path, bytes, sha256 } of files) {
+    const isNamed = path.startsWith("journal/") ? lengths.get(path) === bytes : audit.goodBlobs.has(sha256);
+    if (!isNamed) throw invalid(`${path} is not part of the session, or longer than it`);
+  }
 }
 
 function parseManifest(line: Buffer): ExportManifest & { session: SessionId } {

@@ -3,7 +3,7 @@
  * X1 Deleting it changes nothing but the time of the next call. X2 A row is used only while the files it was
  * made from are as they were.
  */
-import { rmSync, statSync } from "node:fs";
+import { chmodSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isHoldfastError, type JournalRecord, type JsonObject, type SessionId } from "../contract/index.ts";
@@ -199,27 +199,31 @@ export class SessionIndex implements Disposable {
 
 /** A spoiled cache is thrown away, and one that can't be kept at all lives in memory. */
 function openDatabase(path: string): DatabaseSync {
-  const version = INDEX_VERSION * 1000 + MACHINE_VERSION;
   try {
-    const database = new DatabaseSync(path, { timeout: 5000 });
-    const found = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
-    if (found === version || found === 0) {
-      database.exec(`${schema} PRAGMA user_version = ${version};`);
-      return database;
-    }
-    database.close();
+    return tryDatabase(path);
   } catch {
-    // Not a database, or not readable.
+    // Not a database, of another version, or not readable.
   }
   try {
     for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
-    const database = new DatabaseSync(path, { timeout: 5000 });
+    return tryDatabase(path);
+  } catch {
+    return tryDatabase(":memory:");
+  }
+}
+
+function tryDatabase(path: string): DatabaseSync {
+  const version = INDEX_VERSION * 1000 + MACHINE_VERSION;
+  const database = new DatabaseSync(path, { timeout: 5000 });
+  try {
+    if (path !== ":memory:") chmodSync(path, 0o600);
+    const found = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
+    if (found !== version && found !== 0) throw new Error(`the index has version ${found}`);
     database.exec(`${schema} PRAGMA user_version = ${version};`);
     return database;
-  } catch {
-    const database = new DatabaseSync(":memory:");
-    database.exec(schema);
-    return database;
+  } catch (error) {
+    database.close();
+    throw error;
   }
 }
 

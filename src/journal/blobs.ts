@@ -2,6 +2,7 @@
  * Owns `blobs/`: payloads that are too long for a line, by the SHA-256 of their bytes.
  * B1 A blob is synced, and so is its name, before a record names it. B2 A blob never changes.
  */
+import { isUtf8 } from "node:buffer";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -103,7 +104,7 @@ async function holds(path: string, sha256: string): Promise<boolean> {
 export async function readBlob(sessionDir: string, reference: BlobReference): Promise<Json> {
   const { sha256, bytes, as } = reference.$blob;
   const file = `blobs/${sha256}`;
-  if (!/^[0-9a-f]{64}$/.test(sha256))
+  if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256) || !Number.isSafeInteger(bytes))
     throw damaged({ file: "blobs", offset: 0, seq: 0, reason: "a blob has no proper name" });
   let content: Buffer;
   try {
@@ -119,8 +120,20 @@ export async function readBlob(sessionDir: string, reference: BlobReference): Pr
   if (content.length !== bytes || sha256Hex(content) !== sha256) {
     throw damaged({ file, offset: 0, seq: 0, reason: "the blob's bytes are not those that were stored" });
   }
+  const value = decodeBlob(content, as);
+  if (value === undefined) throw damaged({ file, offset: 0, seq: 0, reason: `the blob is no ${String(as)}` });
+  return value;
+}
+
+function decodeBlob(content: Buffer, as: unknown): Json | undefined {
+  if (!isUtf8(content)) return undefined;
   const text = content.toString("utf8");
-  return as === "text" ? text : (JSON.parse(text) as Json);
+  if (as === "text") return text;
+  try {
+    return as === "json" ? (JSON.parse(text) as Json) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The data of a record with its blobs in place. */

@@ -85,11 +85,20 @@ export function decodeRecord(line: Buffer, previousHash: string): DecodedLine {
     return { kind: "garbage" };
   if (typeof type !== "string" || !isPlainObject(data)) return { kind: "garbage" };
   if (!isSealedWith(split, previousHash)) return { kind: "misfit", seq, durable };
+  // Only now: a flipped bit in a whole record is a wrong hash, not garbage.
+  const isProper =
+    RECORD_START.test(split.body.toString("latin1", 0, 200)) && durable < seq && isTexts(redacted);
+  if (!isProper || line.length >= MAX_LINE_BYTES) return { kind: "garbage" };
   const record = { seq, at, epoch, durable, type, data: data as JsonObject, hash: split.hash };
-  return {
-    kind: "record",
-    record: redacted === undefined ? record : { ...record, redacted: redacted as string[] },
-  };
+  return { kind: "record", record: redacted === undefined ? record : { ...record, redacted } };
+}
+
+/** The first fields in their order, without white space, and a time as it is written. */
+const RECORD_START =
+  /^\{"seq":\d+,"at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","epoch":\d+,"durable":\d+,"type":"/;
+
+function isTexts(value: unknown): value is string[] | undefined {
+  return value === undefined || (Array.isArray(value) && value.every((item) => typeof item === "string"));
 }
 
 function isCount(value: unknown): value is number {

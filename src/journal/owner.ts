@@ -5,7 +5,7 @@
  *    process would drop the lock. So it is never read, copied or unlinked; who holds it stands in owner.json.
  * O2 owner.json is a hint for people and for takeovers; the lock alone decides.
  */
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -80,8 +80,12 @@ export function probeOwner(sessionDir: string): { held: boolean; owner: Owner | 
 }
 
 function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined {
-  const database = new DatabaseSync(join(sessionDir, LOCK_FILE), { timeout: 0 });
+  const path = join(sessionDir, LOCK_FILE);
+  const isNew = !existsSync(path);
+  const database = new DatabaseSync(path, { timeout: 0 });
   try {
+    // By its name, not through a descriptor (O1).
+    if (isNew) chmodSync(path, 0o600);
     // Without a journal file: its name would be left behind when the directory is renamed.
     database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (error) {

@@ -11,7 +11,7 @@ import { SEAL_LENGTH, splitSealed } from "../util/index.ts";
 import { damaged } from "./damage.ts";
 import { type DecodedLine, decodeRecord, FIRST_HASH, type Position } from "./line.ts";
 import { isBadCompression, readChain, type Segment, segmentName, startOf } from "./segments.ts";
-import { readWitness } from "./witness.ts";
+import { readWitness, type Witness } from "./witness.ts";
 
 const LINE_FEED = 0x0a;
 
@@ -52,80 +52,115 @@ export async function* scanJournal(
   options: ScanOptions = {},
 ): AsyncGenerator<ScannedRecord, ScannedTail> {
   const from = options.from ?? JOURNAL_START;
-  let spoiledWitness: unknown;
-  const witness = await readWitness(sessionDir).catch((error: unknown) => {
-    spoiledWitness = error;
-    return undefined;
-  });
+  const { witness, spoiled } = await tryWitness(sessionDir);
   const known = [witness?.head, options.known, from].filter((position) => position !== undefined);
-  const { segments: chain, damage: chainDamage } = await readChain(sessionDir, from.segment);
-  const first = chain.findLastIndex((segment) => startOf(segment).seq <= from.seq);
+  const knownSeq = Math.max(...known.map(({ seq }) => seq));
+  const { segments, damage: chainDamage } = await readChain(sessionDir, from.segment);
+  const first = segments.findLastIndex((segment) => startOf(segment).seq <= from.seq);
 
   let at = JOURNAL_START;
-  let mark = Math.max(...known.map((position) => position.seq));
+  let lastAt = "";
+  let mark = knownSeq;
   let torn: Buffer = Buffer.alloc(0);
-  for (const [index, segment] of chain.slice(Math.max(first, 0)).entries()) {
+  for (const [index, segment] of segments.slice(Math.max(first, 0)).entries()) {
     const content = await load(segment);
-    const limit = segment.end?.bytes ?? content.length;
-    at = index === 0 ? entryInto(segment, content, from) : stepInto(segment, at);
-    if (limit > content.length) throw damage(segment, content.length, at.seq + 1, "the segment was cut");
-    const isLast = segment.end === undefined;
+    const end = segment.end ?? finalEnd(segment, witness);
+    const readable = content.subarray(0, end?.bytes ?? content.length);
+    at = index === 0 ? entryInto(segment, readable, from) : stepInto(segment, at);
     mark = Math.max(mark, segment.header.prev?.seq ?? 0);
-    while (at.bytes < limit) {
-      const feed = content.indexOf(LINE_FEED, at.bytes);
-      const lineEnd = feed < 0 || feed >= limit ? limit : feed + 1;
-      const decoded: DecodedLine =
-        feed < 0 || feed >= limit
-          ? { kind: "garbage" }
-          : decodeRecord(content.subarray(at.bytes, feed), at.hash);
-      if (decoded.kind === "record" && decoded.record.seq === at.seq + 1) {
-        const { record } = decoded;
-        const line = content.subarray(at.bytes, lineEnd);
-        const start = at;
-        at = { segment: segment.header.segment, bytes: lineEnd, seq: record.seq, hash: record.hash };
-        mark = Math.max(mark, record.durable);
-        for (const position of known) checkKnown(segment, position, at);
-        if (record.seq > from.seq) yield { record, line, start, end: at };
-        continue;
+
+    const lines = recordsIn(readable, at);
+    for (let step = lines.next(); ; step = lines.next()) {
+      if (step.done) {
+        const bad = step.value;
+        if (bad) torn = judge(segment, bad, { end, mark });
+        break;
       }
-      const expected = at.seq + 1;
-      const rest = content.subarray(at.bytes, limit);
-      const isWholeButWrong = decoded.kind === "misfit" && decoded.seq === expected;
-      if (!isLast || isWholeButWrong || expected <= Math.max(mark, highestMark(rest))) {
-        throw damage(segment, at.bytes, expected, describe(decoded, expected));
-      }
-      torn = rest;
-      break;
+      const { record } = step.value;
+      if (record.at < lastAt)
+        throw damage(segment, at.bytes, record.seq, "the record is older than the one before");
+      lastAt = record.at;
+      at = step.value.end;
+      mark = Math.max(mark, record.durable);
+      for (const position of known) checkKnown(segment, position, at);
+      if (record.seq > from.seq) yield step.value;
     }
-    if (segment.end && (segment.end.seq !== at.seq || segment.end.hash !== at.hash)) {
-      throw damage(
-        segment,
-        at.bytes,
-        at.seq + 1,
-        "the segment's end is not the one that the next segment names",
-      );
-    }
+    if (end) checkEnd(segment, content, end, at);
   }
 
   if (chainDamage) throw chainDamage;
-  const last = chain.at(-1);
-  if (last && witness?.isFinal && witness.head.segment === last.header.segment) {
-    const { bytes, seq } = witness.head;
-    if (bytes < at.bytes + torn.length)
-      throw damage(last, bytes, seq + 1, "something was added to a segment that was finished");
-  }
-  if (at.seq < Math.max(...known.map((position) => position.seq))) {
-    const file = `journal/${segmentName(last?.header.segment ?? 1)}`;
-    throw damaged({
-      file,
-      offset: at.bytes,
-      seq: at.seq + 1,
-      reason: "the journal was cut: its witness saw more",
-    });
+  if (at.seq < knownSeq) {
+    const file = `journal/${segmentName(segments.at(-1)?.header.segment ?? 1)}`;
+    const reason = "the journal was cut: its witness saw more";
+    throw damaged({ file, offset: at.bytes, seq: at.seq + 1, reason });
   }
   // Said last: a spoiled witness makes no record worse.
-  if (spoiledWitness) throw spoiledWitness;
-  return { end: at, mark, torn, epoch: last?.header.epoch ?? 0 };
+  if (spoiled) throw spoiled;
+  return { end: at, mark, torn, epoch: segments.at(-1)?.header.epoch ?? 0 };
+}
+
+async function tryWitness(sessionDir: string): Promise<{ witness?: Witness | undefined; spoiled?: unknown }> {
+  try {
+    return { witness: await readWitness(sessionDir) };
+  } catch (spoiled) {
+    return { spoiled };
+  }
+}
+
+/** Where the owner of the last segment let go of it: nothing may stand behind that. */
+function finalEnd(segment: Segment, witness: Witness | undefined): Position | undefined {
+  return witness?.isFinal && witness.head.segment === segment.header.segment ? witness.head : undefined;
+}
+
+interface BadLine {
+  readonly decoded: DecodedLine;
+  /** The end of the last good record. */
+  readonly at: Position;
+  readonly rest: Buffer;
+}
+
+/** The whole records behind `at`; returns the first line that is none, if there is one. */
+function* recordsIn(content: Buffer, from: Position): Generator<ScannedRecord, BadLine | undefined> {
+  let at = from;
+  while (at.bytes < content.length) {
+    const feed = content.indexOf(LINE_FEED, at.bytes);
+    const decoded: DecodedLine =
+      feed < 0 ? { kind: "garbage" } : decodeRecord(content.subarray(at.bytes, feed), at.hash);
+    if (decoded.kind !== "record" || decoded.record.seq !== at.seq + 1) {
+      return { decoded, at, rest: content.subarray(at.bytes) };
+    }
+    const { record } = decoded;
+    const end = { segment: from.segment, bytes: feed + 1, seq: record.seq, hash: record.hash };
+    yield { record, line: content.subarray(at.bytes, feed + 1), start: at, end };
+    at = end;
+  }
+  return undefined;
+}
+
+/** Damage is thrown; a torn tail is returned. */
+function judge(
+  segment: Segment,
+  bad: BadLine,
+  { end, mark }: { end: Position | undefined; mark: number },
+): Buffer {
+  const { decoded, at, rest } = bad;
+  const expected = at.seq + 1;
+  const isWholeButWrong = decoded.kind === "misfit" && decoded.seq === expected;
+  if (end || isWholeButWrong || expected <= Math.max(mark, highestMark(rest))) {
+    throw damage(segment, at.bytes, expected, describe(decoded, expected));
+  }
+  return rest;
+}
+
+/** A segment whose end is named must end just there. */
+function checkEnd(segment: Segment, content: Buffer, end: Position, at: Position): void {
+  if (end.seq !== at.seq || end.hash !== at.hash || end.bytes !== at.bytes) {
+    throw damage(segment, at.bytes, at.seq + 1, "the segment does not end where it should");
+  }
+  // What a stale owner adds behind the end that its successor names is ignored; nobody follows a final one.
+  if (segment.end === undefined && content.length > end.bytes) {
+    throw damage(segment, end.bytes, end.seq + 1, "something was added to a segment that was finished");
+  }
 }
 
 /**
@@ -134,8 +169,8 @@ export async function* scanJournal(
  */
 function entryInto(segment: Segment, content: Buffer, from: Position): Position {
   const start = startOf(segment);
-  const limit = Math.min(segment.end?.bytes ?? content.length, content.length);
-  if (segment.header.segment !== from.segment || from.bytes > limit || from.bytes < start.bytes) return start;
+  const isHere = segment.header.segment === from.segment && from.bytes >= start.bytes;
+  if (!isHere || from.bytes > content.length) return start;
   const hash =
     from.bytes === start.bytes
       ? start.hash

@@ -14,7 +14,11 @@ import { errorCode } from "../util/index.ts";
 import { damaged } from "./damage.ts";
 import { decodeHeader, FIRST_HASH, type Position, type SegmentHeader } from "./line.ts";
 
-const unzstd = promisify(zstdDecompress);
+/** With `info`, the engine tells how much of its input was the frame; Node's types do not know that yet. */
+const unzstd = promisify(zstdDecompress) as unknown as (
+  input: Buffer,
+  options: { maxOutputLength: number; info: true },
+) => Promise<{ buffer: Buffer; engine: { bytesWritten: number } }>;
 const LINE_FEED = 0x0a;
 const PLAIN = ".jsonl";
 export const COMPRESSED = ".zst";
@@ -60,7 +64,11 @@ export async function readMaybeCompressed(
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw error;
   }
-  return unzstd(await readFile(path + COMPRESSED), { maxOutputLength });
+  const compressed = await readFile(path + COMPRESSED);
+  const { buffer, engine } = await unzstd(compressed, { maxOutputLength, info: true });
+  // Decompression ends with its frame and does not mind what follows; this file has nothing to follow.
+  if (engine.bytesWritten !== compressed.length) throw new RangeError("bytes behind the compressed content");
+  return buffer;
 }
 
 export interface Chain {
@@ -132,7 +140,8 @@ async function readSegment(sessionDir: string, segment: number): Promise<Headed 
   }
   const headerEnd = start.indexOf(LINE_FEED);
   // A hole in place of the header: the file grew, but power was lost before its first page was written.
-  if ((headerEnd < 0 && start.length < MAX_HEADER_BYTES) || start[0] === 0) return undefined;
+  const isHole = start.every((byte) => byte === 0);
+  if (isHole || (headerEnd < 0 && start.length < MAX_HEADER_BYTES)) return undefined;
   const header = headerEnd < 0 ? undefined : decodeHeader(start.subarray(0, headerEnd));
   if (!header) return headerDamage(segment, "has a damaged header");
   if (header.segment !== segment) return headerDamage(segment, `says that it is segment ${header.segment}`);

@@ -63,6 +63,8 @@ describe("archive and retention", () => {
       found += findings.length;
     }
     expect(found).toBeGreaterThan(original.length * 0.9);
+    writeFileSync(path, Buffer.concat([original, Buffer.from("more")]));
+    expect((await hf.auditSession(id)).findings).not.toEqual([]);
   });
 
   it("gc archives what was closed long ago, deletes nothing unless told to, and says what it would do", async () => {

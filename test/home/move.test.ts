@@ -145,8 +145,21 @@ describe("export and import", () => {
     });
     writeFileSync(tried, forge({ ...manifest, session: "sess_01k00000000000000000000000" }, body));
     await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_invalid" });
-    writeFileSync(tried, forge({ ...manifest, head: { ...(manifest["head"] as object), seq: 1 } }, body));
-    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_invalid" });
+    for (const wrong of [{ seq: 1 }, { bytes: 1 }, { segment: 9 }, { hash: "0".repeat(64) }]) {
+      writeFileSync(tried, forge({ ...manifest, head: { ...(manifest["head"] as object), ...wrong } }, body));
+      await expect(other.importSession(tried), JSON.stringify(wrong)).rejects.toMatchObject({
+        code: "archive_invalid",
+      });
+    }
+    const stray = Buffer.from("stray");
+    const strays = [
+      { path: "journal/000009.jsonl", bytes: 5, sha256: sha256Hex(stray) },
+      { path: `blobs/${sha256Hex(stray)}`, bytes: 5, sha256: sha256Hex(stray) },
+    ];
+    for (const file of strays) {
+      writeFileSync(tried, forge({ ...manifest, files: [...files, file] }, Buffer.concat([body, stray])));
+      await expect(other.importSession(tried), file.path).rejects.toMatchObject({ code: "archive_invalid" });
+    }
     expect(readdirSync(join(there.dir, "sessions"))).toEqual([]);
   });
 

@@ -174,6 +174,29 @@ describe("the tail of a journal", () => {
     expect(await readAll(session)).toHaveLength(4);
   });
 
+  it("J2 a line that fits its hash and breaks the form all the same is no record", async () => {
+    const { sealLine } = await import("../../src/util/index.ts");
+    const forms = [
+      '{"at":"2026-01-01T00:00:00.000Z","seq":2,"epoch":1,"durable":1,"type":"custom","data":{}',
+      '{"seq": 2,"at":"2026-01-01T00:00:00.000Z","epoch":1,"durable":1,"type":"custom","data":{}',
+      '{"seq":2,"at":"yesterday","epoch":1,"durable":1,"type":"custom","data":{}',
+      '{"seq":2,"at":"2026-01-01T00:00:00.000Z","epoch":1,"durable":2,"type":"custom","data":{}',
+      '{"seq":2,"at":"2026-01-01T00:00:00.000Z","epoch":1,"durable":1,"type":"custom","data":{},"redacted":[1]',
+      '{"seq":2,"at":"1999-01-01T00:00:00.000Z","epoch":1,"durable":1,"type":"custom","data":{}',
+    ];
+    for (const form of forms) {
+      using dir = new TempDir();
+      const session = makeSessionDir(dir.join("s"));
+      await crashed(session, 1);
+      const [first] = await readAll(session);
+      const path = join(session, LAST);
+      writeFileSync(path, readFileSync(path, "utf8") + sealLine(form, first?.hash).line);
+      const read = await readAll(session).catch((error) => error.code);
+      // Above every mark it is a torn tail, unless it is a whole record that is only too old.
+      expect(read === "session_damaged" || read.length === 1, form).toBe(true);
+    }
+  });
+
   it("refuses a journal of a newer format and says so", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
