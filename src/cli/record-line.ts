@@ -21,12 +21,17 @@ export function formatRecord(
 ): string {
   const { who, style, what } = tell(record);
   const turn = typeof record.data["turn"] === "number" ? `t${record.data["turn"]}` : "";
-  const time = record.at.slice(0, 19).replace("T", " ");
+  const time = localTime(record.at);
   const text = options.isFull ? printable(what) : clip(what, Math.max(40, options.width - PREFIX_WIDTH));
   const redacted = record.redacted
     ? paint("yellow", ` (redacted: ${printable(record.redacted.join(", "))})`)
     : "";
   return `${paint("dim", printable(time))}  ${turn.padEnd(4)} ${paint(style, clip(who, 11).padEnd(11))} ${text}${redacted}`;
+}
+
+/** In the time zone of the reader, as 2026-01-31 12:00:00. */
+function localTime(iso: string): string {
+  return new Date(iso).toLocaleString("sv");
 }
 
 function tell({ type, data }: JournalRecord): Told {

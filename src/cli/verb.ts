@@ -4,6 +4,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Budget } from "../contract/index.ts";
 import { type Holdfast, openHoldfast } from "../home/index.ts";
+import { present } from "../util/index.ts";
 
 export interface CommonOptions {
   readonly home?: string;
@@ -22,11 +23,11 @@ export function verb(name: string, summary: string, examples: readonly string[])
 }
 
 export function openHome(options: CommonOptions): Promise<Holdfast> {
-  return openHoldfast(options.home === undefined ? {} : { home: options.home });
+  return openHoldfast(present({ home: options.home }));
 }
 
 export function scope(options: CommonOptions): { user?: string } {
-  return options.user === undefined ? {} : { user: options.user };
+  return present({ user: options.user });
 }
 
 export interface BudgetOptions {
@@ -47,12 +48,13 @@ export function withBudget(command: Command): Command {
 }
 
 export function budgetOf(options: BudgetOptions): Budget | undefined {
-  const budget: Budget = {
-    ...(options.budgetTokens !== undefined && { tokens: options.budgetTokens }),
-    ...(options.budgetUsd !== undefined && { usd: options.budgetUsd }),
-    ...(options.budgetMinutes !== undefined && { minutes: options.budgetMinutes }),
-    ...(options.budgetTurns !== undefined && { turns: options.budgetTurns }),
-  };
+  const { budgetTokens, budgetUsd, budgetMinutes, budgetTurns } = options;
+  const budget = present({
+    tokens: budgetTokens,
+    usd: budgetUsd,
+    minutes: budgetMinutes,
+    turns: budgetTurns,
+  });
   return Object.keys(budget).length > 0 ? budget : undefined;
 }
 

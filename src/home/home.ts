@@ -3,13 +3,13 @@
  * A home is made on first use. Directories 0700, files 0600; a home that others can enter is refused.
  */
 import { existsSync } from "node:fs";
-import { lstat, mkdir, readdir, readFile, stat } from "node:fs/promises";
+import { lstat, mkdir, readdir, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { HoldfastError, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import { FORMAT_VERSION, type JournalPorts } from "../journal/index.ts";
 import { type CachedFold, type Inspected, inspectSession, readManifest } from "../session/index.ts";
-import { errorCode, openSealedJson, replaceFile, sealJson } from "../util/index.ts";
+import { errorCode, openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";
 
 export interface Home {
   readonly dir: string;
@@ -67,13 +67,8 @@ async function makeDirs(path: string): Promise<void> {
 }
 
 async function readHomeId(dir: string): Promise<string | undefined> {
-  let bytes: Buffer;
-  try {
-    bytes = await readFile(join(dir, HOME_FILE));
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  const bytes = await readIfThere(join(dir, HOME_FILE));
+  if (!bytes) return undefined;
   const value = openSealedJson(bytes);
   if (typeof value?.["holdfast"] === "number" && value["holdfast"] > FORMAT_VERSION) {
     throw new HoldfastError(

@@ -14,11 +14,10 @@ import { createZstdDecompress } from "node:zlib";
 import { HoldfastError, isSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import { FORMAT_VERSION, isBadCompression, isPosition, readChain, segmentName } from "../journal/index.ts";
 import { Session } from "../session/index.ts";
-import { type Disk, isPlainObject, openSealedJson, writeAll } from "../util/index.ts";
+import { type Disk, isPlainObject, openSealedJson, present, writeAll } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import type { ExportedFile, ExportManifest } from "./export.ts";
 import { defaultUser, type Home } from "./home.ts";
-import { present } from "./lifecycle.ts";
 import { stageSession } from "./staging.ts";
 
 const LINE_FEED = 0x0a;

@@ -20,6 +20,7 @@ import {
   Session,
   type SessionState,
 } from "../session/index.ts";
+import { present } from "../util/index.ts";
 import { assertPrivate, defaultUser, type FoundSession, findSession, type Home } from "./home.ts";
 import { stageSession } from "./staging.ts";
 import { shownStatus } from "./status.ts";
@@ -193,11 +194,4 @@ export async function settleSession(
     await session.release();
   }
   return session.state;
-}
-
-type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** The same object without the fields that are undefined. */
-export function present<T extends object>(fields: T): Present<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
 }

@@ -3,7 +3,7 @@
  * B1 A blob is synced, and so is its name, before a record names it. B2 A blob never changes.
  */
 import { isUtf8 } from "node:buffer";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type BlobReference,
@@ -12,7 +12,15 @@ import {
   type Json,
   type JsonObject,
 } from "../contract/index.ts";
-import { createFile, type Disk, errorCode, isPlainObject, sha256Hex, temporaryPath } from "../util/index.ts";
+import {
+  createFile,
+  type Disk,
+  errorCode,
+  isPlainObject,
+  readIfThere,
+  sha256Hex,
+  temporaryPath,
+} from "../util/index.ts";
 import { damaged } from "./damage.ts";
 import { MAX_LINE_BYTES } from "./line.ts";
 import { COMPRESSED, isBadCompression, readMaybeCompressed } from "./segments.ts";
@@ -93,12 +101,8 @@ async function storeBlob(disk: Disk, sessionDir: string, sha256: string, bytes: 
 }
 
 async function holds(path: string, sha256: string): Promise<boolean> {
-  try {
-    return sha256Hex(await readFile(path)) === sha256;
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return false;
-    throw error;
-  }
+  const content = await readIfThere(path);
+  return content !== undefined && sha256Hex(content) === sha256;
 }
 
 export async function readBlob(sessionDir: string, reference: BlobReference): Promise<Json> {

@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { zstdCompress, zstdDecompress } from "node:zlib";
-import { type Disk, errorCode, replaceFile } from "../util/index.ts";
+import { type Disk, readIfThere, replaceFile } from "../util/index.ts";
 import { blobsDir, listBlobs } from "./blobs.ts";
 import { damaged } from "./damage.ts";
 import { COMPRESSED, journalDir, listSegments, segmentName } from "./segments.ts";
@@ -25,13 +25,8 @@ export async function compressJournal(disk: Disk, sessionDir: string): Promise<v
 }
 
 async function compressFile(disk: Disk, path: string): Promise<void> {
-  let plain: Buffer;
-  try {
-    plain = await readFile(path);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return;
-    throw error;
-  }
+  const plain = await readIfThere(path);
+  if (!plain) return;
   await replaceFile(disk, path + COMPRESSED, await zstd(plain));
   const back = await unzstd(await readFile(path + COMPRESSED));
   if (!back.equals(plain)) {

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
 import type { HoldfastError } from "../contract/index.ts";
-import { errorCode } from "../util/index.ts";
+import { errorCode, readIfThere } from "../util/index.ts";
 import { damaged } from "./damage.ts";
 import { decodeHeader, FIRST_HASH, type Position, type SegmentHeader } from "./line.ts";
 
@@ -59,11 +59,8 @@ export async function readMaybeCompressed(
   path: string,
   maxOutputLength = MAX_SEGMENT_BYTES,
 ): Promise<Buffer> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (errorCode(error) !== "ENOENT") throw error;
-  }
+  const plain = await readIfThere(path);
+  if (plain) return plain;
   const compressed = await readFile(path + COMPRESSED);
   const { buffer, engine } = await unzstd(compressed, { maxOutputLength, info: true });
   // Decompression ends with its frame and does not mind what follows; this file has nothing to follow.

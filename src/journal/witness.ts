@@ -4,9 +4,8 @@
  * ends before its witness was cut (J2). `isFinal` says that the owner let go there: nothing follows in that
  * segment.
  */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Disk, errorCode, openSealedJson, replaceFile, sealJson } from "../util/index.ts";
+import { type Disk, openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";
 import { damaged } from "./damage.ts";
 import { isPosition, type Position } from "./line.ts";
 
@@ -27,13 +26,8 @@ export async function writeWitness(disk: Disk, sessionDir: string, witness: Witn
 }
 
 export async function readWitness(sessionDir: string): Promise<Witness | undefined> {
-  let bytes: Buffer;
-  try {
-    bytes = await readFile(join(sessionDir, WITNESS_FILE));
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  const bytes = await readIfThere(join(sessionDir, WITNESS_FILE));
+  if (!bytes) return undefined;
   const { head, isFinal } = openSealedJson(bytes) ?? {};
   if (isPosition(head) && typeof isFinal === "boolean") return { head, isFinal };
   throw damaged({ file: WITNESS_FILE, offset: 0, seq: 0, reason: "the witness of the head was changed" });

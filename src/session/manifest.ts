@@ -2,11 +2,10 @@
  * Owns `session.json`: who a session is, in one small sealed file. The journal says the same and is the truth;
  * the manifest is what a reader needs before it opens the journal.
  */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, isSessionId, type SessionId } from "../contract/index.ts";
 import { damaged, FORMAT_VERSION } from "../journal/index.ts";
-import { errorCode, openSealedJson, sealJson } from "../util/index.ts";
+import { openSealedJson, readIfThere, sealJson } from "../util/index.ts";
 
 export const MANIFEST_FILE = "session.json";
 
@@ -25,14 +24,8 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
 
 /** Undefined: there is none, so there is no session. */
 export async function readManifest(sessionDir: string): Promise<Manifest | undefined> {
-  let bytes: Buffer;
-  try {
-    bytes = await readFile(join(sessionDir, MANIFEST_FILE));
-  } catch (error) {
-    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return undefined;
-    throw error;
-  }
-  return decodeManifest(bytes);
+  const bytes = await readIfThere(join(sessionDir, MANIFEST_FILE));
+  return bytes && decodeManifest(bytes);
 }
 
 function decodeManifest(bytes: Buffer): Manifest {

@@ -11,17 +11,13 @@ import {
   type BudgetLimit,
   type EventData,
   type EventType,
-  eventSchemas,
   HoldfastError,
-  isEventType,
   type JournalRecord,
   type Json,
-  type JsonObject,
   type SessionId,
 } from "../contract/index.ts";
 import {
   acquireOwner,
-  assertRecordable,
   type JournalPorts,
   type JournalWriter,
   type OwnerLock,
@@ -30,6 +26,7 @@ import {
   type Recovery,
   takeOver,
 } from "../journal/index.ts";
+import { parseEvent } from "./event.ts";
 import { type CachedFold, readFold, writeFold } from "./fold-cache.ts";
 import { type HistoryTurn, historyOf } from "./history.ts";
 import { emptyState, fold, reachedLimits, refusal, type SessionState } from "./machine.ts";
@@ -269,33 +266,4 @@ export class Session implements AsyncDisposable {
 
 export function budgetReached(limits: readonly BudgetLimit[]): HoldfastError {
   return new HoldfastError("budget_reached", `the budget is reached: ${limits.join(", ")}`, { limits });
-}
-
-/** Checked against the event's form, and made plain JSON: what is recorded is what would be read back. */
-function parseEvent(type: string, data: unknown): JsonObject {
-  if (!isEventType(type))
-    throw new HoldfastError("unknown_event", `${JSON.stringify(type)} is not an event type`);
-  let plain: JsonObject;
-  try {
-    plain = JSON.parse(JSON.stringify(data)) as JsonObject;
-  } catch (cause) {
-    throw new HoldfastError(
-      "invalid_data",
-      `${type}: the data can't be written as JSON`,
-      { type },
-      { cause },
-    );
-  }
-  const parsed = eventSchemas[type].safeParse(plain);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const field = issue?.path.join(".") ?? "";
-    throw new HoldfastError(
-      "invalid_data",
-      `${type}: ${field || "data"}: ${issue?.message ?? "is not valid"}`,
-      { type, field },
-    );
-  }
-  assertRecordable(plain);
-  return plain;
 }

@@ -6,7 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { link, mkdir, open, rename, rm, unlink } from "node:fs/promises";
+import { link, mkdir, open, readFile, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 export interface DiskFile {
@@ -58,6 +58,16 @@ export const realDisk: Disk = {
   },
   removeTree: (path) => rm(path, { recursive: true, force: true }),
 };
+
+/** The content of a file, or undefined when there is none. */
+export async function readIfThere(path: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
 
 export async function writeAll(file: DiskFile, bytes: Uint8Array, position: number): Promise<void> {
   let done = 0;

@@ -1,5 +1,6 @@
 export * from "./clock.ts";
 export * from "./deferred-disk.ts";
 export * from "./disk.ts";
+export * from "./present.ts";
 export * from "./printable.ts";
 export * from "./sealed-json.ts";

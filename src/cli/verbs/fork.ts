@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { present } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, parseCount, scope, verb } from "../verb.ts";
 
@@ -19,8 +20,7 @@ export function command(): Command {
       const { at, title } = options;
       const fork = await home.forkSession(id, {
         ...scope(options),
-        ...(at !== undefined && { atTurn: at }),
-        ...(title !== undefined && { title }),
+        ...present({ atTurn: at, title }),
       });
       await fork.release();
       if (options.json) sayJson(await home.showSession(fork.id, scope(options)));

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { defaultRetention } from "../../home/index.ts";
-import { printable } from "../../util/index.ts";
+import { present, printable } from "../../util/index.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, parseCount, verb } from "../verb.ts";
 
@@ -33,7 +33,7 @@ export function command(): Command {
       const { archiveClosedDays, deleteArchivedDays } = options;
       const retention = {
         archiveClosedDays,
-        ...(deleteArchivedDays !== undefined && { deleteArchivedDays }),
+        ...present({ deleteArchivedDays }),
       };
       const result = await home.gc({ dryRun: options.dryRun ?? false, retention });
       if (options.json) return sayJson(result);

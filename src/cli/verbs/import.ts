@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import { present } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 
@@ -17,7 +18,7 @@ export function command(): Command {
       const home = await openHome(options);
       const id = await home.importSession(resolve(file), {
         ...scope(options),
-        ...(options.repo !== undefined && { repo: options.repo }),
+        ...present({ repo: options.repo }),
       });
       if (options.json) sayJson(await home.showSession(id, scope(options)));
       else say(`${id} imported, paused`);

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { JournalRecord } from "../../contract/index.ts";
+import { present } from "../../util/index.ts";
 import { formatRecord } from "../record-line.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, parseCount, scope, verb } from "../verb.ts";
@@ -19,7 +20,7 @@ export function command(): Command {
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
       const id = await home.resolveId(prefix, scope(options));
-      const range = { ...scope(options), ...(options.from !== undefined && { fromSeq: options.from }) };
+      const range = { ...scope(options), ...present({ fromSeq: options.from }) };
       const stop = new AbortController();
       if (options.follow) process.once("SIGINT", () => stop.abort());
       const records = options.follow

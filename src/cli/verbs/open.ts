@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { present } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import {
   type BudgetOptions,
@@ -24,13 +25,9 @@ export function command(): Command {
   return withBudget(open).action(async (options: Options) => {
     const home = await openHome(options);
     const { title, agent, repo } = options;
-    const budget = budgetOf(options);
     const session = await home.openSession({
       ...scope(options),
-      ...(title !== undefined && { title }),
-      ...(agent !== undefined && { agent }),
-      ...(repo !== undefined && { repo }),
-      ...(budget && { budget }),
+      ...present({ title, agent, repo, budget: budgetOf(options) }),
     });
     await session.release();
     if (options.json) sayJson(await home.showSession(session.id, scope(options)));

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { present } from "../../util/index.ts";
 import { note, say, sayJson } from "../screen.ts";
 import {
   type BudgetOptions,
@@ -23,10 +24,9 @@ export function command(): Command {
   return withBudget(resume).action(async (prefix: string, options: Options) => {
     const home = await openHome(options);
     const id = await home.resolveId(prefix, scope(options));
-    const budget = budgetOf(options);
     const session = await home.resumeSession(id, {
       ...scope(options),
-      ...(budget && { budget }),
+      ...present({ budget: budgetOf(options) }),
       takeOver: options.takeOver ?? false,
     });
     const { tornBytes, brokenFile } = session.recovery;

@@ -1,0 +1,34 @@
+/**
+ * Owns the way in: what a caller wants to append becomes data that can be recorded, or is refused.
+ */
+import { eventSchemas, HoldfastError, isEventType, type JsonObject } from "../contract/index.ts";
+import { assertRecordable } from "../journal/index.ts";
+
+/** Checked against the event's form, and made plain JSON: what is recorded is what would be read back. */
+export function parseEvent(type: string, data: unknown): JsonObject {
+  if (!isEventType(type))
+    throw new HoldfastError("unknown_event", `${JSON.stringify(type)} is not an event type`);
+  let plain: JsonObject;
+  try {
+    plain = JSON.parse(JSON.stringify(data)) as JsonObject;
+  } catch (cause) {
+    throw new HoldfastError(
+      "invalid_data",
+      `${type}: the data can't be written as JSON`,
+      { type },
+      { cause },
+    );
+  }
+  const parsed = eventSchemas[type].safeParse(plain);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const field = issue?.path.join(".") ?? "";
+    throw new HoldfastError(
+      "invalid_data",
+      `${type}: ${field || "data"}: ${issue?.message ?? "is not valid"}`,
+      { type, field },
+    );
+  }
+  assertRecordable(plain);
+  return plain;
+}
