@@ -30,8 +30,10 @@ export {
   type ResumeOptions,
   type Retention,
   type SearchHit,
+  type SearchOptions,
   type SessionFilter,
   type SessionSummary,
+  type ShownStatus,
 } from "./home/index.ts";
 export type { HistoryEntry, HistoryTurn, Session, SessionState, ToolCall, Turn } from "./session/index.ts";
 export type { Clock, Disk, DiskFile } from "./util/index.ts";

@@ -5,9 +5,11 @@
  */
 import { CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
-import { exitStatus, isHoldfastError } from "../contract/index.ts";
+import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { printable } from "../util/index.ts";
 import { verbs } from "./verbs.ts";
+
+const MIN_NODE = 24;
 
 async function main(args: readonly string[]): Promise<number> {
   const [name = "--help", ...rest] = args;
@@ -19,13 +21,17 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(overview());
     return exitStatus.done;
   }
-  const isHelp = name === "help";
-  const verb = verbs.find((one) => one.name === (isHelp ? rest[0] : name));
-  if (!verb) {
-    complain("usage", `${JSON.stringify(name)} is not a verb`, "see holdfast --help");
-    return exitStatus.usage;
+  if (Number(process.versions.node.split(".")[0]) < MIN_NODE) {
+    throw new HoldfastError(
+      "node_too_old",
+      `holdfast needs Node ${MIN_NODE} or newer, this is ${process.version}`,
+    );
   }
-  const command = (await verb.load()).command(verbs.map(({ name }) => name));
+  const isHelp = name === "help";
+  const wanted = isHelp ? rest[0] : name;
+  const verb = verbs.find((one) => one.name === wanted);
+  if (!verb) throw new HoldfastError("usage", `${JSON.stringify(wanted)} is not a verb`);
+  const command = (await verb.load()).command(verbs.map((one) => one.name));
   command.exitOverride().configureOutput({ writeErr: () => {} });
   await command.parseAsync(isHelp ? ["--help"] : rest, { from: "user" });
   return typeof process.exitCode === "number" ? process.exitCode : exitStatus.done;
@@ -55,7 +61,8 @@ function statusOf(error: unknown): number {
   }
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exitStatus.done;
-    complain("usage", error.message.replace(/^error: /, ""), `see holdfast ${process.argv[2] ?? ""} --help`);
+    const message = error.message.replace(/^error: /, "").replace(/\s*\n\s*/g, " ");
+    complain("usage", message, `see holdfast ${process.argv[2] ?? ""} --help`);
     return exitStatus.usage;
   }
   const reason = error instanceof Error ? error.message : String(error);
@@ -64,10 +71,12 @@ function statusOf(error: unknown): number {
   return exitStatus.bug;
 }
 
-// A reader that has seen enough closes the pipe: that is no failure.
-process.stdout.on("error", (error: NodeJS.ErrnoException) =>
-  process.exit(error.code === "EPIPE" ? exitStatus.done : exitStatus.bug),
-);
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  // A reader that has seen enough closes the pipe: that is no failure.
+  if (error.code === "EPIPE") process.exit(exitStatus.done);
+  complain("file_unwritable", `the output can't be written: ${error.message}`, "check where it goes");
+  process.exit(exitStatus.refused);
+});
 
 try {
   process.exitCode = await main(process.argv.slice(2));

@@ -13,20 +13,22 @@ interface Told {
   readonly what: string;
 }
 
-const PREFIX_WIDTH = 40;
+/** What stands before the text. */
+const PREFIX_WIDTH = 46;
+const MIN_TEXT_WIDTH = 40;
 
-export function formatRecord(
-  record: JournalRecord,
-  options: { readonly isFull: boolean; readonly width: number },
-): string {
+/** Shortened to so many columns, or whole when there is no width: a pipe gets everything. */
+export function formatRecord(record: JournalRecord, width: number | undefined): string {
   const { who, style, what } = tell(record);
   const turn = typeof record.data["turn"] === "number" ? `t${record.data["turn"]}` : "";
-  const time = localTime(record.at);
-  const text = options.isFull ? printable(what) : clip(what, Math.max(40, options.width - PREFIX_WIDTH));
+  const text =
+    width === undefined ? printable(what) : clip(what, Math.max(MIN_TEXT_WIDTH, width - PREFIX_WIDTH));
   const redacted = record.redacted
     ? paint("yellow", ` (redacted: ${printable(record.redacted.join(", "))})`)
     : "";
-  return `${paint("dim", printable(time))}  ${turn.padEnd(4)} ${paint(style, clip(who, 11).padEnd(11))} ${text}${redacted}`;
+  const seq = paint("dim", `#${record.seq}`.padEnd(5));
+  const time = paint("dim", printable(localTime(record.at)));
+  return `${seq} ${time}  ${turn.padEnd(4)} ${paint(style, clip(who, 11).padEnd(11))} ${text}${redacted}`;
 }
 
 /** In the time zone of the reader, as 2026-01-31 12:00:00. */
@@ -57,7 +59,7 @@ function tell({ type, data }: JournalRecord): Told {
         what: `${asText(data["name"])} ${asText(without(data, "name"))}`,
       };
     default:
-      return { who: "session", style: "magenta", what: `${type} ${asText(without(data, "turn"))}` };
+      return { who: "session", style: "magenta", what: `${type} ${asText(without(data, "session"))}` };
   }
 }
 

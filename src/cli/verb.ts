@@ -1,5 +1,5 @@
 /**
- * Owns what all verbs share: their options, their help, and how they get to the home.
+ * Owns what verbs share: their options, their help, and how they get to the home.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Budget } from "../contract/index.ts";
@@ -12,18 +12,33 @@ export interface CommonOptions {
   readonly json?: boolean;
 }
 
-/** A verb with the options that every verb has, and examples under its help. */
-export function verb(name: string, summary: string, examples: readonly string[]): Command {
-  return new Command(name)
+/** A verb with its examples under its help. Every verb speaks JSON. */
+export function bareVerb(name: string, summary: string, examples: readonly string[]): Command {
+  return new Command(`holdfast ${name}`)
     .description(summary)
-    .option("--home <dir>", "the home (default: $HOLDFAST_HOME, else ~/.holdfast)")
-    .option("--user <name>", "whose sessions (default: your user name; a filter, not a wall)")
-    .option("--json", "one JSON document, or one line per event")
+    .option("--json", "one JSON document, or one line per record or step")
     .addHelpText("after", `\nExamples:\n${examples.map((line) => `  ${line}`).join("\n")}`);
 }
 
-export function openHome(options: CommonOptions): Promise<Holdfast> {
-  return openHoldfast(present({ home: options.home }));
+/** A verb of a whole home. */
+export function homeVerb(name: string, summary: string, examples: readonly string[]): Command {
+  return bareVerb(name, summary, examples).option(
+    "--home <dir>",
+    "the home (default: $HOLDFAST_HOME, else ~/.holdfast)",
+  );
+}
+
+/** A verb of one user's sessions. */
+export function verb(name: string, summary: string, examples: readonly string[]): Command {
+  return homeVerb(name, summary, examples).option(
+    "--user <name>",
+    "whose sessions (default: your user name; a filter, not a wall)",
+  );
+}
+
+/** Only the verbs that bring a session in make a home that is not there: a mistyped path is no new home. */
+export function openHome(options: CommonOptions, { create = false } = {}): Promise<Holdfast> {
+  return openHoldfast({ ...present({ home: options.home }), create });
 }
 
 export function scope(options: CommonOptions): { user?: string } {
@@ -38,11 +53,9 @@ export interface BudgetOptions {
 }
 
 export function withBudget(command: Command): Command {
-  const limits = ["tokens", "usd", "minutes", "turns"];
-  for (const limit of limits) {
-    command.addOption(
-      new Option(`--budget-${limit} <n>`, `pause when so many ${limit} are spent`).argParser(parsePositive),
-    );
+  for (const limit of ["tokens", "usd", "minutes", "turns"]) {
+    const option = new Option(`--budget-${limit} <n>`, `pause when so many ${limit} are spent`);
+    command.addOption(option.argParser(parsePositive));
   }
   return command;
 }
@@ -58,7 +71,7 @@ export function budgetOf(options: BudgetOptions): Budget | undefined {
   return Object.keys(budget).length > 0 ? budget : undefined;
 }
 
-export function parsePositive(text: string): number {
+function parsePositive(text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0) return value;
   throw new InvalidArgumentError("a number above 0 is needed.");

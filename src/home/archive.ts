@@ -24,6 +24,8 @@ export async function archiveSession(home: Home, { id, dir }: FoundSession): Pro
     ports: home.ports,
     admit: ({ status }) => {
       if (nextStatus(status, "session_archived") !== undefined) return;
+      if (status === "archived")
+        throw new HoldfastError("illegal_transition", "the session is archived already", { status });
       throw new HoldfastError(
         "illegal_transition",
         `a session that is ${status} can't be archived: close it first`,

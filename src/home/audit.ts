@@ -4,13 +4,13 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import {
+  assertWitnessed,
   blobReferences,
   type Damage,
   damageOf,
   JOURNAL_START,
   type Position,
   readBlob,
-  readWitness,
   scanJournal,
   WITNESS_FILE,
 } from "../journal/index.ts";
@@ -74,7 +74,7 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
     if (!damage) throw error;
     findings.push(damage);
   }
-  findings.push(...(await checkBeside(sessionDir, state)));
+  findings.push(...(await checkBeside(sessionDir, state, findings)));
   return {
     records: state.seq,
     blobs: blobs.size,
@@ -86,7 +86,11 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
 }
 
 /** What stands beside the journal must say the same as it. */
-async function checkBeside(sessionDir: string, state: SessionState): Promise<Damage[]> {
+async function checkBeside(
+  sessionDir: string,
+  state: SessionState,
+  found: readonly Damage[],
+): Promise<Damage[]> {
   const findings: Damage[] = [];
   try {
     const manifest = await readManifest(sessionDir);
@@ -96,14 +100,16 @@ async function checkBeside(sessionDir: string, state: SessionState): Promise<Dam
       manifest.agent === state.agent &&
       manifest.repo === state.repo &&
       manifest.createdAt === state.createdAt;
-    if (!isSame) findings.push(spoiled(MANIFEST_FILE, "the manifest does not say what the journal says"));
+    const reason = manifest ? "the manifest does not say what the journal says" : "the manifest is missing";
+    if (!isSame) findings.push(spoiled(MANIFEST_FILE, reason));
   } catch (error) {
     const damage = damageOf(error);
     if (!damage) throw error;
     findings.push(damage);
   }
-  const witness = await readWitness(sessionDir).catch(() => "spoiled" as const);
-  if (witness === undefined) findings.push(spoiled(WITNESS_FILE, "the witness of the head is missing"));
+  const unwitnessed = await damageBy(assertWitnessed(sessionDir));
+  // A spoiled one was found by the scan already.
+  if (unwitnessed && !found.some(({ file }) => file === WITNESS_FILE)) findings.push(unwitnessed);
   return findings;
 }
 

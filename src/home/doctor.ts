@@ -84,49 +84,36 @@ async function examineSessions(home: Home): Promise<Finding[]> {
   using index = SessionIndex.open(home);
   const inspected = await index.inspectAll();
   const findings: Finding[] = [];
-  for (const { state } of inspected) {
+  for (const { state, damage } of inspected) {
     const dir = sessionDirOf(home, state.id as SessionId);
-    const audit = await auditSession(dir);
-    for (const { file, offset, seq, reason } of audit.findings) {
-      findings.push({
-        level: "bad",
-        what: state.id,
-        detail: `${file} at byte ${offset}, seq ${seq}: ${reason}`,
-      });
+    try {
+      findings.push(...(await examineSession(dir, state.id)));
+    } catch (error) {
+      // One that can't be read must not hide the others.
+      findings.push({ level: "bad", what: state.id, detail: damage?.reason ?? (error as Error).message });
     }
-    if (audit.tornBytes > 0) {
-      findings.push({
-        level: "note",
-        what: state.id,
-        detail: `${audit.tornBytes} bytes of a torn tail: resume sets them aside`,
-      });
-    }
-    findings.push(...(await examineJournal(dir, state.id)));
   }
   const damaged = new Set(findings.filter(({ level }) => level === "bad").map(({ what }) => what)).size;
+  const level = damaged === 0 ? "ok" : "note";
   return [
-    { level: "ok", what: "sessions", detail: `${inspected.length}, of which ${damaged} damaged` },
+    { level, what: "sessions", detail: `${inspected.length}, of which ${damaged} damaged` },
     ...findings,
   ];
 }
 
-async function examineJournal(dir: string, id: string): Promise<Finding[]> {
-  const findings: Finding[] = [];
+async function examineSession(dir: string, id: string): Promise<Finding[]> {
+  await assertPrivate(dir);
+  const { findings: damages, tornBytes } = await auditSession(dir);
+  const findings: Finding[] = damages.map(({ file, offset, seq, reason }) => {
+    return { level: "bad", what: id, detail: `${file} at byte ${offset}, seq ${seq}: ${reason}` };
+  });
+  const note = (detail: string) => findings.push({ level: "note", what: id, detail });
+  if (tornBytes > 0) note(`${tornBytes} bytes of a torn tail: resume sets them aside`);
   const { segments } = await readChain(dir, 0);
   const onChain = new Set(segments.map(({ header }) => header.segment));
   const strays = (await listSegments(dir)).filter((segment) => !onChain.has(segment));
-  if (strays.length > 0)
-    findings.push({
-      level: "note",
-      what: id,
-      detail: `${strays.length} segments that belong to no owner; they are ignored`,
-    });
+  if (strays.length > 0) note(`${strays.length} segments that belong to no owner; they are ignored`);
   const broken = (await readdir(journalDir(dir))).filter((name) => name.endsWith(".broken"));
-  if (broken.length > 0)
-    findings.push({
-      level: "note",
-      what: id,
-      detail: `torn tails that were set aside: ${broken.join(", ")}`,
-    });
+  if (broken.length > 0) note(`torn tails that were set aside: ${broken.join(", ")}`);
   return findings;
 }

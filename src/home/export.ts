@@ -5,9 +5,8 @@
  * the files that it lists, in its order, with nothing between them. There are no entry types, no links and
  * no names but those that the importer knows, so there is nothing to climb out with.
  */
-import { once } from "node:events";
-import { createReadStream, createWriteStream, existsSync } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { createReadStream, existsSync } from "node:fs";
+import { link, open, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
@@ -24,11 +23,9 @@ import {
   readMaybeCompressed,
   segmentName,
 } from "../journal/index.ts";
-import { sealJson, sha256Hex, temporaryPath } from "../util/index.ts";
+import { errorCode, LINE_FEED, sealJson, sha256Hex, temporaryPath } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import type { FoundSession, Home } from "./home.ts";
-
-const LINE_FEED = 0x0a;
 
 export interface ExportedFile {
   readonly path: string;
@@ -56,7 +53,7 @@ export async function exportSession(
   { id, dir }: FoundSession,
   to: string,
 ): Promise<ExportManifest> {
-  if (existsSync(to)) throw new HoldfastError("file_exists", `${to} exists already`, { path: to });
+  if (existsSync(to)) throw exists(to);
   const [damage] = (await auditSession(dir)).findings;
   if (damage) throw damaged(damage);
 
@@ -77,29 +74,47 @@ export async function exportSession(
     files,
   };
 
-  const temporary = temporaryPath(to);
-  try {
-    const compress = createZstdCompress();
-    const written = pipeline(
-      compress,
-      createWriteStream(temporary, { mode: 0o600, flags: "wx", flush: true }),
-    );
-    const feed = async (bytes: Uint8Array) => {
-      if (!compress.write(bytes)) await Promise.race([once(compress, "drain"), written]);
-    };
-    await feed(sealJson(manifest));
-    for (const part of parts) await feed(await part.read());
-    compress.end();
-    await written;
-    await assertReadsBack(temporary, manifest);
-    if (existsSync(to)) throw new HoldfastError("file_exists", `${to} exists already`, { path: to });
-    await rename(temporary, to);
-    await home.ports.disk.syncDir(dirname(to));
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
+  await writeExport(home, to, manifest, parts);
   return manifest;
+}
+
+async function writeExport(
+  home: Home,
+  to: string,
+  manifest: ExportManifest,
+  parts: readonly Part[],
+): Promise<void> {
+  const temporary = temporaryPath(to);
+  // Opened first: a directory that is missing or not ours is an error of the path, not of the stream.
+  const handle = await open(temporary, "wx", 0o600).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new HoldfastError(
+      "file_unwritable",
+      `${to} can't be written: ${reason}`,
+      { path: to },
+      { cause: error },
+    );
+  });
+  try {
+    const content = async function* () {
+      yield sealJson(manifest);
+      for (const part of parts) yield await part.read();
+    };
+    await pipeline(content, createZstdCompress(), handle.createWriteStream({ flush: true }));
+    await assertReadsBack(temporary, manifest);
+    // Linked, not renamed: that would replace a file that somebody made meanwhile.
+    await link(temporary, to).catch((error: unknown) => {
+      throw errorCode(error) === "EEXIST" ? exists(to) : error;
+    });
+    await home.ports.disk.syncDir(dirname(to));
+  } finally {
+    await handle.close().catch(() => {});
+    await rm(temporary, { force: true });
+  }
+}
+
+function exists(path: string): HoldfastError {
+  return new HoldfastError("file_exists", `${path} exists already`, { path });
 }
 
 /** An export that could not be taken in would be found out too late. */

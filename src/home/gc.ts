@@ -58,6 +58,8 @@ export async function collectGarbage(
       left.push({ ...step, reason: error instanceof Error ? error.message : String(error) });
     }
   }
+  // The index still has the words of what was deleted, and is only a cache.
+  if (!options.dryRun && done.some(({ action }) => action === "delete")) SessionIndex.remove(home);
   return { done, left };
 }
 
@@ -123,6 +125,7 @@ async function planRetention(
 async function planLeftovers(home: Home, id: SessionId, dir: string): Promise<Planned[]> {
   const paths: string[] = [];
   for (const folder of [dir, journalDir(dir), blobsDir(dir)]) {
+    if (!existsSync(folder)) continue;
     const names = (await readdir(folder)).filter((name) => name.startsWith(TEMPORARY_PREFIX));
     paths.push(...names.map((name) => join(folder, name)));
   }

@@ -1,9 +1,9 @@
 /**
- * Owns the library's face: `openHoldfast`, and what can be asked of a home. Each method is one line: what it
- * does stands in the file that owns it.
+ * Owns the library's face: `openHoldfast`, and what can be asked of a home. What a method does stands in the
+ * file that owns it.
  */
 import { typeid } from "typeid-js";
-import { HoldfastError, type JournalRecord, parseIdPrefix } from "../contract/index.ts";
+import type { JournalRecord } from "../contract/index.ts";
 import type { JournalPorts, Redactor } from "../journal/index.ts";
 import { redactSecrets } from "../memory/index.ts";
 import {
@@ -14,24 +14,15 @@ import {
   type Session,
   type SessionState,
 } from "../session/index.ts";
-import { type Clock, type Disk, realDisk, systemClock } from "../util/index.ts";
+import { type Clock, type Disk, present, realDisk, systemClock } from "../util/index.ts";
 import { archiveSession } from "./archive.ts";
 import { type Audit, auditSession } from "./audit.ts";
 import { examine, type Finding } from "./doctor.ts";
 import { type ExportManifest, exportSession } from "./export.ts";
 import { collectGarbage, defaultRetention, type GcResult, type Retention } from "./gc.ts";
-import {
-  defaultHomeDir,
-  defaultUser,
-  findSession,
-  type Home,
-  inspectIn,
-  notFound,
-  prepareHome,
-  sessionDirOf,
-} from "./home.ts";
+import { asFailure, defaultHomeDir, findSession, type Home, inspectIn, prepareHome } from "./home.ts";
 import { type ImportOptions, importSession } from "./import.ts";
-import { type SearchHit, SessionIndex } from "./index-db.ts";
+import type { SearchHit } from "./index-db.ts";
 import {
   type ForkOptions,
   forkSession,
@@ -41,24 +32,19 @@ import {
   resumeSession,
   settleSession,
 } from "./lifecycle.ts";
+import { listSessions, resolveId, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
 import { type Repair, repairSession } from "./repair.ts";
-import { type SessionSummary, type ShownStatus, summarise } from "./status.ts";
+import { type SessionSummary, summarise } from "./status.ts";
 
 export interface HoldfastOptions {
   /** Default: `HOLDFAST_HOME`, else `~/.holdfast`. */
   readonly home?: string;
+  /** Whether a home that is not there is made. Default: true. */
+  readonly create?: boolean;
   readonly clock?: Clock;
   readonly disk?: Disk;
   readonly newId?: (prefix: string) => string;
   readonly redact?: Redactor;
-}
-
-export interface SessionFilter {
-  /** Default: the OS user's name. Null: of all users, for whoever looks after the home. */
-  readonly user?: string | null;
-  readonly status?: readonly ShownStatus[];
-  readonly agent?: string;
-  readonly repo?: string;
 }
 
 interface Scope {
@@ -73,9 +59,11 @@ export async function openHoldfast(options: HoldfastOptions = {}): Promise<Holdf
     redact: options.redact ?? redactSecrets,
   };
   const newId = options.newId ?? ((prefix) => typeid(prefix).toString());
-  return new Holdfast(await prepareHome(options.home ?? defaultHomeDir(), ports, newId));
+  const dir = options.home ?? defaultHomeDir();
+  return new Holdfast(await prepareHome({ dir, ports, newId, create: options.create ?? true }));
 }
 
+/** Every method fails with a HoldfastError where a failure is to be expected, the file system's included. */
 export class Holdfast {
   readonly #home: Home;
 
@@ -88,44 +76,39 @@ export class Holdfast {
   }
 
   openSession(options: NewSession = {}): Promise<Session> {
-    return openSession(this.#home, options);
+    return this.#run((home) => openSession(home, options));
   }
 
   resumeSession(id: string, options: ResumeOptions = {}): Promise<Session> {
-    return resumeSession(this.#home, id, options);
+    return this.#run((home) => resumeSession(home, id, options));
   }
 
   forkSession(id: string, options: ForkOptions = {}): Promise<Session> {
-    return forkSession(this.#home, id, options);
+    return this.#run((home) => forkSession(home, id, options));
   }
 
   pauseSession(id: string, { user }: Scope = {}): Promise<SessionState> {
-    return settleSession(this.#home, id, "session_paused", user);
+    return this.#run((home) => settleSession(home, id, "session_paused", user));
   }
 
   closeSession(id: string, { user }: Scope = {}): Promise<SessionState> {
-    return settleSession(this.#home, id, "session_closed", user);
+    return this.#run((home) => settleSession(home, id, "session_closed", user));
   }
 
-  async archiveSession(id: string, { user }: Scope = {}): Promise<void> {
-    await archiveSession(this.#home, await findSession(this.#home, id, user));
+  archiveSession(id: string, { user }: Scope = {}): Promise<void> {
+    return this.#run(async (home) => archiveSession(home, await findSession(home, id, user)));
   }
 
   /** Oldest first. */
-  async listSessions(filter: SessionFilter = {}): Promise<SessionSummary[]> {
-    const user = filter.user === undefined ? defaultUser() : filter.user;
-    using index = SessionIndex.open(this.#home);
-    const inspected = (await index.inspectAll()).filter(({ state }) => user === null || state.user === user);
-    return inspected
-      .map((one) => summarise(sessionDirOf(this.#home, one.state.id as `sess_${string}`), one))
-      .filter(({ status }) => filter.status?.includes(status) ?? true)
-      .filter(({ agent }) => filter.agent === undefined || agent === filter.agent)
-      .filter(({ repo }) => filter.repo === undefined || repo === filter.repo);
+  listSessions(filter: SessionFilter = {}): Promise<SessionSummary[]> {
+    return this.#run((home) => listSessions(home, filter));
   }
 
-  async showSession(id: string, { user }: Scope = {}): Promise<SessionSummary> {
-    const found = await findSession(this.#home, id, user);
-    return summarise(found.dir, await inspectIn(this.#home, found.id));
+  showSession(id: string, { user }: Scope = {}): Promise<SessionSummary> {
+    return this.#run(async (home) => {
+      const found = await findSession(home, id, user);
+      return summarise(found.dir, await inspectIn(home, found.id));
+    });
   }
 
   /** Durable records, oldest first, with long content in place. Needs no lock. */
@@ -133,8 +116,8 @@ export class Holdfast {
     id: string,
     options: Scope & { readonly fromSeq?: number } = {},
   ): AsyncGenerator<JournalRecord> {
-    const { dir } = await findSession(this.#home, id, options.user);
-    yield* readRecords(dir, options.fromSeq === undefined ? {} : { fromSeq: options.fromSeq });
+    const { dir } = await this.#run((home) => findSession(home, id, options.user));
+    yield* readRecords(dir, present({ fromSeq: options.fromSeq }));
   }
 
   /** Like `readJournal`, and then whatever is appended, until the signal. */
@@ -142,7 +125,7 @@ export class Holdfast {
     id: string,
     options: Scope & { readonly fromSeq?: number; readonly signal: AbortSignal },
   ): AsyncGenerator<JournalRecord> {
-    const { dir } = await findSession(this.#home, id, options.user);
+    const { dir } = await this.#run((home) => findSession(home, id, options.user));
     yield* followRecords(dir, options);
   }
 
@@ -151,56 +134,47 @@ export class Holdfast {
     yield* historyOf(this.readJournal(id, scope));
   }
 
-  async search(
-    words: readonly string[],
-    options: Scope & { readonly limit?: number } = {},
-  ): Promise<SearchHit[]> {
-    if (words.every((word) => word.trim() === ""))
-      throw new HoldfastError("usage", "search needs a word to look for");
-    using index = SessionIndex.open(this.#home);
-    return await index.search(words, options.user ?? defaultUser(), options.limit ?? 50);
+  search(words: readonly string[], options: SearchOptions = {}): Promise<SearchHit[]> {
+    return this.#run((home) => searchSessions(home, words, options));
   }
 
-  /** The one session of the user whose id begins so. */
-  async resolveId(prefix: string, { user }: Scope = {}): Promise<string> {
-    const start = parseIdPrefix(prefix);
-    const matches = (await this.listSessions({ ...(user !== undefined && { user }) })).filter(({ id }) =>
-      id.startsWith(start),
-    );
-    const [first, second] = matches;
-    if (!first) throw notFound(prefix);
-    if (second)
-      throw new HoldfastError(
-        "ambiguous_id",
-        `${matches.length} sessions begin with ${start}: ${first.id}, ${second.id}${matches.length > 2 ? ", …" : ""}`,
-      );
-    return first.id;
+  /** The one session whose id begins so; with `user: null`, of any user. */
+  resolveId(prefix: string, { user }: { readonly user?: string | null } = {}): Promise<string> {
+    return this.#run((home) => resolveId(home, prefix, user));
   }
 
-  async auditSession(id: string, { user }: Scope = {}): Promise<Audit> {
-    const { dir } = await findSession(this.#home, id, user);
-    return auditSession(dir);
+  auditSession(id: string, { user }: Scope = {}): Promise<Audit> {
+    return this.#run(async (home) => auditSession((await findSession(home, id, user)).dir));
   }
 
-  async repairSession(id: string, { user }: Scope = {}): Promise<Repair> {
-    return repairSession(this.#home, await findSession(this.#home, id, user));
+  repairSession(id: string, { user }: Scope = {}): Promise<Repair> {
+    return this.#run(async (home) => repairSession(home, await findSession(home, id, user)));
   }
 
-  async exportSession(id: string, to: string, { user }: Scope = {}): Promise<ExportManifest> {
-    return exportSession(this.#home, await findSession(this.#home, id, user), to);
+  exportSession(id: string, to: string, { user }: Scope = {}): Promise<ExportManifest> {
+    return this.#run(async (home) => exportSession(home, await findSession(home, id, user), to));
   }
 
   importSession(file: string, options: ImportOptions = {}): Promise<string> {
-    return importSession(this.#home, file, options);
+    return this.#run((home) => importSession(home, file, options));
   }
 
+  /** Of the whole home, whoever's sessions they are. */
   gc(options: { readonly dryRun?: boolean; readonly retention?: Retention } = {}): Promise<GcResult> {
-    return collectGarbage(this.#home, options.retention ?? defaultRetention, {
-      dryRun: options.dryRun ?? false,
-    });
+    const retention = options.retention ?? defaultRetention;
+    return this.#run((home) => collectGarbage(home, retention, { dryRun: options.dryRun ?? false }));
   }
 
+  /** What this machine gives, and every byte of every session. */
   examine(): Promise<Finding[]> {
-    return examine(this.#home);
+    return this.#run(examine);
+  }
+
+  async #run<T>(work: (home: Home) => Promise<T>): Promise<T> {
+    try {
+      return await work(this.#home);
+    } catch (error) {
+      throw asFailure(error, this.#home.dir);
+    }
   }
 }

@@ -3,13 +3,19 @@
  * A home is made on first use. Directories 0700, files 0600; a home that others can enter is refused.
  */
 import { existsSync } from "node:fs";
-import { lstat, mkdir, readdir, stat } from "node:fs/promises";
+import { mkdir, readdir, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { HoldfastError, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
-import { FORMAT_VERSION, type JournalPorts } from "../journal/index.ts";
-import { type CachedFold, type Inspected, inspectSession, readManifest } from "../session/index.ts";
-import { errorCode, openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";
+import { FORMAT_VERSION, JOURNAL_START, type JournalPorts, journalDir } from "../journal/index.ts";
+import {
+  type CachedFold,
+  emptyState,
+  type Inspected,
+  inspectSession,
+  readManifest,
+} from "../session/index.ts";
+import { errorCode, isDiskFull, openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";
 
 export interface Home {
   readonly dir: string;
@@ -22,11 +28,24 @@ export interface Home {
 const HOME_FILE = "home.json";
 
 export function defaultHomeDir(): string {
-  return process.env["HOLDFAST_HOME"] ?? join(homedir(), ".holdfast");
+  // Set to nothing is not set: an empty path would be the current directory.
+  return process.env["HOLDFAST_HOME"] || join(homedir(), ".holdfast");
 }
 
+/** The OS user's name, as far as it is one of ours; in a container there may be none for the uid. */
 export function defaultUser(): string {
-  return parseUser(userInfo().username);
+  let name: string;
+  try {
+    name = userInfo().username;
+  } catch {
+    name = `uid-${process.getuid?.() ?? 0}`;
+  }
+  return parseUser(
+    name
+      .replace(/[^A-Za-z0-9._@-]/g, "_")
+      .replace(/^[.@-]/, "_")
+      .slice(0, 64),
+  );
 }
 
 export const sessionsDir = (home: Pick<Home, "dir">) => join(home.dir, "sessions");
@@ -34,8 +53,20 @@ export const stagingDir = (home: Pick<Home, "dir">) => join(home.dir, "staging")
 export const trashDir = (home: Pick<Home, "dir">) => join(home.dir, "trash");
 export const sessionDirOf = (home: Pick<Home, "dir">, id: SessionId) => join(sessionsDir(home), id);
 
-export async function prepareHome(dir: string, ports: JournalPorts, newId: Home["newId"]): Promise<Home> {
+export interface PrepareOptions {
+  readonly dir: string;
+  readonly ports: JournalPorts;
+  readonly newId: Home["newId"];
+  /** Whether a home that is not there is made. */
+  readonly create: boolean;
+}
+
+export async function prepareHome({ dir, ports, newId, create }: PrepareOptions): Promise<Home> {
+  if (dir === "") throw new HoldfastError("usage", "the path of the home is empty");
   const absolute = resolve(dir);
+  if (!create && !existsSync(absolute)) {
+    throw new HoldfastError("home_not_found", `there is no home at ${absolute}`, { path: absolute });
+  }
   try {
     await makeDirs(absolute);
     await assertPrivate(absolute);
@@ -43,16 +74,38 @@ export async function prepareHome(dir: string, ports: JournalPorts, newId: Home[
     const id = (await readHomeId(absolute)) ?? (await createHomeId(absolute, ports, newId));
     return { dir: absolute, id, ports, newId };
   } catch (error) {
-    if (error instanceof HoldfastError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new HoldfastError(
-      "home_unreadable",
-      `the home ${absolute} can't be used: ${reason}`,
-      { path: absolute },
-      { cause: error },
-    );
+    throw asFailure(error, absolute);
   }
 }
+
+/** What the file system or SQLite says of a home that can't be used, as an error with a way out. */
+export function asFailure(error: unknown, path: string): unknown {
+  if (error instanceof HoldfastError) return error;
+  if (isDiskFull(error)) return new HoldfastError("disk_full", "the disk is full", {}, { cause: error });
+  const code = errorCode(error);
+  if (code === undefined || !UNUSABLE.has(code)) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new HoldfastError(
+    "home_unreadable",
+    `the home ${path} can't be used: ${reason}`,
+    { path },
+    { cause: error },
+  );
+}
+
+const UNUSABLE = new Set([
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ENOENT",
+  "ENOTDIR",
+  "EEXIST",
+  "ELOOP",
+  "ENAMETOOLONG",
+  "EMFILE",
+  "EIO",
+  "ERR_SQLITE_ERROR",
+]);
 
 /** Not `mkdir` with `recursive`, which never returns for a path below /proc. */
 async function makeDirs(path: string): Promise<void> {
@@ -95,7 +148,7 @@ async function createHomeId(dir: string, ports: JournalPorts, newId: Home["newId
 
 /** What others could read or change is not a room of one's own. */
 export async function assertPrivate(path: string): Promise<void> {
-  const { mode } = await lstat(path);
+  const { mode } = await stat(path);
   if ((mode & 0o077) === 0) return;
   const bits = (mode & 0o777).toString(8).padStart(3, "0");
   throw new HoldfastError("unsafe_permissions", `${path} has mode ${bits}: others can reach it`, { path });
@@ -116,12 +169,11 @@ export interface FoundSession {
 export async function findSession(home: Home, idText: string, user = defaultUser()): Promise<FoundSession> {
   const id = parseSessionId(idText);
   const dir = sessionDirOf(home, id);
-  const owner = await readManifest(dir).then(
-    (manifest) => manifest?.user,
-    // A spoiled manifest hides nobody's session: the journal knows whose it is.
-    async () => (await inspectSession(dir)).state.user,
-  );
-  if (owner === undefined || owner !== user) throw notFound(id);
+  const manifest = await readManifest(dir).catch(() => undefined);
+  // A spoiled or missing manifest hides nobody's session: the journal knows whose it is.
+  const owner =
+    manifest?.user ?? (existsSync(journalDir(dir)) ? (await inspectSession(dir)).state.user : undefined);
+  if (owner !== user) throw notFound(id);
   await assertPrivate(dir);
   return { id, dir, user };
 }
@@ -129,10 +181,20 @@ export async function findSession(home: Home, idText: string, user = defaultUser
 /** A damaged journal may not reach the record that names its session: the directory and the manifest do. */
 export async function inspectIn(home: Home, id: SessionId, from?: CachedFold): Promise<Inspected> {
   const dir = sessionDirOf(home, id);
-  const inspected = await inspectSession(dir, from);
+  const inspected = await inspectSession(dir, from).catch(unreadable);
   if (!inspected.damage) return inspected;
   const manifest = await readManifest(dir).catch(() => undefined);
+  // Neither a manifest nor a journal: no session was ever here.
+  if (!manifest && !existsSync(journalDir(dir))) return { ...inspected, damage: undefined };
   return { ...inspected, state: { ...inspected.state, id, user: manifest?.user ?? inspected.state.user } };
+}
+
+/** One session that can't be read must not hide the others: it is shown, with the reason. */
+function unreadable(error: unknown): Inspected {
+  if (!(error instanceof HoldfastError) && errorCode(error) === undefined) throw error;
+  const reason = `it can't be read: ${error instanceof Error ? error.message : String(error)}`;
+  const damage = { file: "journal", offset: 0, seq: 0, reason };
+  return { state: { ...emptyState, status: "damaged" }, position: JOURNAL_START, tornBytes: 0, damage };
 }
 
 export function notFound(id: string): HoldfastError {

@@ -12,17 +12,22 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { createZstdDecompress } from "node:zlib";
 import { HoldfastError, isSessionId, parseUser, type SessionId } from "../contract/index.ts";
-import { FORMAT_VERSION, isBadCompression, isPosition, readChain, segmentName } from "../journal/index.ts";
+import {
+  FORMAT_VERSION,
+  isBadCompression,
+  isPosition,
+  MAX_SEGMENT_BYTES,
+  readChain,
+  segmentName,
+} from "../journal/index.ts";
 import { Session } from "../session/index.ts";
-import { type Disk, isPlainObject, openSealedJson, present, writeAll } from "../util/index.ts";
+import { type Disk, isPlainObject, LINE_FEED, openSealedJson, present, writeAll } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import type { ExportedFile, ExportManifest } from "./export.ts";
 import { defaultUser, type Home } from "./home.ts";
 import { stageSession } from "./staging.ts";
 
-const LINE_FEED = 0x0a;
 const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
-const MAX_SEGMENT_BYTES = 256 * 1024 * 1024;
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024 * 1024;
 /** Above this much output, more than so many bytes out of one byte in is taken for a bomb. */
 const BOMB_FLOOR_BYTES = 256 * 1024 * 1024;
@@ -46,7 +51,7 @@ export async function importSession(
     for (const entry of manifest.files) await extract(ports.disk, input, entry, staged);
     await input.end();
     await check(manifest, staged);
-    const session = await Session.own({ sessionDir: staged, id, ports });
+    const session = await Session.own({ sessionDir: staged, id, ports, isStaged: true });
     const { seq: headSeq, hash: headHash } = manifest.head;
     await session.append("session_imported", {
       user,
@@ -150,7 +155,7 @@ async function openInput(file: string): Promise<Input> {
   const handle = await open(file).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     throw new HoldfastError(
-      "archive_invalid",
+      "export_invalid",
       `${file} can't be read: ${reason}`,
       { path: file },
       { cause: error },
@@ -167,7 +172,8 @@ async function openInput(file: string): Promise<Input> {
   /** The next piece of the stream in `rest`, which has been used up; false at the end. */
   async function more(): Promise<boolean> {
     const step = await chunks.next().catch((error: unknown) => {
-      throw isBadCompression(error) ? invalid("it can't be decompressed") : error;
+      if (isBadCompression(error)) throw invalid("it can't be decompressed");
+      throw invalid(error instanceof Error ? error.message : String(error));
     });
     if (step.done) return false;
     outBytes += step.value.length;
@@ -214,9 +220,9 @@ async function openInput(file: string): Promise<Input> {
 }
 
 function invalid(reason: string): HoldfastError {
-  return new HoldfastError("archive_invalid", `the file is not a whole export: ${reason}`);
+  return new HoldfastError("export_invalid", `the file is not a whole export: ${reason}`);
 }
 
 function refused(reason: string): HoldfastError {
-  return new HoldfastError("archive_refused", `the file is not taken in: ${reason}`);
+  return new HoldfastError("export_refused", `the file is not taken in: ${reason}`);
 }

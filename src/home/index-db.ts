@@ -58,6 +58,11 @@ export class SessionIndex implements Disposable {
     return new SessionIndex(home, openDatabase(join(home.dir, INDEX_FILE)));
   }
 
+  /** X1: the next call makes it anew. */
+  static remove(home: Home): void {
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(join(home.dir, INDEX_FILE + suffix), { force: true });
+  }
+
   [Symbol.dispose](): void {
     this.#database.close();
   }
@@ -78,7 +83,8 @@ export class SessionIndex implements Disposable {
       const stamp = stampOf(dir, this.#home.ports.clock.nowMs());
       const isFresh = cached !== undefined && row?.["stamp"] === stamp && endsAt(dir, cached.position);
       const inspected = isFresh ? cached : await inspectIn(this.#home, id, usable(cached));
-      if (!isFresh) changed.push({ id, inspected, stamp });
+      // What is damaged may be mended without a trace in the directory: it is looked at each time.
+      if (!isFresh && !inspected.damage) changed.push({ id, inspected, stamp });
       if (inspected.state.seq > 0 || inspected.damage) all.push(inspected);
     }
     if (changed.length > 0 || known.size > 0) this.#update(changed, [...known.keys()]);
@@ -91,7 +97,7 @@ export class SessionIndex implements Disposable {
     const query = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(" ");
     const rows = this.#database
       .prepare(
-        `SELECT t.session, t.seq, t.turn, t.at, t.type, snippet(texts, 5, '', '', '…', 24) AS snippet
+        `SELECT t.session, t.seq, t.turn, t.at, t.type, snippet(texts, 5, '', '', '…', 16) AS snippet
          FROM texts t JOIN indexed i ON i.id = t.session
          WHERE texts MATCH ? AND i.user = ? ORDER BY rank LIMIT ?`,
       )
@@ -250,8 +256,25 @@ function usable(cached: Inspected | undefined): CachedFold | undefined {
 function indexedText(record: JournalRecord, data: JsonObject): IndexedText {
   const { seq, at, type } = record;
   const turn = typeof data["turn"] === "number" ? data["turn"] : null;
-  return { seq, turn, at, type, text: textsOf(data).join("\n") };
+  return { seq, turn, at, type, text: textsOf(wordsOf(data)).join("\n") };
 }
+
+function wordsOf(data: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(data).filter(([field]) => !NOT_WORDS.has(field)));
+}
+
+/** What says who and where, not what: nobody looks for it by words. */
+const NOT_WORDS = new Set([
+  "session",
+  "user",
+  "parent",
+  "parentHash",
+  "role",
+  "call",
+  "outcome",
+  "fromHome",
+  "headHash",
+]);
 
 function textsOf(value: unknown): string[] {
   if (typeof value === "string") return [value.slice(0, MAX_INDEXED_CHARS)];

@@ -1,6 +1,6 @@
 /**
- * Owns the entrances to a session: open, resume, fork, close, archive. Each one is an operation of a whole
- * home; what happens inside a session afterwards is the session's.
+ * Owns the entrances to a session, open, resume and fork, and the exits that need no owner, pause and close.
+ * What happens inside a session is the session's.
  */
 import { type Budget, HoldfastError, parseUser, type SessionId } from "../contract/index.ts";
 import {
@@ -12,6 +12,7 @@ import {
   readDurable,
 } from "../journal/index.ts";
 import {
+  assertRaised,
   budgetReached,
   type CachedFold,
   inspectSession,
@@ -41,7 +42,7 @@ export async function openSession(home: Home, options: NewSession = {}): Promise
   // A home that became readable to others gets no new session.
   await assertPrivate(home.dir);
   return stageSession(home, id, async (staged, ports) => {
-    const session = await Session.own({ sessionDir: staged, id, ports });
+    const session = await Session.own({ sessionDir: staged, id, ports, isStaged: true });
     await session.append("session_opened", origin);
     return session;
   });
@@ -91,6 +92,7 @@ function assertResumable(state: SessionState, raise: Budget): void {
       status: state.status,
     });
   }
+  assertRaised(state, raise);
   const limits = reachedLimits({ ...state, budget: { ...state.budget, ...raise } });
   if (limits.length > 0) throw budgetReached(limits);
 }
@@ -148,7 +150,7 @@ export async function forkAt(
   return stageSession(home, id, async (staged, ports) => {
     await forkSegments(ports.disk, parent.dir, staged, cut.position);
     await forkBlobs(ports.disk, parent.dir, staged, cut.blobs);
-    const session = await Session.own({ sessionDir: staged, id, ports, fold: cut.fold });
+    const session = await Session.own({ sessionDir: staged, id, ports, isStaged: true, fold: cut.fold });
     const { state } = session;
     await session.append("session_forked", {
       session: id,
@@ -182,9 +184,9 @@ export async function settleSession(
     ports: home.ports,
     admit: (state) => {
       if (nextStatus(state.status, to) === undefined) {
-        throw new HoldfastError("illegal_transition", `the session is ${state.status}`, {
-          status: state.status,
-        });
+        const what = to === "session_paused" ? "paused" : "closed";
+        const message = `a session that is ${state.status} can't be ${what}`;
+        throw new HoldfastError("illegal_transition", message, { status: state.status });
       }
     },
   });

@@ -3,7 +3,13 @@
  */
 import type { Budget } from "../contract/index.ts";
 import { probeOwner } from "../journal/index.ts";
-import type { Inspected, SessionState, Spent, StoredStatus } from "../session/index.ts";
+import {
+  type Inspected,
+  type SessionState,
+  type Spent,
+  type StoredStatus,
+  working,
+} from "../session/index.ts";
 
 /** `running`: a turn is open. `idle`: none is. `interrupted`: its process ended in the middle of work. */
 export type ShownStatus = StoredStatus | "running" | "idle" | "interrupted";
@@ -32,7 +38,7 @@ export function summarise(
   sessionDir: string,
   { state, damage }: Pick<Inspected, "state" | "damage">,
 ): SessionSummary {
-  const isWorking = ["open", "active", "waiting"].includes(state.status);
+  const isWorking = working.includes(state.status);
   const { held, owner } = isWorking ? probeOwner(sessionDir) : { held: false, owner: undefined };
   const { id, user, agent, repo, title, createdAt, updatedAt, turns, budget, spent, parent, pending } = state;
   return {
@@ -59,7 +65,7 @@ export function shownStatus(
   { status, openTurn }: Pick<SessionState, "status" | "openTurn">,
   isHeld: boolean,
 ): ShownStatus {
-  if (status !== "open" && status !== "active" && status !== "waiting") return status;
+  if (!working.includes(status)) return status;
   if (isHeld) return status === "waiting" ? "waiting" : openTurn ? "running" : "idle";
   if (openTurn || status === "active") return "interrupted";
   return status;

@@ -18,9 +18,10 @@ export {
   isBadCompression,
   journalDir,
   listSegments,
+  MAX_SEGMENT_BYTES,
   readChain,
   readMaybeCompressed,
   segmentName,
 } from "./segments.ts";
-export { encodeWitness, readWitness, WITNESS_FILE } from "./witness.ts";
+export { assertWitnessed, encodeWitness, WITNESS_FILE } from "./witness.ts";
 export type { JournalPorts, JournalWriter, Redaction, Redactor } from "./writer.ts";

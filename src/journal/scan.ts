@@ -7,13 +7,11 @@
  * - Everything else above all marks is a torn tail: the last batch, which nobody was told of.
  */
 import type { JournalRecord } from "../contract/index.ts";
-import { SEAL_LENGTH, splitSealed } from "../util/index.ts";
+import { LINE_FEED, SEAL_LENGTH, splitSealed } from "../util/index.ts";
 import { damaged } from "./damage.ts";
 import { type DecodedLine, decodeRecord, FIRST_HASH, type Position } from "./line.ts";
 import { isBadCompression, readChain, type Segment, segmentName, startOf } from "./segments.ts";
 import { readWitness, type Witness } from "./witness.ts";
-
-const LINE_FEED = 0x0a;
 
 export interface ScannedRecord {
   readonly record: JournalRecord;

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
 import type { HoldfastError } from "../contract/index.ts";
-import { errorCode, readIfThere } from "../util/index.ts";
+import { errorCode, LINE_FEED, readIfThere } from "../util/index.ts";
 import { damaged } from "./damage.ts";
 import { decodeHeader, FIRST_HASH, type Position, type SegmentHeader } from "./line.ts";
 
@@ -19,13 +19,12 @@ const unzstd = promisify(zstdDecompress) as unknown as (
   input: Buffer,
   options: { maxOutputLength: number; info: true },
 ) => Promise<{ buffer: Buffer; engine: { bytesWritten: number } }>;
-const LINE_FEED = 0x0a;
 const PLAIN = ".jsonl";
 export const COMPRESSED = ".zst";
 /** A header has about 350. */
 const MAX_HEADER_BYTES = 1024;
 /** Compressed or not, a segment is a few hundred KiB; one batch may go beyond. */
-const MAX_SEGMENT_BYTES = 256 * 1024 * 1024;
+export const MAX_SEGMENT_BYTES = 256 * 1024 * 1024;
 
 export interface Segment {
   readonly header: SegmentHeader;

@@ -32,3 +32,9 @@ export async function readWitness(sessionDir: string): Promise<Witness | undefin
   if (isPosition(head) && typeof isFinal === "boolean") return { head, isFinal };
   throw damaged({ file: WITNESS_FILE, offset: 0, seq: 0, reason: "the witness of the head was changed" });
 }
+
+/** Without its witness, a journal that was cut could pass for a shorter one. */
+export async function assertWitnessed(sessionDir: string): Promise<void> {
+  if ((await readWitness(sessionDir)) !== undefined) return;
+  throw damaged({ file: WITNESS_FILE, offset: 0, seq: 0, reason: "the witness of the head is missing" });
+}

@@ -1,7 +1,7 @@
 export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
 export { type Inspected, inspectSession } from "./inspect.ts";
-export { nextStatus, type StoredStatus } from "./lifecycle.ts";
+export { nextStatus, type StoredStatus, working } from "./lifecycle.ts";
 export {
   emptyState,
   fold,
@@ -13,5 +13,5 @@ export {
 } from "./machine.ts";
 export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
 export { followRecords, readRecords } from "./records.ts";
-export { budgetReached, Session } from "./session.ts";
+export { assertRaised, budgetReached, Session } from "./session.ts";
 export type { ToolCall, Turn } from "./turn.ts";

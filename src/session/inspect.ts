@@ -1,7 +1,14 @@
 /**
  * Owns looking at a session from outside, without its lock: its state as far as it is durable.
  */
-import { type Damage, damageOf, JOURNAL_START, type Position, readDurable } from "../journal/index.ts";
+import {
+  assertWitnessed,
+  type Damage,
+  damageOf,
+  JOURNAL_START,
+  type Position,
+  readDurable,
+} from "../journal/index.ts";
 import { type CachedFold, readFold } from "./fold-cache.ts";
 import { emptyState, fold, type SessionState } from "./machine.ts";
 
@@ -31,6 +38,7 @@ async function inspectFrom(sessionDir: string, start: CachedFold): Promise<Inspe
   try {
     for (;;) {
       const step = await records.next();
+      if (step.done && step.value.end.seq > 0) await assertWitnessed(sessionDir);
       if (step.done)
         return { state, position: step.value.end, tornBytes: step.value.torn.length, damage: undefined };
       state = fold(state, step.value.record);

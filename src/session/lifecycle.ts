@@ -26,7 +26,8 @@ export type StoredStatus = (typeof storedStatuses)[number];
 
 type Moves = Partial<Record<StoredStatus, StoredStatus>>;
 
-const working: readonly StoredStatus[] = ["open", "active", "waiting"];
+/** The statuses of a session that somebody owns, or did until a crash. */
+export const working: readonly StoredStatus[] = ["open", "active", "waiting"];
 const from = (statuses: readonly StoredStatus[], to: StoredStatus): Moves =>
   Object.fromEntries(statuses.map((status) => [status, to]));
 const staying = (statuses: readonly StoredStatus[]): Moves =>

@@ -157,7 +157,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     case "session_opened":
       return { ...originOf(data), status: "open", createdAt: at };
     case "session_forked":
-      // Not inherited: open work, requests, budget and what was spent.
+      // Not inherited: requests, and what was spent. The budget is that of the record: the parent's, or another.
       return {
         ...originOf(data),
         createdAt: at,
@@ -179,7 +179,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     case "turn_ended":
       return { openTurn: null, spent: addSpent(state.spent, data) };
     case "budget_raised":
-      return { budget: { ...state.budget, ...(data["budget"] as Budget) } };
+      return { budget: { ...state.budget, ...budgetIn(data["budget"]) } };
     case "approval_requested":
       return { pending: { ...state.pending, [String(data["approval"])]: "approval" } };
     case "question_asked":
@@ -219,9 +219,20 @@ function originOf(data: JsonObject) {
     agent: textOrNull(data["agent"]),
     repo: textOrNull(data["repo"]),
     title: textOrNull(data["title"]),
-    budget: (data["budget"] ?? {}) as Budget,
+    budget: budgetIn(data["budget"]),
   };
 }
+
+/** Only what is a limit: the fold also reads what this program did not write. */
+function budgetIn(value: unknown): Budget {
+  if (typeof value !== "object" || value === null) return {};
+  const limits = Object.entries(value).filter(
+    ([name, limit]) => BUDGET_LIMITS.has(name) && amount(limit) > 0,
+  );
+  return Object.fromEntries(limits) as Budget;
+}
+
+const BUDGET_LIMITS: ReadonlySet<string> = new Set<BudgetLimit>(["tokens", "usd", "minutes", "turns"]);
 
 function withCalls(state: SessionState, calls: Readonly<Record<string, string>>): Partial<SessionState> {
   return state.openTurn ? { openTurn: { ...state.openTurn, calls } } : {};

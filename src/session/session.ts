@@ -18,6 +18,7 @@ import {
 } from "../contract/index.ts";
 import {
   acquireOwner,
+  assertWitnessed,
   type JournalPorts,
   type JournalWriter,
   type OwnerLock,
@@ -39,6 +40,8 @@ export interface OpenSessionOptions {
   readonly ports: JournalPorts;
   /** End the process that owns the session now, if one does. */
   readonly takeOver?: boolean;
+  /** The directory is one that nobody can see yet: it has no witness until it is whole. */
+  readonly isStaged?: boolean;
   /** A fold that the caller has; without one, the cached fold is where reading begins. */
   readonly fold?: CachedFold | undefined;
   /** Looks at the state before anything is written; what it throws leaves the session as it was. */
@@ -63,6 +66,7 @@ export class Session implements AsyncDisposable {
   #caching: Promise<void> = Promise.resolve();
   #turn: Turn | undefined;
   #isReleased = false;
+  #isPausedByBudget = false;
 
   private constructor({ id, sessionDir, ports }: OpenSessionOptions, lock: OwnerLock) {
     this.id = id;
@@ -78,6 +82,7 @@ export class Session implements AsyncDisposable {
     const lock = await acquire(sessionDir);
     const session = new Session(options, lock);
     try {
+      if (!options.isStaged) await assertWitnessed(sessionDir);
       const cached = options.fold ?? (await readFold(sessionDir)).fold;
       if (cached) session.#state = cached.state;
       const opened = await openJournal({
@@ -154,18 +159,16 @@ export class Session implements AsyncDisposable {
     if (limits.length === 0) return;
     await this.append("budget_reached", { limits });
     await this.append("session_paused", { reason: "budget" });
+    this.#isPausedByBudget = true;
   }
 
+  /** A session that was paused because of its budget goes on when that suffices again. */
   async raiseBudget(budget: Budget): Promise<void> {
-    for (const [limit, value] of Object.entries(budget) as [BudgetLimit, number | undefined][]) {
-      const current = this.#ahead.budget[limit];
-      if (value !== undefined && current !== undefined && value < current) {
-        throw new HoldfastError("invalid_data", `${limit}: ${value} is less than the budget of ${current}`, {
-          field: limit,
-        });
-      }
-    }
+    assertRaised(this.#ahead, budget);
     await this.append("budget_raised", { budget });
+    if (!this.#isPausedByBudget || reachedLimits(this.#ahead).length > 0) return;
+    await this.append("session_resumed", { from: "paused" });
+    this.#isPausedByBudget = false;
   }
 
   /** Ends an open turn as interrupted, records the pause, and lets go of the session. */
@@ -266,4 +269,14 @@ export class Session implements AsyncDisposable {
 
 export function budgetReached(limits: readonly BudgetLimit[]): HoldfastError {
   return new HoldfastError("budget_reached", `the budget is reached: ${limits.join(", ")}`, { limits });
+}
+
+export function assertRaised({ budget: current }: SessionState, budget: Budget): void {
+  for (const [limit, value] of Object.entries(budget) as [BudgetLimit, number | undefined][]) {
+    const before = current[limit];
+    if (value !== undefined && before !== undefined && value < before) {
+      const message = `${limit}: ${value} is less than the budget of ${before}, and a budget can only be raised`;
+      throw new HoldfastError("invalid_data", message, { field: limit });
+    }
+  }
 }

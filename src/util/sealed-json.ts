@@ -4,6 +4,7 @@
  */
 import { hash } from "node:crypto";
 
+export const LINE_FEED = 0x0a;
 const HASH_FIELD = ',"hash":"';
 /** `,"hash":"` + 64 hex digits + `"}`: the end of every sealed line has this length. */
 export const SEAL_LENGTH = HASH_FIELD.length + 64 + 2;
@@ -42,7 +43,7 @@ export function isSealedWith({ body, hash: seal }: { body: Buffer; hash: string 
 
 /** The object in a sealed file; undefined when a byte of it is not as it was written. */
 export function openSealedJson(bytes: Buffer): Record<string, unknown> | undefined {
-  if (bytes.at(-1) !== 0x0a) return undefined;
+  if (bytes.at(-1) !== LINE_FEED) return undefined;
   const split = splitSealed(bytes.subarray(0, -1));
   if (!split || !isSealedWith(split)) return undefined;
   return parseObject(`${split.body.toString("utf8")}}`);

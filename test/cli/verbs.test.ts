@@ -21,12 +21,18 @@ describe("the command line", () => {
     const hf = on(home);
     const id = ok(await hf("open", "--title", "fix the login", "--agent", "fix-bot", "--budget-usd", "5"));
     expect(id).toMatch(/^sess_[0-9a-z]{26}$/);
-    expect(ok(await hf("ls"))).toMatch(new RegExp(`${id}\\s+open\\s+0\\s+\\d+ s\\s+fix the login`));
+    expect(ok(await hf("ls"))).toMatch(
+      new RegExp(`${id}\\s+open\\s+0\\s+\\d+ s\\s+fix-bot\\s+fix the login`),
+    );
     expect(ok(await hf("show", id))).toContain("budget    5 usd");
     expect(ok(await hf("pause", id))).toBe(`${id} paused`);
     expect(ok(await hf("resume", id))).toBe(`${id} resumed at turn 0`);
     expect(ok(await hf("close", id.slice("sess_".length, -3)))).toBe(`${id} closed`);
-    expect(ok(await hf("ls"))).not.toContain(id);
+    expect(await hf("ls")).toMatchObject({
+      status: 0,
+      stdout: "",
+      stderr: "all sessions are closed: holdfast ls --all\n",
+    });
     expect(ok(await hf("ls", "--all"))).toContain("closed");
     expect(ok(await hf("archive", id))).toBe(`${id} archived`);
     expect(ok(await hf("log", id))).toContain("session_archived");
@@ -57,7 +63,7 @@ describe("the command line", () => {
     expect(lines.map(({ seq }) => seq)).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
     expect(ok(await hf("log", id, "--from", "12", "--json")).split("\n")).toHaveLength(1);
     expect(await json("search", "answer", "2")).toMatchObject([
-      { session: id, turn: 2, snippet: "assistant\nanswer 2" },
+      { session: id, turn: 2, snippet: "answer 2" },
     ]);
     expect(await json("usage", "--by", "user")).toMatchObject([{ sessions: 1, turns: 2, tokens: 220 }]);
     expect(await json("audit", id)).toMatchObject({ records: 12, findings: [] });
@@ -105,12 +111,18 @@ describe("the command line", () => {
       [2, "invalid_id", ["show", "../../etc"]],
       [2, "invalid_data", ["open", "--user", "../x"]],
       [2, "invalid_data", ["open", "--title", "x".repeat(501)]],
-      [2, "archive_invalid", ["import", "/nowhere"]],
+      [2, "export_invalid", ["import", "/nowhere"]],
       [4, "session_not_found", ["show", "7zz"]],
       [4, "session_not_found", ["show", id, "--user", "bo"]],
       [4, "turn_not_found", ["fork", id, "--at", "9"]],
       [5, "illegal_transition", ["pause", id]],
       [5, "home_unreadable", ["ls", "--home", "/dev/null"]],
+      [4, "home_not_found", ["ls", "--home", "/nowhere/at/all"]],
+      [2, "usage", ["ls", "--home", ""]],
+      [2, "usage", ["gc", "--user", "bo"]],
+      [2, "usage", ["help", "nonsense"]],
+      [2, "invalid_data", ["search", "x", "--limit", "0"]],
+      [5, "file_unwritable", ["export", id, "-o", "/nowhere/at/all"]],
       [7, "budget_reached", ["resume", id]],
     ];
     await Promise.all(
@@ -202,7 +214,7 @@ describe("the command line", () => {
     const id = await sessionWithTurns(await home.open(), 1);
     const lines = ok(await on(home)("log", id))
       .split("\n")
-      .map((line) => line.replace(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}/, ""));
+      .map((line) => line.replace(/^#\d+ +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}/, ""));
     expect(lines.slice(1, 6)).toEqual([
       "t1   input       input 1",
       't1   call        read_file {"path":"file-1"}',

@@ -2,12 +2,12 @@
  * The docs are true: what they name exists, and what they show runs.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { verbs } from "../../src/cli/verbs.ts";
 import { errorCodes, exitStatus } from "../../src/contract/errors.ts";
-import { runCli } from "../support/cli.ts";
+import { cliPath } from "../support/cli.ts";
 import { TestHome } from "../support/home.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -40,7 +40,7 @@ describe("the docs", () => {
       }
       for (const [, script = ""] of read(page).matchAll(/npm run ([\w:]+)/g))
         expect(scripts, page).toHaveProperty([script]);
-      for (const [, verb = ""] of read(page).matchAll(/^holdfast ([a-z]+)/gm))
+      for (const [, verb = ""] of read(page).matchAll(/(?:^|\()holdfast ([a-z]+)/gm))
         expect(
           verbs.map(({ name }) => name),
           page,
@@ -56,24 +56,46 @@ describe("the docs", () => {
     expect(named.sort()).toEqual(there.map(({ name }) => name).sort());
   });
 
-  it("the README's first minute runs as it stands", async () => {
+  it("the README's first minute runs as it stands", () => {
     using home = new TestHome();
-    const minute = /```sh\nholdfast open[\s\S]+?```/.exec(read("README.md"))?.[0] ?? "";
-    const lines = minute.split("\n").filter((line) => line.startsWith("holdfast"));
-    expect(lines.length).toBeGreaterThan(5);
-    let id = "";
-    for (const line of lines) {
-      const words =
-        (line.split("  #")[0] as string)
-          .trim()
-          .match(/"[^"]*"|\S+/g)
-          ?.map((word) => word.replaceAll('"', "")) ?? [];
-      const args = words.slice(1).map((word) => (word === "01k" ? id : word));
-      if (args[0] === "export") args.push("-o", home.join("out.holdfast"));
-      const result = await runCli(home.dir, args);
-      expect(result, line).toMatchObject({ status: 0, stderr: "" });
-      if (args[0] === "open") id = result.stdout.trim();
+    const minute = /```sh\n(ID=[\s\S]+?)```/.exec(read("README.md"))?.[1] ?? "";
+    expect(minute.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
+    mkdirSync(home.join("bin"));
+    writeFileSync(home.join("bin/holdfast"), `#!/bin/sh\nexec '${process.execPath}' '${cliPath}' "$@"\n`, {
+      mode: 0o755,
+    });
+    const env = {
+      ...process.env,
+      HOLDFAST_HOME: home.dir,
+      PATH: `${home.join("bin")}:${process.env["PATH"]}`,
+    };
+    const output = execFileSync("bash", ["-euo", "pipefail", "-c", minute], {
+      cwd: home.path,
+      env,
+      encoding: "utf8",
+    });
+    expect(output).toContain("imported, paused");
+  });
+
+  it("every numbered invariant of the source stands in the title of a test", () => {
+    const files = (folder: string, suffix: string) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).filter((name) =>
+        name.endsWith(suffix),
+      );
+    const numbered = new Set<string>();
+    for (const name of files("src", ".ts")) {
+      for (const [, id = ""] of read(`src/${name}`).matchAll(/^ \* (?:.* )?([A-Z]\d) [A-Z]/gm))
+        numbered.add(id);
     }
+    const titles = files("test", ".test.ts")
+      .flatMap((name) => [...read(`test/${name}`).matchAll(/\bit\(\s*["'`](.*)/g)].map(([, title]) => title))
+      .join("\n");
+    // The rules for changing the events are for people.
+    const missing = [...numbered].filter(
+      (id) => !id.startsWith("E") && !new RegExp(`\\b${id}\\b`).test(titles),
+    );
+    expect(numbered.size).toBeGreaterThan(20);
+    expect(missing.sort()).toEqual([]);
   });
 
   it("the README's program runs as it stands", () => {

@@ -67,7 +67,7 @@ describe("archive and retention", () => {
     expect((await hf.auditSession(id)).findings).not.toEqual([]);
   });
 
-  it("gc archives what was closed long ago, deletes nothing unless told to, and says what it would do", async () => {
+  it("G1 gc archives what was closed long ago, deletes nothing unless told to, and says what it would do", async () => {
     using home = new TestHome();
     let nowMs = Date.now();
     const clock = { nowMs: () => nowMs, monotonicMs: () => 0 };

@@ -75,7 +75,7 @@ describe("export and import", () => {
     expect(readdirSync(join(home.dir, "staging"))).toEqual([]);
   });
 
-  it("lands as the importing user's, whoever it was before", async () => {
+  it("N3 lands as the importing user's, whoever it was before", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { id, file } = await exported(here);
@@ -94,7 +94,7 @@ describe("export and import", () => {
     const tried = there.join("tried.holdfast");
     const refuses = async (bytes: Buffer, what: string) => {
       writeFileSync(tried, bytes);
-      await expect(other.importSession(tried), what).rejects.toMatchObject({ code: "archive_invalid" });
+      await expect(other.importSession(tried), what).rejects.toMatchObject({ code: "export_invalid" });
     };
     const source = await Array.fromAsync((await here.open()).readJournal(id));
     let refused = 0;
@@ -103,7 +103,7 @@ describe("export and import", () => {
       flipped[offset] = (flipped[offset] as number) ^ 0x04;
       writeFileSync(tried, flipped);
       const result = await other.importSession(tried).catch((error: { code: string }) => error.code);
-      if (result === "archive_invalid") refused += 1;
+      if (result === "export_invalid") refused += 1;
       else {
         // A bit that means nothing to zstd: then everything arrived as it was.
         expect(result).toBe(id);
@@ -140,15 +140,15 @@ describe("export and import", () => {
     const tried = there.join("tried.holdfast");
     writeFileSync(tried, forge({ ...manifest, files: fitted }, changed));
     await expect(other.importSession(tried)).rejects.toMatchObject({
-      code: "archive_invalid",
+      code: "export_invalid",
       message: expect.stringContaining("journal/"),
     });
     writeFileSync(tried, forge({ ...manifest, session: "sess_01k00000000000000000000000" }, body));
-    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_invalid" });
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "export_invalid" });
     for (const wrong of [{ seq: 1 }, { bytes: 1 }, { segment: 9 }, { hash: "0".repeat(64) }]) {
       writeFileSync(tried, forge({ ...manifest, head: { ...(manifest["head"] as object), ...wrong } }, body));
       await expect(other.importSession(tried), JSON.stringify(wrong)).rejects.toMatchObject({
-        code: "archive_invalid",
+        code: "export_invalid",
       });
     }
     const stray = Buffer.from("stray");
@@ -158,7 +158,7 @@ describe("export and import", () => {
     ];
     for (const file of strays) {
       writeFileSync(tried, forge({ ...manifest, files: [...files, file] }, Buffer.concat([body, stray])));
-      await expect(other.importSession(tried), file.path).rejects.toMatchObject({ code: "archive_invalid" });
+      await expect(other.importSession(tried), file.path).rejects.toMatchObject({ code: "export_invalid" });
     }
     expect(readdirSync(join(there.dir, "sessions"))).toEqual([]);
   });
@@ -185,13 +185,13 @@ describe("export and import", () => {
     const tried = there.join("tried.holdfast");
     for (const path of names) {
       writeFileSync(tried, forge({ ...manifest, files: [{ ...first, path }] }, body));
-      await expect(other.importSession(tried), path).rejects.toMatchObject({ code: "archive_refused" });
+      await expect(other.importSession(tried), path).rejects.toMatchObject({ code: "export_refused" });
     }
     writeFileSync(tried, forge({ ...manifest, files: [first, first] }, body));
-    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_refused" });
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "export_refused" });
     for (const session of ["../x", "sess_../../x", ""]) {
       writeFileSync(tried, forge({ ...manifest, session }, body));
-      await expect(other.importSession(tried), session).rejects.toMatchObject({ code: "archive_invalid" });
+      await expect(other.importSession(tried), session).rejects.toMatchObject({ code: "export_invalid" });
     }
     expect(existsSync(there.join("escape"))).toBe(false);
     expect(readdirSync(there.path).sort()).toEqual(["home", "tried.holdfast"]);
@@ -210,11 +210,11 @@ describe("export and import", () => {
       tried,
       forge({ ...manifest, files: [{ path: `blobs/${sha256}`, bytes: zeros.length, sha256 }] }, zeros),
     );
-    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_refused" });
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "export_refused" });
     // One that says it is short, and is not.
     writeFileSync(tried, zstdCompressSync(zeros.subarray(0, 512 * 1024 * 1024)));
     await expect(other.importSession(tried)).rejects.toMatchObject({
-      code: expect.stringMatching(/^archive_/),
+      code: expect.stringMatching(/^export_/),
     });
     writeFileSync(
       tried,
@@ -223,7 +223,7 @@ describe("export and import", () => {
         Buffer.alloc(0),
       ),
     );
-    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "archive_refused" });
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "export_refused" });
     expect(readdirSync(join(there.dir, "staging"))).toEqual([]);
   });
 
@@ -234,15 +234,15 @@ describe("export and import", () => {
     const file = home.join("f");
     for (const bytes of ["", "hello", "{}\n"]) {
       writeFileSync(file, bytes);
-      await expect(hf.importSession(file)).rejects.toMatchObject({ code: "archive_invalid" });
+      await expect(hf.importSession(file)).rejects.toMatchObject({ code: "export_invalid" });
     }
-    await expect(hf.importSession(home.join("nothing"))).rejects.toMatchObject({ code: "archive_invalid" });
+    await expect(hf.importSession(home.join("nothing"))).rejects.toMatchObject({ code: "export_invalid" });
     const good = home.join("good");
     await hf.exportSession(id, good);
     const { manifest, body } = parts(zstdDecompressSync(readFileSync(good)));
     writeFileSync(file, forge({ ...manifest, holdfast: 2 }, body));
     await expect(hf.importSession(file)).rejects.toMatchObject({ code: "newer_format" });
     truncateSync(good, 20);
-    await expect(hf.importSession(good)).rejects.toMatchObject({ code: "archive_invalid" });
+    await expect(hf.importSession(good)).rejects.toMatchObject({ code: "export_invalid" });
   });
 });

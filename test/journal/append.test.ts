@@ -63,7 +63,7 @@ describe("append", () => {
     await writer.close({ witness: true });
   });
 
-  it("J1 syncs a blob and its name before it writes the record that names it", async () => {
+  it("J1 B1 syncs a blob and its name before it writes the record that names it", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { disk, calls } = watchedDisk();
@@ -129,7 +129,7 @@ describe("append", () => {
     ]);
   });
 
-  it("stores a blob again when the one of that name has been spoiled", async () => {
+  it("B2 stores a blob again when the one of that name has been spoiled", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { writer } = await openForTest(session);

@@ -101,7 +101,7 @@ describe("ownership", () => {
     expect((await hf.auditSession(id)).findings).toEqual([]);
   });
 
-  it("nothing of ours opens owner.lock but SQLite: after every operation of a home the owner still holds it", async () => {
+  it("O1 nothing of ours opens owner.lock but SQLite: after every operation of a home the owner still holds it", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ title: "held" });
@@ -119,7 +119,7 @@ describe("ownership", () => {
     await session.pause();
   });
 
-  it("owner.json goes with a clean release and is its owner's alone", async () => {
+  it("O2 owner.json goes with a clean release and is its owner's alone", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();

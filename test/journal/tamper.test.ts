@@ -137,7 +137,7 @@ describe("a closed session of 100 records", () => {
     expect((await auditSession(copy)).findings).not.toEqual([]);
   });
 
-  it("J2 every flipped byte of a blob, the manifest, the witness, the fold and the first segment is detected there", async () => {
+  it("J2 S1 every flipped byte of a blob, the manifest, the witness, the fold and the first segment is detected there", async () => {
     const blob = `blobs/${readdirSync(join(session, "blobs"))[0]}`;
     for (const file of [blob, "session.json", "head.json", "fold.json", "journal/000001.jsonl"]) {
       const original = readFileSync(join(session, file));

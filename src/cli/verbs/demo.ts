@@ -1,48 +1,51 @@
 /**
  * The tour: what holdfast does today, on this machine, with real processes. No key, no server, nothing kept.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Command, Option } from "commander";
+import { exitStatus } from "../../contract/index.ts";
 import { type Holdfast, openHoldfast } from "../../home/index.ts";
 import { type Child, startSelf } from "../../process/index.ts";
 import { formatRecord } from "../record-line.ts";
-import { paint, say } from "../screen.ts";
-import { verb } from "../verb.ts";
+import { paint, say, sayJson } from "../screen.ts";
+import { bareVerb } from "../verb.ts";
 
 interface Options {
-  readonly home?: string;
+  readonly json?: boolean;
   readonly keep?: boolean;
   readonly worker?: string;
+  readonly at?: string;
 }
 
 const WORKERS = ["fix the login timeout", "write the migration", "speed the search up"];
 const TURNS = 3;
-/** Has the form of a GitHub token, and is none; in two parts, so that no scanner takes this file for a leak. */
-const FAKE_TOKEN = `ghp_${"0123456789abcdefghijABCDEFGHIJ012345"}`;
+/** Has the form of a GitHub token, and is none; put together here, so that no scanner takes a file for a leak. */
+const fakeToken = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
 /** The one that is killed never ends its last turn by itself. */
 const VICTIM = 0;
 
 export function command(): Command {
-  return verb(
+  return bareVerb(
     "demo",
     "A tour: three parallel sessions, one of them killed, resumed, forked, moved and checked.",
     ["holdfast demo", "holdfast demo --keep"],
   )
     .option("--keep", "leave the tour's directory there, to look around")
     .addOption(new Option("--worker <title>").hideHelp())
-    .action(async (options: Options) => {
-      if (options.worker !== undefined && options.home !== undefined)
-        return work(options.home, options.worker);
-      const directory = await mkdtemp(join(tmpdir(), "holdfast-demo-"));
-      try {
-        await tour(join(directory, "home"), join(directory, "other"));
-      } finally {
-        if (options.keep) say(`\nkept: HOLDFAST_HOME=${join(directory, "home")} holdfast ls`);
-        else await rm(directory, { recursive: true, force: true });
-      }
+    .addOption(new Option("--at <home>").hideHelp())
+    .action(async ({ worker, at, keep, json }: Options) => {
+      if (worker !== undefined && at !== undefined) return work(at, worker);
+      if (json) tell = (text) => sayJson({ step: steps, text: text.trim() });
+      const directory = mkdtempSync(join(tmpdir(), "holdfast-demo-"));
+      // However it ends: a signal, or a reader that has seen enough.
+      if (!keep) process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
+      for (const signal of ["SIGINT", "SIGTERM"] as const)
+        process.once(signal, () => process.exit(exitStatus.interrupted));
+      await tour(join(directory, "home"), join(directory, "other"));
+      if (keep) tell(`\nkept: HOLDFAST_HOME=${join(directory, "home")} holdfast ls`);
     });
 }
 
@@ -50,9 +53,13 @@ async function tour(homeDir: string, otherDir: string): Promise<void> {
   const home = await openHoldfast({ home: homeDir });
 
   step("Three sessions run at once, each in a process of its own");
-  const children = WORKERS.map((title) => startSelf(["demo", "--home", homeDir, "--worker", title]));
+  const children = WORKERS.map((title) => startSelf(["demo", "--at", homeDir, "--worker", title]));
+  process.once("exit", () => {
+    for (const child of children) child.kill("SIGKILL");
+  });
   const ids = await Promise.all(children.map(firstLine));
-  for (const [index, id] of ids.entries()) say(`  ${id}  process ${children[index]?.pid}  ${WORKERS[index]}`);
+  for (const [index, id] of ids.entries())
+    tell(`  ${id}  process ${children[index]?.pid}  ${WORKERS[index]}`);
 
   const victim = ids[VICTIM] ?? "";
   step("One is killed in the middle of a tool call (SIGKILL)");
@@ -65,7 +72,7 @@ async function tour(homeDir: string, otherDir: string): Promise<void> {
   const resumed = await home.resumeSession(victim);
   await show(home, victim, 5);
   await using turn = await resumed.beginTurn("go on");
-  await turn.addMessage("assistant", `The token in the log was ${FAKE_TOKEN}`);
+  await turn.addMessage("assistant", `The token in the log was ${fakeToken()}`);
   await turn.end({ inputTokens: 120, outputTokens: 30 });
   await resumed.pause();
   step("A secret never reaches the journal");
@@ -74,13 +81,13 @@ async function tour(homeDir: string, otherDir: string): Promise<void> {
   step("A fork at turn 1 has the history up to there, and nothing that came later");
   const fork = await home.forkSession(victim, { atTurn: 1, title: "the other way" });
   await fork.release();
-  say(`  ${fork.id}  ${fork.state.turns} turn of ${(await home.showSession(victim)).turns}`);
+  tell(`  ${fork.id}  ${fork.state.turns} turn of ${(await home.showSession(victim)).turns}`);
 
   step("Another user's session is not there");
   const denied = await home
     .showSession(victim, { user: "someone-else" })
     .catch((error: Error) => error.message);
-  say(`  ${String(denied)}`);
+  tell(`  ${String(denied)}`);
 
   step("The session moves to another home, checked on arrival, and goes on there");
   const file = `${otherDir}.holdfast`;
@@ -88,7 +95,7 @@ async function tour(homeDir: string, otherDir: string): Promise<void> {
   const other = await openHoldfast({ home: otherDir });
   await other.importSession(file);
   const moved = await other.resumeSession(victim);
-  say(
+  tell(
     `  ${head.seq} records in ${files.length} files, head ${head.hash.slice(0, 12)}…, now at turn ${moved.state.turns} over there`,
   );
   await moved.pause();
@@ -96,11 +103,11 @@ async function tour(homeDir: string, otherDir: string): Promise<void> {
   step("Every byte is checked");
   for (const one of await home.listSessions()) {
     const { records, findings } = await home.auditSession(one.id);
-    say(
+    tell(
       `  ${one.id}  ${records} records, ${findings.length === 0 ? paint("green", "whole") : paint("red", "damaged")}`,
     );
   }
-  say("\nThat was all real: journals, processes, a kill. holdfast --help lists the verbs.");
+  tell("\nThat was all real: journals, processes, a kill. holdfast --help lists the verbs.");
 }
 
 /** What a harness does: turns, messages and tool calls, each on disk before the next. */
@@ -134,17 +141,19 @@ async function untilLastCall(home: Holdfast, id: string): Promise<void> {
 
 async function list(home: Holdfast): Promise<void> {
   for (const { id, status, turns, title } of await home.listSessions())
-    say(`  ${id}  ${status.padEnd(11)}  ${turns} turns  ${title}`);
+    tell(`  ${id}  ${status.padEnd(11)}  ${turns} turns  ${title}`);
 }
 
 async function show(home: Holdfast, id: string, last: number): Promise<void> {
   const records = [];
   for await (const record of home.readJournal(id)) records.push(record);
-  for (const record of records.slice(-last)) say(`  ${formatRecord(record, { isFull: false, width: 110 })}`);
+  for (const record of records.slice(-last)) tell(`  ${formatRecord(record, 120)}`);
 }
 
 let steps = 0;
 function step(text: string): void {
   steps += 1;
-  say(`\n${paint("bold", `${steps}. ${text}`)}`);
+  tell(`\n${paint("bold", `${steps}. ${text}`)}`);
 }
+
+let tell: (text: string) => void = say;

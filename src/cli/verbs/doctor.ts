@@ -1,16 +1,16 @@
 import type { Command } from "commander";
-import { exitStatus } from "../../contract/index.ts";
+import { exitStatus, isSessionId } from "../../contract/index.ts";
 import type { Holdfast } from "../../home/index.ts";
-import { printable } from "../../util/index.ts";
+import { present, printable } from "../../util/index.ts";
 import { paint, say, sayJson } from "../screen.ts";
-import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+import { type CommonOptions, homeVerb, openHome } from "../verb.ts";
 
 type Options = CommonOptions & { readonly repair?: string };
 
 export function command(): Command {
-  return verb(
+  return homeVerb(
     "doctor",
-    "What this machine can do, and how the sessions stand. Exits with 6 when one is damaged.",
+    "What this machine can do, and every byte of every session. Exits with 6 when one is damaged, with 1 when something else does not work.",
     ["holdfast doctor", "holdfast doctor --repair 01k"],
   )
     .option(
@@ -18,14 +18,16 @@ export function command(): Command {
       "fork the good records of a damaged session; the damaged one stays as it is",
     )
     .action(async (options: Options) => {
-      const home = await openHome(options);
+      const home = await openHome(options, { create: options.repair === undefined });
       await (options.repair === undefined ? examine(home, options) : repair(home, options.repair, options));
     });
 }
 
 async function examine(home: Holdfast, options: Options): Promise<void> {
   const findings = await home.examine();
-  if (findings.some(({ level }) => level === "bad")) process.exitCode = exitStatus.damaged;
+  const bad = findings.filter(({ level }) => level === "bad");
+  if (bad.length > 0)
+    process.exitCode = bad.some(({ what }) => isSessionId(what)) ? exitStatus.damaged : exitStatus.failed;
   if (options.json) return sayJson(findings);
   const colour = { ok: "green", note: "yellow", bad: "red" } as const;
   for (const { level, what, detail } of findings) {
@@ -34,8 +36,10 @@ async function examine(home: Holdfast, options: Options): Promise<void> {
 }
 
 async function repair(home: Holdfast, prefix: string, options: Options): Promise<void> {
-  const id = await home.resolveId(prefix, scope(options));
-  const result = await home.repairSession(id, scope(options));
+  // Whoever looks after a home repairs anybody's session in it.
+  const id = await home.resolveId(prefix, { user: null });
+  const { user } = (await home.listSessions({ user: null })).find((one) => one.id === id) ?? {};
+  const result = await home.repairSession(id, present({ user }));
   if (options.json) return sayJson(result);
   if (result.findings.length === 0) say(`${id} is whole: nothing to repair`);
   else if (result.session === null)

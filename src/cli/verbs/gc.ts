@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { defaultRetention } from "../../home/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { note, say, sayJson } from "../screen.ts";
-import { type CommonOptions, openHome, parseCount, verb } from "../verb.ts";
+import { type CommonOptions, homeVerb, openHome, parseCount } from "../verb.ts";
 
 type Options = CommonOptions & {
   readonly dryRun?: boolean;
@@ -11,7 +11,7 @@ type Options = CommonOptions & {
 };
 
 export function command(): Command {
-  return verb(
+  return homeVerb(
     "gc",
     "Archive sessions that were closed long ago, and clear what crashes left. Deletes no session unless told to.",
     ["holdfast gc --dry-run", "holdfast gc --archive-closed-days 7"],

@@ -15,10 +15,10 @@ export function command(): Command {
     .argument("<file>", "the export")
     .option("--repo <dir>", "the repo that it goes on with here")
     .action(async (file: string, options: Options) => {
-      const home = await openHome(options);
+      const home = await openHome(options, { create: true });
       const id = await home.importSession(resolve(file), {
         ...scope(options),
-        ...present({ repo: options.repo }),
+        ...present({ repo: options.repo === undefined ? undefined : resolve(options.repo) }),
       });
       if (options.json) sayJson(await home.showSession(id, scope(options)));
       else say(`${id} imported, paused`);

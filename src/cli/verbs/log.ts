@@ -16,7 +16,7 @@ export function command(): Command {
     .argument("<session>", "its id, or the beginning of it")
     .option("-f, --follow", "go on with what is appended, until Ctrl-C")
     .option("--from <seq>", "begin with this record", parseCount)
-    .option("--full", "do not shorten long text")
+    .option("--full", "do not shorten long text to the width of the terminal")
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
       const id = await home.resolveId(prefix, scope(options));
@@ -32,5 +32,5 @@ export function command(): Command {
 
 function print(record: JournalRecord, options: Options): void {
   if (options.json) sayJson(record);
-  else say(formatRecord(record, { isFull: options.full ?? false, width: process.stdout.columns ?? 120 }));
+  else say(formatRecord(record, options.full ? undefined : process.stdout.columns));
 }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { ShownStatus } from "../../home/index.ts";
-import { ago, clip, paint, sayJson, table } from "../screen.ts";
+import { printable } from "../../util/index.ts";
+import { ago, clip, note, paint, sayJson, table } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 
 type Options = CommonOptions & { readonly all?: boolean };
@@ -28,14 +29,24 @@ export function command(): Command {
         ({ status }) => options.all || (status !== "closed" && status !== "archived"),
       );
       if (options.json) return sayJson(sessions);
+      if (sessions.length === 0)
+        return note(
+          all.length > 0
+            ? "all sessions are closed: holdfast ls --all"
+            : "no sessions yet: holdfast open makes one",
+        );
       const nowMs = Date.now();
       const rows = sessions.map((one) => [
         one.id,
-        paint(colours[one.status] ?? "reset", one.status),
+        colours[one.status] ? paint(colours[one.status] ?? [], one.status) : one.status,
         String(one.turns),
         ago(one.updatedAt, nowMs),
-        clip(one.title ?? one.agent ?? "", 60),
+        printable(one.agent ?? "-"),
+        clip(one.title ?? "", 60),
       ]);
-      table([["SESSION", "STATUS", "TURNS", "LAST", "TITLE"].map((head) => paint("dim", head)), ...rows]);
+      table([
+        ["SESSION", "STATUS", "TURNS", "LAST", "AGENT", "TITLE"].map((head) => paint("dim", head)),
+        ...rows,
+      ]);
     });
 }

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import { present } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
@@ -23,8 +24,10 @@ export function command(): Command {
     .option("--agent <name>", "the agent definition that it is opened from")
     .option("--repo <dir>", "the repo that it works on");
   return withBudget(open).action(async (options: Options) => {
-    const home = await openHome(options);
-    const { title, agent, repo } = options;
+    const home = await openHome(options, { create: true });
+    const { title, agent } = options;
+    // A path means the same from wherever it is read.
+    const repo = options.repo === undefined ? undefined : resolve(options.repo);
     const session = await home.openSession({
       ...scope(options),
       ...present({ title, agent, repo, budget: budgetOf(options) }),

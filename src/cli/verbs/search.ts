@@ -1,6 +1,8 @@
 import type { Command } from "commander";
+import { exitStatus } from "../../contract/index.ts";
+import { printable } from "../../util/index.ts";
 import { clip, paint, sayJson, table } from "../screen.ts";
-import { type CommonOptions, openHome, parsePositive, scope, verb } from "../verb.ts";
+import { type CommonOptions, openHome, parseCount, scope, verb } from "../verb.ts";
 
 type Options = CommonOptions & { readonly limit: number };
 
@@ -11,19 +13,19 @@ export function command(): Command {
     ["holdfast search login timeout", "holdfast search --limit 5 retry"],
   )
     .argument("<words...>", "the words")
-    .option("--limit <n>", "at most so many", parsePositive, 20)
+    .option("--limit <n>", "at most so many", parseCount, 20)
     .action(async (words: string[], options: Options) => {
       const home = await openHome(options);
-      const hits = await home.search(words, { ...scope(options), limit: Math.ceil(options.limit) });
-      if (hits.length === 0) process.exitCode = 1;
+      const hits = await home.search(words, { ...scope(options), limit: options.limit });
+      if (hits.length === 0) process.exitCode = exitStatus.failed;
       if (options.json) return sayJson(hits);
       table(
         hits.map(({ session, seq, turn, type, snippet }) => [
           session,
           paint("dim", `#${seq}`),
           turn === null ? "" : `turn ${turn}`,
-          type,
-          clip(snippet, 100),
+          printable(type),
+          clip(snippet, 160),
         ]),
       );
     });

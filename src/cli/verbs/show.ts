@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { printable } from "../../util/index.ts";
-import { clip, say, sayJson } from "../screen.ts";
+import { plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 
 export function command(): Command {
@@ -15,16 +15,16 @@ export function command(): Command {
       const session = await home.showSession(id, scope(options));
       if (options.json) return sayJson(session);
       const { spent, budget, parent, damage } = session;
-      const line = (name: string, text: string) => say(`${name.padEnd(9)} ${text}`);
+      const line = (name: string, text: string) => say(`${name.padEnd(9)} ${printable(text)}`);
       line("session", session.id);
       line("status", session.status + (session.pid ? ` (process ${session.pid})` : ""));
-      line("user", printable(session.user));
-      if (session.title) line("title", clip(session.title, 200));
-      if (session.agent) line("agent", printable(session.agent));
-      if (session.repo) line("repo", printable(session.repo));
+      line("user", session.user);
+      if (session.title) line("title", session.title);
+      if (session.agent) line("agent", session.agent);
+      if (session.repo) line("repo", session.repo);
       line("opened", session.createdAt);
       line("last", session.updatedAt);
-      line("turns", `${session.turns} (${session.records} records)`);
+      line("turns", `${session.turns} (${plural(session.records, "record")})`);
       line("spent", spentText(spent));
       if (Object.keys(budget).length > 0)
         line(
@@ -34,13 +34,9 @@ export function command(): Command {
             .join(", "),
         );
       if (parent) line("fork of", `${parent.id} at turn ${parent.turn}`);
-      for (const [request, kind] of Object.entries(session.pending))
-        line("waits for", `${kind} ${printable(request)}`);
+      for (const [request, kind] of Object.entries(session.pending)) line("waits for", `${kind} ${request}`);
       if (damage)
-        line(
-          "damaged",
-          `${printable(damage.file)} at byte ${damage.offset}, seq ${damage.seq}: ${printable(damage.reason)}`,
-        );
+        line("damaged", `${damage.file} at byte ${damage.offset}, seq ${damage.seq}: ${damage.reason}`);
     });
 }
 
@@ -52,5 +48,5 @@ function spentText(spent: {
   turns: number;
 }): string {
   const minutes = (spent.durationMs / 60_000).toFixed(1);
-  return `${spent.inputTokens} + ${spent.outputTokens} tokens, ${spent.usd.toFixed(4)} usd, ${minutes} minutes, ${spent.turns} turns`;
+  return `${spent.inputTokens} + ${spent.outputTokens} tokens, ${spent.usd.toFixed(4)} usd, ${minutes} minutes, ${plural(spent.turns, "turn")}`;
 }

@@ -1,0 +1,71 @@
+/**
+ * Owns the looking-up of sessions: all of a user's, the ones that hold some words, the one that is meant.
+ */
+import { HoldfastError, isSessionId, parseIdPrefix, type SessionId } from "../contract/index.ts";
+import { defaultUser, findSession, type Home, notFound, sessionDirOf } from "./home.ts";
+import { type SearchHit, SessionIndex } from "./index-db.ts";
+import { type SessionSummary, type ShownStatus, summarise } from "./status.ts";
+
+const DEFAULT_HITS = 50;
+const MAX_HITS = 10_000;
+
+export interface SessionFilter {
+  /** Default: the OS user's name. Null: of all users, for whoever looks after the home. */
+  readonly user?: string | null;
+  readonly status?: readonly ShownStatus[];
+  readonly agent?: string;
+  readonly repo?: string;
+}
+
+/** Oldest first. */
+export async function listSessions(home: Home, filter: SessionFilter): Promise<SessionSummary[]> {
+  const user = filter.user === undefined ? defaultUser() : filter.user;
+  using index = SessionIndex.open(home);
+  return (await index.inspectAll())
+    .filter(({ state }) => user === null || state.user === user)
+    .map((one) => summarise(sessionDirOf(home, one.state.id as SessionId), one))
+    .filter(({ status }) => filter.status?.includes(status) ?? true)
+    .filter(({ agent }) => filter.agent === undefined || agent === filter.agent)
+    .filter(({ repo }) => filter.repo === undefined || repo === filter.repo);
+}
+
+export interface SearchOptions {
+  readonly user?: string;
+  /** At most so many; default 50. */
+  readonly limit?: number;
+}
+
+export async function searchSessions(
+  home: Home,
+  words: readonly string[],
+  options: SearchOptions,
+): Promise<SearchHit[]> {
+  if (words.every((word) => word.trim() === ""))
+    throw new HoldfastError("usage", "search needs a word to look for");
+  const limit = options.limit ?? DEFAULT_HITS;
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_HITS) {
+    throw new HoldfastError("invalid_data", `limit: a whole number from 1 to ${MAX_HITS} is needed`, {
+      field: "limit",
+    });
+  }
+  using index = SessionIndex.open(home);
+  return await index.search(words, options.user ?? defaultUser(), limit);
+}
+
+/** The one session whose id begins so. A whole id needs no list. */
+export async function resolveId(home: Home, prefix: string, user?: string | null): Promise<string> {
+  if (isSessionId(prefix) && user !== null) return (await findSession(home, prefix, user)).id;
+  const start = parseIdPrefix(prefix);
+  const sessions = await listSessions(home, user === undefined ? {} : { user });
+  const matches = sessions.filter(({ id }) => id.startsWith(start));
+  const [first, second] = matches;
+  if (!first) throw notFound(prefix);
+  if (second) {
+    const more = matches.length > 2 ? ", …" : "";
+    throw new HoldfastError(
+      "ambiguous_id",
+      `${matches.length} sessions begin with ${start}: ${first.id}, ${second.id}${more}`,
+    );
+  }
+  return first.id;
+}

@@ -1,0 +1,52 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { JournalRecord, JsonObject } from "../../src/contract/index.ts";
+import { historyOf } from "../../src/session/index.ts";
+
+const event = fc.oneof(
+  fc.record({ type: fc.constant("turn_started"), turn: fc.integer({ min: 1, max: 3 }) }),
+  fc.record({
+    type: fc.constantFrom("tool_called", "tool_returned"),
+    turn: fc.integer({ min: 1, max: 3 }),
+    call: fc.constantFrom("a", "b", "c"),
+  }),
+  fc.record({
+    type: fc.constantFrom("message_added", "turn_ended", "custom"),
+    turn: fc.integer({ min: 1, max: 3 }),
+  }),
+);
+
+describe("history", () => {
+  it("H1 has no call without a result and no result without a call, whatever the records say", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { maxLength: 60 }), async (events) => {
+        const records = (async function* (): AsyncGenerator<JournalRecord> {
+          for (const [index, { type, ...data }] of events.entries()) {
+            yield {
+              seq: index + 1,
+              at: "",
+              epoch: 1,
+              durable: index,
+              type,
+              data: { ...data, output: index } as JsonObject,
+              hash: "",
+            };
+          }
+        })();
+        const returned = events.filter(({ type }) => type === "tool_returned").length;
+        let calls = 0;
+        for await (const { entries } of historyOf(records)) {
+          for (const entry of entries) {
+            expect(["message", "tool_call"]).toContain(entry.kind);
+            if (entry.kind !== "tool_call") continue;
+            calls += 1;
+            // Its result is one that was recorded, and stands with it.
+            expect(events[entry.output as number]).toMatchObject({ type: "tool_returned", call: entry.call });
+          }
+        }
+        expect(calls).toBeLessThanOrEqual(returned);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
