@@ -9,6 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { isHoldfastError, type JournalRecord, type JsonObject, type SessionId } from "../contract/index.ts";
 import { journalDir, loadLongFields, type Position, readDurable, segmentName } from "../journal/index.ts";
 import { type CachedFold, type Inspected, MACHINE_VERSION } from "../session/index.ts";
+import { errorCode } from "../util/index.ts";
 import { type Home, inspectIn, listSessionIds, sessionDirOf } from "./home.ts";
 
 const INDEX_FILE = "index.db";
@@ -157,8 +158,8 @@ export class SessionIndex implements Disposable {
         [done, found] = [end, []];
       }
     } catch (error) {
-      if (!isHoldfastError(error, "session_damaged")) throw error;
-      // What stands before the damage is searchable; show, log and audit say what is not.
+      if (!isHoldfastError(error) && errorCode(error) === undefined) throw error;
+      // What can be read is searchable; show, log and audit say what can't.
     }
     if (end && found.length > 0) this.#addTexts(id, user, found, done, end);
   }
