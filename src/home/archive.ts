@@ -1,69 +1,76 @@
 /**
- * Owns archiving: a session that is over is checked, marked, and compressed. It stays readable, and `resume`
- * opens it again.
+ * Owns archiving: a session that is over is checked, marked, and compressed, all as its owner. It stays
+ * readable, and `resume` opens it again.
  *
  * Steps and what a crash after each leaves: the record `session_archived` (archived, not yet compressed: gc
  * finishes); some files compressed (each is there in one form at least: gc finishes).
+ * A1 Nothing is removed unless every byte was found good under the lock.
  */
-import { existsSync } from "node:fs";
 import { readdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import { acquireOwner, blobsDir, compressJournal, damaged, journalDir, listBlobs } from "../journal/index.ts";
-import { inspectSession, nextStatus, Session } from "../session/index.ts";
+import { blobsDir, compressJournal, damaged, journalDir } from "../journal/index.ts";
+import { nextStatus, Session, type SessionState } from "../session/index.ts";
 import { auditSession } from "./audit.ts";
 import type { FoundSession, Home } from "./home.ts";
 
-export async function archiveSession(home: Home, { id, dir }: FoundSession): Promise<void> {
-  const audit = await auditSession(dir);
-  const [damage] = audit.findings;
-  if (damage) throw damaged(damage);
-  const session = await Session.own({
-    sessionDir: dir,
-    id,
-    ports: home.ports,
-    admit: ({ status }) => {
-      if (nextStatus(status, "session_archived") !== undefined) return;
-      if (status === "archived")
-        throw new HoldfastError("illegal_transition", "the session is archived already", { status });
-      throw new HoldfastError(
-        "illegal_transition",
-        `a session that is ${status} can't be archived: close it first`,
-        { status },
-      );
-    },
+const PLAIN_BLOB = /^[0-9a-f]{64}$/;
+
+export async function archiveSession(home: Home, found: FoundSession): Promise<void> {
+  await asOwner(home, found, assertArchivable, async (session) => {
+    await session.record("session_archived", {});
   });
+}
+
+/** What a crash cut off; does nothing when the session was resumed meanwhile. */
+export async function finishArchiving(home: Home, found: FoundSession): Promise<void> {
+  await asOwner(home, found, assertArchived, async () => {});
+}
+
+function assertArchivable({ status }: SessionState): void {
+  if (nextStatus(status, "session_archived") !== undefined) return;
+  const wayOut = status === "archived" ? "" : ": close it first";
+  throw new HoldfastError("illegal_transition", `a session that is ${status} can't be archived${wayOut}`, {
+    status,
+  });
+}
+
+function assertArchived({ status }: SessionState): void {
+  if (status !== "archived")
+    throw new HoldfastError("illegal_transition", `the session is ${status} again`, { status });
+}
+
+/** A1: from the look at the state to the last compressed file, one owner. */
+async function asOwner(
+  home: Home,
+  { id, dir }: FoundSession,
+  admit: (state: SessionState) => void,
+  mark: (session: Session) => Promise<void>,
+): Promise<void> {
+  const session = await Session.own({ sessionDir: dir, id, ports: home.ports, admit });
   try {
-    await session.append("session_archived", {});
+    const { findings, goodBlobs } = await auditSession(dir);
+    const [damage] = findings;
+    if (damage) throw damaged(damage);
+    await mark(session);
+    await session.release(async () => {
+      for (const name of await plainBlobs(dir)) {
+        // Stored for a record that a crash prevented: nothing names it.
+        if (!goodBlobs.has(name)) await unlink(join(blobsDir(dir), name));
+      }
+      await compressJournal(home.ports.disk, dir);
+    });
   } finally {
     await session.release();
   }
-  await compressArchived(home, dir, audit.goodBlobs);
 }
 
-/** Under the lock, and only if it is still archived: nobody may be writing what is compressed. */
-export async function compressArchived(
-  home: Home,
-  dir: string,
-  namedBlobs?: ReadonlySet<string>,
-): Promise<void> {
-  const lock = await acquireOwner(dir);
-  try {
-    if ((await inspectSession(dir)).state.status !== "archived") return;
-    const named = namedBlobs ?? (await auditSession(dir)).goodBlobs;
-    for (const blob of await listBlobs(dir)) {
-      // Stored for a record that a crash prevented: nothing names it.
-      if (!named.has(blob) && existsSync(join(blobsDir(dir), blob))) await unlink(join(blobsDir(dir), blob));
-    }
-    await compressJournal(home.ports.disk, dir);
-  } finally {
-    lock.release();
-  }
+async function plainBlobs(dir: string): Promise<string[]> {
+  return (await readdir(blobsDir(dir))).filter((name) => PLAIN_BLOB.test(name));
 }
 
 /** An archive that a crash left half compressed. */
 export async function isPartlyCompressed(dir: string): Promise<boolean> {
   const segments = (await readdir(journalDir(dir))).filter((name) => name.endsWith(".jsonl"));
-  const blobs = (await readdir(blobsDir(dir))).filter((name) => /^[0-9a-f]{64}$/.test(name));
-  return segments.length + blobs.length > 0;
+  return segments.length + (await plainBlobs(dir)).length > 0;
 }

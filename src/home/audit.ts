@@ -8,10 +8,13 @@ import {
   blobReferences,
   type Damage,
   damageOf,
+  isDeeperThan,
   JOURNAL_START,
+  MAX_DEPTH,
   type Position,
   readBlob,
   scanJournal,
+  segmentName,
   WITNESS_FILE,
 } from "../journal/index.ts";
 import {
@@ -54,7 +57,7 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
         position = step.value.end;
         break;
       }
-      const { record, end } = step.value;
+      const { record, start, end } = step.value;
       for (const reference of blobReferences(record.data)) {
         const damage = await damageBy(readBlob(sessionDir, reference));
         if (damage) {
@@ -62,6 +65,16 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
           good ??= { position, state };
         }
         if (!good) blobs.add(reference.$blob.sha256);
+      }
+      if (isDeeperThan(record.data, MAX_DEPTH + 1)) {
+        const file = `journal/${segmentName(end.segment)}`;
+        findings.push({
+          file,
+          offset: start.bytes,
+          seq: record.seq,
+          reason: "the record is nested too deep",
+        });
+        good ??= { position, state };
       }
       state = fold(state, record);
       position = end;

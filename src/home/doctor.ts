@@ -81,8 +81,7 @@ async function examineLeftovers(home: Home): Promise<Finding[]> {
 
 /** Every byte of every session: damage below a cached fold is seen by nothing else that is done daily. */
 async function examineSessions(home: Home): Promise<Finding[]> {
-  using index = SessionIndex.open(home);
-  const inspected = await index.inspectAll();
+  const inspected = await SessionIndex.use(home, (index) => index.inspectAll());
   const findings: Finding[] = [];
   for (const { state, damage } of inspected) {
     const dir = sessionDirOf(home, state.id as SessionId);

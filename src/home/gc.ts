@@ -5,11 +5,11 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { isHoldfastError, type SessionId } from "../contract/index.ts";
+import { HoldfastError, isHoldfastError, type SessionId } from "../contract/index.ts";
 import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index.ts";
-import type { Inspected, SessionState } from "../session/index.ts";
+import { type Inspected, inspectSession, type SessionState } from "../session/index.ts";
 import { errorCode, TEMPORARY_PREFIX } from "../util/index.ts";
-import { archiveSession, compressArchived, isPartlyCompressed } from "./archive.ts";
+import { archiveSession, finishArchiving, isPartlyCompressed } from "./archive.ts";
 import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
 import { SessionIndex } from "./index-db.ts";
 import { abandonedStages } from "./staging.ts";
@@ -64,8 +64,7 @@ export async function collectGarbage(
 }
 
 async function plan(home: Home, retention: Retention): Promise<Planned[]> {
-  using index = SessionIndex.open(home);
-  const inspected = await index.inspectAll();
+  const inspected = await SessionIndex.use(home, (index) => index.inspectAll());
   const steps: Planned[] = [];
   for (const one of inspected) steps.push(...(await planSession(home, one, retention)));
   steps.push(...(await planUnborn(home, new Set(inspected.map(({ state }) => state.id)))));
@@ -108,7 +107,14 @@ async function planRetention(
   }
   if (state.status !== "archived") return [];
   if (retention.deleteArchivedDays !== undefined && ageDays >= retention.deleteArchivedDays) {
-    return [{ action: "delete", what: id, why: `archived ${since}`, run: () => deleteSession(home, dir) }];
+    return [
+      {
+        action: "delete",
+        what: id,
+        why: `archived ${since}`,
+        run: () => deleteSession(home, dir, state.seq),
+      },
+    ];
   }
   if (!(await isPartlyCompressed(dir))) return [];
   return [
@@ -116,7 +122,7 @@ async function planRetention(
       action: "compress",
       what: id,
       why: "its archiving was cut off",
-      run: () => compressArchived(home, dir),
+      run: () => finishArchiving(home, { id, dir, user: state.user }),
     },
   ];
 }
@@ -157,11 +163,19 @@ async function planUnborn(home: Home, born: ReadonlySet<string>): Promise<Planne
   return steps;
 }
 
-async function deleteSession(home: Home, dir: string): Promise<void> {
+/** G1: under the lock, and only if nothing has happened to it since it was found old enough. */
+async function deleteSession(home: Home, dir: string, seq: number): Promise<void> {
   const lock = await acquireOwner(dir);
   const trashed = join(trashDir(home), basename(dir));
   try {
+    const { state, damage } = await inspectSession(dir);
+    if (damage || state.status !== "archived" || state.seq !== seq) {
+      throw new HoldfastError("illegal_transition", `the session is ${state.status} now`, {
+        status: state.status,
+      });
+    }
     await home.ports.disk.rename(dir, trashed);
+    lock.relocate(trashed);
     await home.ports.disk.syncDir(sessionsDir(home));
   } finally {
     lock.release();

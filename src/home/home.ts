@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { HoldfastError, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
+import { HoldfastError, isSessionId, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import { FORMAT_VERSION, JOURNAL_START, type JournalPorts, journalDir } from "../journal/index.ts";
 import {
   type CachedFold,
@@ -15,7 +15,16 @@ import {
   inspectSession,
   readManifest,
 } from "../session/index.ts";
-import { errorCode, isDiskFull, openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";
+import {
+  createFile,
+  type Disk,
+  errorCode,
+  isDiskFull,
+  openSealedJson,
+  readIfThere,
+  sealJson,
+  temporaryPath,
+} from "../util/index.ts";
 
 export interface Home {
   readonly dir: string;
@@ -68,9 +77,10 @@ export async function prepareHome({ dir, ports, newId, create }: PrepareOptions)
     throw new HoldfastError("home_not_found", `there is no home at ${absolute}`, { path: absolute });
   }
   try {
-    await makeDirs(absolute);
+    await makeDirs(ports.disk, absolute);
     await assertPrivate(absolute);
-    for (const part of [sessionsDir, stagingDir, trashDir]) await makeDirs(part({ dir: absolute }));
+    for (const part of [sessionsDir, stagingDir, trashDir])
+      await makeDirs(ports.disk, part({ dir: absolute }));
     const id = (await readHomeId(absolute)) ?? (await createHomeId(absolute, ports, newId));
     return { dir: absolute, id, ports, newId };
   } catch (error) {
@@ -108,14 +118,15 @@ const UNUSABLE = new Set([
 ]);
 
 /** Not `mkdir` with `recursive`, which never returns for a path below /proc. */
-async function makeDirs(path: string): Promise<void> {
+async function makeDirs(disk: Disk, path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
+    await disk.syncDir(dirname(path));
   } catch (error) {
     if (errorCode(error) === "EEXIST" && (await stat(path)).isDirectory()) return;
     if (errorCode(error) !== "ENOENT" || existsSync(dirname(path))) throw error;
-    await makeDirs(dirname(path));
-    await makeDirs(path);
+    await makeDirs(disk, dirname(path));
+    await makeDirs(disk, path);
   }
 }
 
@@ -137,12 +148,16 @@ async function readHomeId(dir: string): Promise<string | undefined> {
 async function createHomeId(dir: string, ports: JournalPorts, newId: Home["newId"]): Promise<string> {
   const home = newId("home");
   const createdAt = new Date(ports.clock.nowMs()).toISOString();
-  await replaceFile(
-    ports.disk,
-    join(dir, HOME_FILE),
-    sealJson({ holdfast: FORMAT_VERSION, home, createdAt }),
-  );
-  // Two first uses at the same time: the last rename wins, and both read that one.
+  const { disk } = ports;
+  const path = join(dir, HOME_FILE);
+  const temporary = temporaryPath(path);
+  await createFile(disk, temporary, sealJson({ holdfast: FORMAT_VERSION, home, createdAt }));
+  // Two first uses at the same time: the first link wins, and both read that one.
+  await disk.link(temporary, path).catch((error: unknown) => {
+    if (errorCode(error) !== "EEXIST") throw error;
+  });
+  await disk.unlink(temporary);
+  await disk.syncDir(dir);
   return (await readHomeId(dir)) ?? home;
 }
 
@@ -156,7 +171,7 @@ export async function assertPrivate(path: string): Promise<void> {
 
 export async function listSessionIds(home: Home): Promise<SessionId[]> {
   const names = await readdir(sessionsDir(home));
-  return names.filter((name) => name.startsWith("sess_")).sort() as SessionId[];
+  return names.filter(isSessionId).sort();
 }
 
 export interface FoundSession {
@@ -182,11 +197,15 @@ export async function findSession(home: Home, idText: string, user = defaultUser
 export async function inspectIn(home: Home, id: SessionId, from?: CachedFold): Promise<Inspected> {
   const dir = sessionDirOf(home, id);
   const inspected = await inspectSession(dir, from).catch(unreadable);
-  if (!inspected.damage) return inspected;
+  const { state } = inspected;
+  if (!inspected.damage && (state.seq === 0 || state.id === id)) return inspected;
   const manifest = await readManifest(dir).catch(() => undefined);
   // Neither a manifest nor a journal: no session was ever here.
   if (!manifest && !existsSync(journalDir(dir))) return { ...inspected, damage: undefined };
-  return { ...inspected, state: { ...inspected.state, id, user: manifest?.user ?? inspected.state.user } };
+  const reason = `the directory holds the journal of ${state.id}`;
+  const damage = inspected.damage ?? { file: "journal", offset: 0, seq: state.seq, reason };
+  const user = manifest?.user ?? state.user;
+  return { ...inspected, damage, state: { ...state, status: "damaged", id, user } };
 }
 
 /** One session that can't be read must not hide the others: it is shown, with the reason. */

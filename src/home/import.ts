@@ -16,13 +16,13 @@ import {
   FORMAT_VERSION,
   isBadCompression,
   isPosition,
+  MAX_SEGMENT,
   MAX_SEGMENT_BYTES,
   readChain,
   segmentName,
 } from "../journal/index.ts";
-import { Session } from "../session/index.ts";
 import { type Disk, isPlainObject, LINE_FEED, openSealedJson, present, writeAll } from "../util/index.ts";
-import { auditSession } from "./audit.ts";
+import { type Audit, auditSession } from "./audit.ts";
 import type { ExportedFile, ExportManifest } from "./export.ts";
 import { defaultUser, type Home } from "./home.ts";
 import { stageSession } from "./staging.ts";
@@ -47,21 +47,18 @@ export async function importSession(
   await using input = await openInput(file);
   const manifest = parseManifest(await input.line(MAX_MANIFEST_BYTES));
   const id = manifest.session;
-  const imported = await stageSession(home, id, async (staged, ports) => {
-    for (const entry of manifest.files) await extract(ports.disk, input, entry, staged);
+  const imported = await stageSession(home, id, async (staged, own, disk) => {
+    // Not with the syncs put off: each file is closed before the next, however many there are.
+    for (const entry of manifest.files) await extract(home.ports.disk, input, entry, staged);
     await input.end();
     await check(manifest, staged);
-    const session = await Session.own({ sessionDir: staged, id, ports, isStaged: true });
+    const session = await own();
     const { seq: headSeq, hash: headHash } = manifest.head;
-    await session.append("session_imported", {
-      user,
-      fromHome: manifest.home,
-      headSeq,
-      headHash,
-      ...present({ repo: options.repo }),
-    });
-    await ports.disk.syncDir(join(staged, "blobs"));
-    return session;
+    const from = { fromHome: manifest.home, headSeq, headHash };
+    await session.record("session_imported", { user, ...from, ...present({ repo: options.repo }) });
+    // What a session of this home will be read with must take it as it is now.
+    await assertWhole(staged);
+    await disk.syncDir(join(staged, "blobs"));
   });
   await imported.release();
   return id;
@@ -69,10 +66,7 @@ export async function importSession(
 
 /** The journal must be whole, be that session's, end where the manifest says, and be all that was brought. */
 async function check({ session, head, files }: ExportManifest, staged: string): Promise<void> {
-  const audit = await auditSession(staged);
-  // A file that stands beside the journal is made here, so only what was brought is judged.
-  const finding = audit.findings.find(({ file }) => file.startsWith("journal/") || file.startsWith("blobs"));
-  if (finding) throw invalid(`${finding.file} at byte ${finding.offset}: ${finding.reason}`);
+  const audit = await assertWhole(staged);
   const { position, state } = audit.good;
   if (state.id !== session) throw invalid(`the journal is that of ${state.id || "no session"}`);
   if (audit.tornBytes > 0 || !isDeepStrictEqual(position, head))
@@ -85,6 +79,14 @@ async function check({ session, head, files }: ExportManifest, staged: string): 
     const isNamed = path.startsWith("journal/") ? lengths.get(path) === bytes : audit.goodBlobs.has(sha256);
     if (!isNamed) throw invalid(`${path} is not part of the session, or longer than it`);
   }
+}
+
+async function assertWhole(staged: string): Promise<Audit> {
+  const audit = await auditSession(staged);
+  // A file that stands beside the journal is made here, so only what was brought is judged.
+  const finding = audit.findings.find(({ file }) => file.startsWith("journal/") || file.startsWith("blobs"));
+  if (finding) throw invalid(`${finding.file} at byte ${finding.offset}: ${finding.reason}`);
+  return audit;
 }
 
 function parseManifest(line: Buffer): ExportManifest & { session: SessionId } {
@@ -121,8 +123,9 @@ function isExportedFile(value: unknown): value is ExportedFile {
   const { path, bytes, sha256 } = value;
   if (typeof path !== "string" || !Number.isSafeInteger(bytes) || (bytes as number) < 0) return false;
   if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) return false;
-  if (/^journal\/\d{6,9}\.jsonl$/.test(path)) return (bytes as number) <= MAX_SEGMENT_BYTES;
-  return path === `blobs/${sha256}`;
+  const segment = /^journal\/(\d{6,8})\.jsonl$/.exec(path)?.[1];
+  if (segment === undefined) return path === `blobs/${sha256}`;
+  return Number(segment) >= 1 && Number(segment) < MAX_SEGMENT && (bytes as number) <= MAX_SEGMENT_BYTES;
 }
 
 async function extract(disk: Disk, input: Input, entry: ExportedFile, staged: string): Promise<void> {

@@ -7,7 +7,15 @@ import { chmodSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isHoldfastError, type JournalRecord, type JsonObject, type SessionId } from "../contract/index.ts";
-import { journalDir, loadLongFields, type Position, readDurable, segmentName } from "../journal/index.ts";
+import {
+  journalDir,
+  loadLongFields,
+  MAX_DEPTH,
+  type Position,
+  readDurable,
+  segmentName,
+  WITNESS_FILE,
+} from "../journal/index.ts";
 import { type CachedFold, type Inspected, MACHINE_VERSION } from "../session/index.ts";
 import { errorCode } from "../util/index.ts";
 import { type Home, inspectIn, listSessionIds, sessionDirOf } from "./home.ts";
@@ -55,8 +63,17 @@ export class SessionIndex implements Disposable {
     this.#database = database;
   }
 
-  static open(home: Home): SessionIndex {
-    return new SessionIndex(home, openDatabase(join(home.dir, INDEX_FILE)));
+  /** Opens the index for one piece of work. One that turns out to be spoiled is made anew, once (X1). */
+  static async use<T>(home: Home, work: (index: SessionIndex) => Promise<T>): Promise<T> {
+    try {
+      using index = new SessionIndex(home, openDatabase(join(home.dir, INDEX_FILE)));
+      return await work(index);
+    } catch (error) {
+      if (errorCode(error) !== "ERR_SQLITE_ERROR" && !(error instanceof SyntaxError)) throw error;
+    }
+    SessionIndex.remove(home);
+    using index = new SessionIndex(home, openDatabase(join(home.dir, INDEX_FILE)));
+    return await work(index);
   }
 
   /** X1: the next call makes it anew. */
@@ -83,13 +100,19 @@ export class SessionIndex implements Disposable {
       // Before the look: what changes during it makes the row stale, not wrong.
       const stamp = stampOf(dir, this.#home.ports.clock.nowMs());
       const isFresh = cached !== undefined && row?.["stamp"] === stamp && endsAt(dir, cached.position);
-      const inspected = isFresh ? cached : await inspectIn(this.#home, id, usable(cached));
+      const inspected = isFresh ? cached : await this.#inspect(id, usable(cached));
       // What is damaged may be mended without a trace in the directory: it is looked at each time.
       if (!isFresh && !inspected.damage) changed.push({ id, inspected, stamp });
       if (inspected.state.seq > 0 || inspected.damage) all.push(inspected);
     }
     if (changed.length > 0 || known.size > 0) this.#update(changed, [...known.keys()]);
     return all;
+  }
+
+  /** A row is no witness: what does not continue it is looked at without it. */
+  async #inspect(id: SessionId, row: CachedFold | undefined): Promise<Inspected> {
+    const inspected = await inspectIn(this.#home, id, row);
+    return row && inspected.damage ? inspectIn(this.#home, id) : inspected;
   }
 
   async search(words: readonly string[], user: string, limit: number): Promise<SearchHit[]> {
@@ -159,6 +182,11 @@ export class SessionIndex implements Disposable {
       }
     } catch (error) {
       if (!isHoldfastError(error) && errorCode(error) === undefined) throw error;
+      // Not a continuation of what was indexed: forget that, and begin at the start.
+      if (from && done === from && !end) {
+        this.#transact(() => this.#forget(id));
+        return this.#indexSession(id, user, undefined);
+      }
       // What can be read is searchable; show, log and audit say what can't.
     }
     if (end && found.length > 0) this.#addTexts(id, user, found, done, end);
@@ -235,13 +263,15 @@ function tryDatabase(path: string): DatabaseSync {
 }
 
 /**
- * Changes whenever a segment is added to the journal or compressed. While the change is so young that
+ * Changes whenever a segment is added to the journal or compressed, and with the witness. While the change is so young that
  * another could carry the same time, it equals no other stamp.
  */
 function stampOf(sessionDir: string, nowMs: number): string {
   const directory = statSync(journalDir(sessionDir), { throwIfNoEntry: false, bigint: true });
+  const witness = statSync(join(sessionDir, WITNESS_FILE), { throwIfNoEntry: false, bigint: true });
   const ageMs = nowMs - Number((directory?.mtimeNs ?? 0n) / 1_000_000n);
-  return ageMs > TIMESTAMP_GRAIN_MS ? String(directory?.mtimeNs) : `young ${nowMs}`;
+  const stamp = `${directory?.mtimeNs}:${witness?.mtimeNs}:${witness?.size}`;
+  return ageMs > TIMESTAMP_GRAIN_MS ? stamp : `young ${nowMs}`;
 }
 
 /** Whether the last segment still has the length that was read. A compressed one can't grow. */
@@ -277,8 +307,8 @@ const NOT_WORDS = new Set([
   "headHash",
 ]);
 
-function textsOf(value: unknown): string[] {
+function textsOf(value: unknown, levels = MAX_DEPTH): string[] {
   if (typeof value === "string") return [value.slice(0, MAX_INDEXED_CHARS)];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(textsOf);
+  if (typeof value !== "object" || value === null || levels === 0) return [];
+  return Object.values(value).flatMap((item) => textsOf(item, levels - 1));
 }

@@ -2,7 +2,7 @@
  * Owns the entrances to a session, open, resume and fork, and the exits that need no owner, pause and close.
  * What happens inside a session is the session's.
  */
-import { type Budget, HoldfastError, parseUser, type SessionId } from "../contract/index.ts";
+import { type Budget, HoldfastError, parseSessionId, parseUser } from "../contract/index.ts";
 import {
   blobReferences,
   damaged,
@@ -35,16 +35,14 @@ export interface NewSession {
 }
 
 export async function openSession(home: Home, options: NewSession = {}): Promise<Session> {
-  const id = home.newId("sess") as SessionId;
+  const id = parseSessionId(home.newId("sess"));
   const user = parseUser(options.user ?? defaultUser());
   const { agent, repo, title, budget } = options;
   const origin = { session: id, user, ...present({ agent, repo, title, budget }) };
   // A home that became readable to others gets no new session.
   await assertPrivate(home.dir);
-  return stageSession(home, id, async (staged, ports) => {
-    const session = await Session.own({ sessionDir: staged, id, ports, isStaged: true });
-    await session.append("session_opened", origin);
-    return session;
+  return stageSession(home, id, async (_staged, own) => {
+    await (await own()).record("session_opened", origin);
   });
 }
 
@@ -146,13 +144,13 @@ export async function forkAt(
   options: NewSession,
   cut: Cut,
 ): Promise<Session> {
-  const id = home.newId("sess") as SessionId;
-  return stageSession(home, id, async (staged, ports) => {
-    await forkSegments(ports.disk, parent.dir, staged, cut.position);
-    await forkBlobs(ports.disk, parent.dir, staged, cut.blobs);
-    const session = await Session.own({ sessionDir: staged, id, ports, isStaged: true, fold: cut.fold });
+  const id = parseSessionId(home.newId("sess"));
+  return stageSession(home, id, async (staged, own, disk) => {
+    await forkSegments(disk, parent.dir, staged, cut.position);
+    await forkBlobs(disk, parent.dir, staged, cut.blobs);
+    const session = await own(cut.fold && { fold: cut.fold });
     const { state } = session;
-    await session.append("session_forked", {
+    await session.record("session_forked", {
       session: id,
       user: options.user ?? state.user,
       ...present({
@@ -166,7 +164,6 @@ export async function forkAt(
       parentHash: cut.position.hash,
       atTurn: state.turns,
     });
-    return session;
   });
 }
 

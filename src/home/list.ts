@@ -20,8 +20,8 @@ export interface SessionFilter {
 /** Oldest first. */
 export async function listSessions(home: Home, filter: SessionFilter): Promise<SessionSummary[]> {
   const user = filter.user === undefined ? defaultUser() : filter.user;
-  using index = SessionIndex.open(home);
-  return (await index.inspectAll())
+  const inspected = await SessionIndex.use(home, (index) => index.inspectAll());
+  return inspected
     .filter(({ state }) => user === null || state.user === user)
     .map((one) => summarise(sessionDirOf(home, one.state.id as SessionId), one))
     .filter(({ status }) => filter.status?.includes(status) ?? true)
@@ -48,8 +48,7 @@ export async function searchSessions(
       field: "limit",
     });
   }
-  using index = SessionIndex.open(home);
-  return await index.search(words, options.user ?? defaultUser(), limit);
+  return SessionIndex.use(home, (index) => index.search(words, options.user ?? defaultUser(), limit));
 }
 
 /** The one session whose id begins so. A whole id needs no list. */

@@ -6,28 +6,32 @@ import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, type SessionId } from "../contract/index.ts";
-import { blobsDir, encodeWitness, type JournalPorts, journalDir, WITNESS_FILE } from "../journal/index.ts";
+import { blobsDir, journalDir, writeWitness } from "../journal/index.ts";
 import {
   encodeManifest,
   MANIFEST_FILE,
   type Manifest,
-  type Session,
+  type OpenSessionOptions,
+  Session,
   type SessionState,
 } from "../session/index.ts";
-import { createFile, deferSyncs, errorCode, isDiskFull } from "../util/index.ts";
+import { createFile, type Disk, deferSyncs, errorCode } from "../util/index.ts";
 import { type Home, sessionDirOf, sessionsDir, stagingDir } from "./home.ts";
 
 /** Long after this nobody is still building. */
 const ABANDONED_MS = 24 * 60 * 60 * 1000;
 
+/** Becomes the owner of the staged session: once, when what it begins with is there. */
+export type OwnStaged = (options?: Pick<OpenSessionOptions, "fold">) => Promise<Session>;
+
 /**
- * Hands `build` an empty session directory and takes the session that it owns there; what it made is there as
- * a whole, or not at all, and has its owner from the first moment.
+ * Hands `build` an empty session directory, in which it becomes the owner and records what the session is. What
+ * it made is there as a whole, or not at all, and has its owner from the first moment.
  */
 export async function stageSession(
   home: Home,
   id: SessionId,
-  build: (dir: string, ports: JournalPorts) => Promise<Session>,
+  build: (dir: string, own: OwnStaged, disk: Disk) => Promise<void>,
 ): Promise<Session> {
   const disk = deferSyncs(home.ports.disk);
   const final = sessionDirOf(home, id);
@@ -38,24 +42,44 @@ export async function stageSession(
     await disk.mkdir(staged);
     await disk.mkdir(journalDir(staged));
     await disk.mkdir(blobsDir(staged));
-    session = await build(staged, { ...home.ports, disk });
-    const { state, position } = session;
-    await createFile(disk, join(staged, MANIFEST_FILE), encodeManifest(manifestOf(state, id)));
-    await createFile(disk, join(staged, WITNESS_FILE), encodeWitness({ head: position, isFinal: false }));
-    await disk.syncDir(staged);
+    const ports = { ...home.ports, disk };
+    await build(
+      staged,
+      async (options) => {
+        session = await Session.own({ sessionDir: staged, id, ports, isStaged: true, ...options });
+        return session;
+      },
+      disk,
+    );
+    if (!session) throw new Error("a staged session was not opened");
+    await seal(disk, staged, session, id);
     await disk.settle();
-    await disk.rename(staged, final);
+    await moveIn(disk, staged, final, id);
     session.relocate(final);
     await disk.syncDir(sessionsDir(home));
     return session;
   } catch (error) {
-    session?.abandon();
+    await session?.abandon();
     await disk.settle().catch(() => {});
     await disk.removeTree(staged).catch(() => {});
-    if (["ENOTEMPTY", "EEXIST"].includes(errorCode(error) ?? "")) throw duplicate(id);
-    throw isDiskFull(error)
-      ? new HoldfastError("disk_full", "the disk is full: the session was not made", {}, { cause: error })
-      : error;
+    throw error;
+  }
+}
+
+/** Manifest and witness: with these it is a session. */
+async function seal(disk: Disk, staged: string, session: Session, id: SessionId): Promise<void> {
+  await session.settled();
+  const { state, position } = session;
+  await createFile(disk, join(staged, MANIFEST_FILE), encodeManifest(manifestOf(state, id)));
+  await writeWitness(disk, staged, { head: position, isFinal: false });
+  await disk.syncDir(staged);
+}
+
+async function moveIn(disk: Disk, staged: string, final: string, id: SessionId): Promise<void> {
+  try {
+    await disk.rename(staged, final);
+  } catch (error) {
+    throw ["ENOTEMPTY", "EEXIST"].includes(errorCode(error) ?? "") ? duplicate(id) : error;
   }
 }
 

@@ -27,25 +27,38 @@ import { COMPRESSED, isBadCompression, readMaybeCompressed } from "./segments.ts
 
 /** A field of `data` whose JSON is longer than this becomes a blob. */
 export const MAX_INLINE_BYTES = 4096;
+/** A reference has about 120. */
+const REFERENCE_BYTES = 150;
 /** Far more than any tool's arguments have, far less than a stack. */
-const MAX_DEPTH = 200;
+export const MAX_DEPTH = 200;
 
 export function blobsDir(sessionDir: string): string {
   return join(sessionDir, "blobs");
 }
 
-/** Replaces every long field by a reference and stores what it held. Durable when it resolves (B1). */
-export async function storeLongFields(disk: Disk, sessionDir: string, data: JsonObject): Promise<JsonObject> {
+/**
+ * Replaces every long field by a reference and stores what it held. Durable when it resolves (B1). `synced`
+ * has the blobs whose names this writer knows to be on disk: that a file is there does not say so.
+ */
+export async function storeLongFields(
+  disk: Disk,
+  sessionDir: string,
+  data: JsonObject,
+  synced: Set<string>,
+): Promise<JsonObject> {
   const stored: JsonObject = { ...data };
-  let isNew = false;
+  const named: string[] = [];
   for (const [field, value] of Object.entries(data)) {
     const payload = longPayload(value);
     if (!payload) continue;
     const sha256 = sha256Hex(payload.bytes);
-    isNew = (await storeBlob(disk, sessionDir, sha256, payload.bytes)) || isNew;
+    await storeBlob(disk, sessionDir, sha256, payload.bytes);
+    named.push(sha256);
     stored[field] = { $blob: { sha256, bytes: payload.bytes.length, as: payload.as } };
   }
-  if (isNew) await disk.syncDir(blobsDir(sessionDir));
+  if (named.every((sha256) => synced.has(sha256))) return stored;
+  await disk.syncDir(blobsDir(sessionDir));
+  for (const sha256 of named) synced.add(sha256);
   return stored;
 }
 
@@ -61,7 +74,8 @@ export function assertRecordable(data: JsonObject): void {
         field,
       });
     }
-    inlineBytes += field.length * 3 + Math.min(JSON.stringify(value).length * 3, MAX_INLINE_BYTES);
+    const inline = longPayload(value) ? REFERENCE_BYTES : Buffer.byteLength(JSON.stringify(value));
+    inlineBytes += Buffer.byteLength(JSON.stringify(field)) + inline;
   }
   if (inlineBytes > MAX_LINE_BYTES / 2) {
     throw new HoldfastError(
@@ -71,7 +85,7 @@ export function assertRecordable(data: JsonObject): void {
   }
 }
 
-function isDeeperThan(value: Json, levels: number): boolean {
+export function isDeeperThan(value: Json, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   return levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1));
 }
@@ -90,14 +104,13 @@ function longPayload(value: Json): { bytes: Buffer; as: "text" | "json" } | unde
   return Buffer.byteLength(json) > MAX_INLINE_BYTES ? { bytes: Buffer.from(json), as: "json" } : undefined;
 }
 
-async function storeBlob(disk: Disk, sessionDir: string, sha256: string, bytes: Buffer): Promise<boolean> {
+async function storeBlob(disk: Disk, sessionDir: string, sha256: string, bytes: Buffer): Promise<void> {
   const path = join(blobsDir(sessionDir), sha256);
   // A blob that is there already is trusted only after its bytes were read again.
-  if (await holds(path, sha256)) return false;
+  if (await holds(path, sha256)) return;
   const temporary = temporaryPath(path);
   await createFile(disk, temporary, bytes);
   await disk.rename(temporary, path);
-  return true;
 }
 
 async function holds(path: string, sha256: string): Promise<boolean> {

@@ -2,15 +2,16 @@ export {
   assertRecordable,
   blobReferences,
   blobsDir,
-  listBlobs,
+  isDeeperThan,
   loadLongFields,
+  MAX_DEPTH,
   readBlob,
 } from "./blobs.ts";
 export { compressJournal } from "./compress.ts";
 export { type Damage, damaged, damageOf } from "./damage.ts";
 export { forkBlobs, forkSegments } from "./fork.ts";
-export { FORMAT_VERSION, isPosition, type Position } from "./line.ts";
-export { openJournal, type Recovery } from "./open.ts";
+export { FORMAT_VERSION, isPosition, MAX_SEGMENT, type Position } from "./line.ts";
+export { type OpenedJournal, openJournal, type Recovery } from "./open.ts";
 export { acquireOwner, type OwnerLock, probeOwner, takeOver } from "./owner.ts";
 export { readDurable } from "./read.ts";
 export { JOURNAL_START, scanJournal } from "./scan.ts";
@@ -23,5 +24,5 @@ export {
   readMaybeCompressed,
   segmentName,
 } from "./segments.ts";
-export { assertWitnessed, encodeWitness, WITNESS_FILE } from "./witness.ts";
+export { assertWitnessed, WITNESS_FILE, writeWitness } from "./witness.ts";
 export type { JournalPorts, JournalWriter, Redaction, Redactor } from "./writer.ts";

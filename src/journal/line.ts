@@ -8,6 +8,9 @@ import { isPlainObject, isSealedWith, parseObject, sealLine, splitSealed } from 
 
 export const FORMAT_VERSION = 1;
 export const FIRST_HASH = "0".repeat(64);
+/** Far more than any session has; what is above leaves no room to go on. */
+export const MAX_SEGMENT = 99_999_999;
+const MAX_EPOCH = 2 ** 40;
 /** A line longer than this is refused: what is long belongs into blobs. */
 export const MAX_LINE_BYTES = 1024 * 1024;
 
@@ -47,6 +50,7 @@ export function decodeHeader(line: Buffer): SegmentHeader | undefined {
   }
   const { session, segment, epoch, prev } = value;
   if (typeof session !== "string" || !isCount(segment) || !isCount(epoch)) return undefined;
+  if (segment < 1 || segment > MAX_SEGMENT || epoch < 1 || epoch > MAX_EPOCH) return undefined;
   if (prev !== null && !isPosition(prev)) return undefined;
   return { session, segment, epoch, prev };
 }

@@ -14,7 +14,7 @@ import { randomBytes } from "node:crypto";
 import { truncate } from "node:fs/promises";
 import { join } from "node:path";
 import type { JournalRecord } from "../contract/index.ts";
-import { createFile, type DiskFile, isDiskFull, writeAll } from "../util/index.ts";
+import { createFile, type DiskFile, errorCode, isDiskFull, writeAll } from "../util/index.ts";
 import { encodeHeader, type Position } from "./line.ts";
 import { type ScannedRecord, type ScannedTail, scanJournal } from "./scan.ts";
 import { journalDir, listSegments, segmentName } from "./segments.ts";
@@ -108,7 +108,12 @@ async function setAside({ sessionDir, ports }: OpenOptions, tail: ScannedTail): 
 }
 
 async function cut(sessionDir: string, end: Position): Promise<void> {
-  await truncate(join(journalDir(sessionDir), segmentName(end.segment)), end.bytes);
+  await truncate(join(journalDir(sessionDir), segmentName(end.segment)), end.bytes).catch(
+    (error: unknown) => {
+      // Compressed meanwhile: what stands behind a named end is ignored anyway.
+      if (errorCode(error) !== "ENOENT") throw error;
+    },
+  );
 }
 
 async function abandon(file: DiskFile, unlink: () => Promise<void>): Promise<void> {

@@ -41,7 +41,12 @@ export async function acquireOwner(sessionDir: string): Promise<OwnerLock> {
   for (;;) {
     const lock = tryLock(sessionDir);
     if (lock) {
-      await nameOwner(sessionDir);
+      try {
+        await nameOwner(sessionDir);
+      } catch (error) {
+        lock.drop();
+        throw error;
+      }
       return lock;
     }
     const owner = readOwner(sessionDir);
@@ -104,8 +109,11 @@ function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined
   };
   const release = () => {
     // First the name, then the lock: a name without a lock would be a lie for longer.
-    if (isHeld) rmSync(join(at, OWNER_FILE), { force: true });
-    drop();
+    try {
+      if (isHeld) rmSync(join(at, OWNER_FILE), { force: true });
+    } finally {
+      drop();
+    }
   };
   const relocate = (to: string) => {
     at = to;

@@ -2,11 +2,11 @@
  * Owns reading without the lock, beside a living writer.
  * J1 What this hands out is durable: below a mark it is known to be, above all marks it is synced first.
  */
-import { constants } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { type ScannedRecord, type ScannedTail, type ScanOptions, scanJournal } from "./scan.ts";
-import { journalDir, segmentName } from "./segments.ts";
+import { COMPRESSED, journalDir, segmentName } from "./segments.ts";
 
 export interface ReadOptions extends ScanOptions {
   /** Syncs a file or a directory by its path. */
@@ -45,7 +45,8 @@ export async function* readDurable(
 async function syncTail(sessionDir: string, segment: number, sync = syncPath): Promise<boolean> {
   const directory = journalDir(sessionDir);
   try {
-    await sync(join(directory, segmentName(segment)));
+    const path = join(directory, segmentName(segment));
+    await sync(existsSync(path) ? path : path + COMPRESSED);
     await sync(directory);
     return true;
   } catch {

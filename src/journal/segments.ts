@@ -47,7 +47,7 @@ export function segmentName(segment: number): string {
 export async function listSegments(sessionDir: string): Promise<number[]> {
   const numbers = new Set<number>();
   for (const name of await readdir(journalDir(sessionDir))) {
-    const match = /^(\d{6,9})\.jsonl(\.zst)?$/.exec(name);
+    const match = /^(\d{6,8})\.jsonl(\.zst)?$/.exec(name);
     if (match) numbers.add(Number(match[1]));
   }
   return [...numbers].sort((a, b) => a - b);

@@ -16,13 +16,14 @@ export interface Witness {
   readonly isFinal: boolean;
 }
 
-export function encodeWitness({ head, isFinal }: Witness): Uint8Array {
+export async function writeWitness(
+  disk: Disk,
+  sessionDir: string,
+  { head, isFinal }: Witness,
+): Promise<void> {
   const { segment, bytes, seq, hash } = head;
-  return sealJson({ head: { segment, bytes, seq, hash }, isFinal });
-}
-
-export async function writeWitness(disk: Disk, sessionDir: string, witness: Witness): Promise<void> {
-  await replaceFile(disk, join(sessionDir, WITNESS_FILE), encodeWitness(witness));
+  const content = sealJson({ head: { segment, bytes, seq, hash }, isFinal });
+  await replaceFile(disk, join(sessionDir, WITNESS_FILE), content);
 }
 
 export async function readWitness(sessionDir: string): Promise<Witness | undefined> {

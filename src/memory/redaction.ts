@@ -1,122 +1,109 @@
 /**
- * Owns redaction: the port that takes secrets out of a batch before it is appended, behind which stand
- * secretlint's recommended rules. R1 A record that a rule fired on names the rule and no longer has the text.
+ * Owns redaction: the port that takes secrets out of a batch before it is appended.
+ * R1 A record that a rule fired on names the rule and no longer has the text.
+ * R2 A record is judged by itself: nothing in one changes what becomes of another.
+ *
+ * One run of the rules costs about as much for a batch as for one text, so the texts of a batch are joined for
+ * it; what seems to reach from one record into the next is looked at again, record by record.
  */
-import type { SecretLintRuleCreator, SecretLintSourceCode } from "@secretlint/types";
 import type { Json, JsonObject } from "../contract/index.ts";
 import type { Redaction, Redactor } from "../journal/index.ts";
+import { findSecrets, type Span } from "./rules.ts";
 
-const RULE_PREFIX = "@secretlint/secretlint-rule-";
-const COMMENT_FILTER = `${RULE_PREFIX}filter-comments`;
-/** Between two texts of a batch: no rule's pattern reaches across it. */
-const SEPARATOR = "\n\n";
+const BETWEEN_RECORDS = "\n\n\n\n";
+const BETWEEN_TEXTS = "\n\n";
+/** As in a file of settings: many rules know a secret by the name before it. */
+const BETWEEN_NAME_AND_VALUE = ": ";
 
-type Range = readonly [start: number, end: number];
-
-interface Span {
-  readonly start: number;
-  readonly end: number;
-  readonly rule: string;
+interface Joined {
+  readonly text: string;
+  /** Where each text begins, in the order in which they are visited. */
+  readonly offsets: readonly number[];
 }
 
-/** One run of the rules costs about as much for a batch as for one text, so a batch is joined for it. */
 export const redactSecrets: Redactor = async (batch) => {
-  const texts: string[] = [];
-  for (const data of batch) collectTexts(data, texts);
-  const spans = await findSecrets(texts.join(SEPARATOR));
+  const joined = batch.map(join);
+  const whole = joined.map(({ text }) => text).join(BETWEEN_RECORDS);
+  const spans = await findSecrets(whole);
   if (spans.length === 0) return batch.map((data) => ({ data, rules: [] }));
 
-  let offset = 0;
-  return batch.map((data): Redaction => {
-    const rules = new Set<string>();
-    const redacted = mapTexts(data, (text) => {
-      const start = offset;
-      offset += text.length + SEPARATOR.length;
-      return redactText(text, start, spans, rules);
-    });
-    return { data: redacted as JsonObject, rules: [...rules].sort() };
-  });
+  const redactions: Redaction[] = [];
+  let start = 0;
+  for (const [index, data] of batch.entries()) {
+    const record = joined[index] as Joined;
+    const end = start + record.text.length;
+    const touching = spans.filter((span) => span.end > start && span.start < end);
+    const isInside = touching.every((span) => span.start >= start && span.end <= end);
+    const own = isInside ? touching.map((span) => moved(span, -start)) : await findSecrets(record.text);
+    redactions.push(own.length === 0 ? { data, rules: [] } : redact(data, record, own));
+    start = end + BETWEEN_RECORDS.length;
+  }
+  return redactions;
 };
 
-/** One text at a time: a rule reports to whoever asked last. */
-let queue: Promise<unknown> = Promise.resolve();
-function findSecrets(content: string): Promise<Span[]> {
-  const found = queue.then(() => scanAll(content));
-  queue = found.catch(() => {});
-  return found;
+function moved({ start, end, rule }: Span, by: number): Span {
+  return { start: start + by, end: end + by, rule };
 }
 
-async function scanAll(content: string): Promise<Span[]> {
-  const spans: Span[] = [];
-  for (const { rule, scan } of await loadRules()) {
-    const result = scan(content);
-    // Most rules answer at once, and there are many of them.
-    const ranges = result instanceof Promise ? await result : result;
-    for (const [start, end] of ranges) spans.push({ start, end, rule });
-  }
-  return spans.sort((a, b) => a.start - b.start);
-}
-
-interface Rule {
-  readonly rule: string;
-  /** The ranges of the text that are secrets. */
-  scan(content: string): readonly Range[] | Promise<readonly Range[]>;
-}
-
-let rules: Promise<Rule[]> | undefined;
-function loadRules(): Promise<Rule[]> {
-  rules ??= importRules();
-  return rules;
-}
-
-/**
- * The preset's rules, made once and called directly: secretlint's own engine sets all of them up anew for each
- * text, which costs five times as much as the rules do.
- */
-async function importRules(): Promise<Rule[]> {
-  const { creator } = await import("@secretlint/secretlint-rule-preset-recommend");
-  const made: Rule[] = [];
-  creator.create(
-    {
-      sharedOptions: {},
-      registerRule: (rule, defaults) => {
-        // A rule that switches others off where a comment in the text says so. The text is the agent's.
-        if (rule.meta.type === "filter" || rule.meta.id === COMMENT_FILTER) return;
-        made.push(makeRule(rule as SecretLintRuleCreator, defaults?.options ?? {}));
-      },
-    },
-    {},
-  );
-  return made;
-}
-
-function makeRule(creator: SecretLintRuleCreator, options: object): Rule {
-  let found: Range[] = [];
-  const { file } = creator.create(
-    {
-      sharedOptions: {},
-      report: ({ range }) => found.push(range),
-      ignore: () => {},
-      createTranslator: () => (messageId) => ({ message: "", messageId: String(messageId), data: {} }),
-    },
-    options,
-  );
-  return {
-    rule: creator.meta.id.replace(RULE_PREFIX, ""),
-    scan(content) {
-      found = [];
-      // Rules look at the text and at what kind of file it is from; the rest is for reports by line.
-      const source = { content, hasBOM: false, filePath: "record.txt", ext: ".txt", contentType: "text" };
-      const pending = file?.(source as SecretLintSourceCode);
-      return pending ? pending.then(() => found) : found;
-    },
+/** All texts of a record, keys included, as one. */
+function join(data: JsonObject): Joined {
+  const parts: string[] = [];
+  const offsets: number[] = [];
+  let length = 0;
+  const add = (text: string, separator: string) => {
+    offsets.push(length);
+    parts.push(text, separator);
+    length += text.length + separator.length;
   };
+  const visit = (value: Json): void => {
+    if (typeof value === "string") add(value, BETWEEN_TEXTS);
+    else if (Array.isArray(value)) for (const item of value) visit(item);
+    else if (typeof value === "object" && value !== null) {
+      for (const [key, item] of Object.entries(value)) {
+        add(key, typeof item === "string" ? BETWEEN_NAME_AND_VALUE : BETWEEN_TEXTS);
+        visit(item);
+      }
+    }
+  };
+  visit(data);
+  return { text: parts.join(""), offsets };
+}
+
+/** Visits the texts in the order of `join`, and takes out of each what a span covers. */
+function redact(data: JsonObject, { offsets }: Joined, spans: readonly Span[]): Redaction {
+  const fired = new Set<string>();
+  let visited = 0;
+  let passed = 0;
+  const change = (text: string, isKey: boolean): string => {
+    const offset = offsets[visited] ?? 0;
+    visited += 1;
+    while ((spans[passed]?.end ?? Number.POSITIVE_INFINITY) <= offset) passed += 1;
+    const ahead = spans.slice(passed);
+    // A name is changed only for a secret that is in it: one that spans it would take fields away.
+    const within = (span: Span) => span.start >= offset && span.end <= offset + text.length;
+    return redactText(text, offset, isKey ? ahead.filter(within) : ahead, fired);
+  };
+  const visit = (value: Json): Json => {
+    if (typeof value === "string") return change(value, false);
+    if (Array.isArray(value)) return value.map(visit);
+    if (typeof value !== "object" || value === null) return value;
+    const entries = new Map<string, Json>();
+    for (const [key, item] of Object.entries(value)) {
+      const name = change(key, true);
+      // Two secrets as keys become the same text: neither value may be lost.
+      entries.set(entries.has(name) ? `${name}#${entries.size}` : name, visit(item));
+    }
+    return Object.fromEntries(entries);
+  };
+  const redacted = visit(data) as JsonObject;
+  return { data: redacted, rules: [...fired].sort() };
 }
 
 function redactText(text: string, offset: number, spans: readonly Span[], fired: Set<string>): string {
   let result = "";
   let done = 0;
   for (const { start, end, rule } of spans) {
+    if (start - offset >= text.length) break;
     const from = Math.max(start - offset, done);
     const to = Math.min(end - offset, text.length);
     if (from >= to) continue;
@@ -125,29 +112,4 @@ function redactText(text: string, offset: number, spans: readonly Span[], fired:
     fired.add(rule);
   }
   return result + text.slice(done);
-}
-
-function collectTexts(value: Json, texts: string[]): void {
-  if (typeof value === "string") texts.push(value);
-  else if (Array.isArray(value)) for (const item of value) collectTexts(item, texts);
-  else if (typeof value === "object" && value !== null) {
-    for (const [key, item] of Object.entries(value)) {
-      texts.push(key);
-      collectTexts(item, texts);
-    }
-  }
-}
-
-/** Visits texts, keys included, in the order of `collectTexts`. */
-function mapTexts(value: Json, change: (text: string) => string): Json {
-  if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
-  if (typeof value !== "object" || value === null) return value;
-  const mapped = new Map<string, Json>();
-  for (const [key, item] of Object.entries(value)) {
-    const changed = change(key);
-    // Two secrets as keys become the same text: neither value may be lost.
-    mapped.set(mapped.has(changed) ? `${changed}#${mapped.size}` : changed, mapTexts(item, change));
-  }
-  return Object.fromEntries(mapped);
 }

@@ -3,6 +3,7 @@
  * H1 No call without its result, no result without its call: a result is handed out inside its call.
  */
 import type { JournalRecord, Json, Usage } from "../contract/index.ts";
+import { textIn } from "./machine.ts";
 
 export type HistoryEntry =
   | { readonly kind: "message"; readonly role: string; readonly content: Json }
@@ -43,16 +44,16 @@ export async function* historyOf(records: AsyncIterable<JournalRecord>): AsyncGe
     } else if (type === "message_added") {
       building.entries.push({
         kind: "message",
-        role: String(data["role"]),
+        role: textIn(data["role"]),
         content: data["content"] ?? null,
       });
     } else if (type === "tool_called") {
       const args = data["args"] ?? null;
-      building.entries.push({ kind: "open", call: String(data["call"]), tool: String(data["tool"]), args });
+      building.entries.push({ kind: "open", call: textIn(data["call"]), tool: textIn(data["tool"]), args });
     } else if (type === "tool_returned") {
-      close(building, String(data["call"]), String(data["outcome"]), data["output"] ?? null);
+      close(building, textIn(data["call"]), textIn(data["outcome"]), data["output"] ?? null);
     } else if (type === "turn_ended") {
-      yield finish(building, String(data["outcome"]), (data["usage"] ?? {}) as Usage);
+      yield finish(building, textIn(data["outcome"]), (data["usage"] ?? {}) as Usage);
       building = undefined;
     }
   }

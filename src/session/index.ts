@@ -13,5 +13,11 @@ export {
 } from "./machine.ts";
 export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
 export { followRecords, readRecords } from "./records.ts";
-export { assertRaised, budgetReached, Session } from "./session.ts";
+export {
+  assertRaised,
+  budgetReached,
+  type OpenSessionOptions,
+  type PublicEventType,
+  Session,
+} from "./session.ts";
 export type { ToolCall, Turn } from "./turn.ts";

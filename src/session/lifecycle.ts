@@ -53,7 +53,7 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   approval_expired: staying([...working, "paused"]),
   question_answered: staying([...working, "paused"]),
   // A budget is raised, and a message arrives, also while nobody works on the session.
-  budget_raised: staying([...working, "paused", "closed"]),
+  budget_raised: staying([...working, "paused", "closed", "archived"]),
   message_received: staying([...working, "paused", "handed_off"]),
 };
 

@@ -116,7 +116,7 @@ export function refusal(state: SessionState, type: EventType, data: JsonObject):
     case "tool_returned":
     case "turn_ended":
       if (!openTurn || data["turn"] !== openTurn.turn)
-        return refuse("turn_closed", `turn ${data["turn"]} is not open`);
+        return refuse("turn_closed", `turn ${JSON.stringify(data["turn"])} is not open`);
       return refusalInTurn(openTurn, type, data);
     case "session_paused":
     case "session_closed":
@@ -129,11 +129,11 @@ export function refusal(state: SessionState, type: EventType, data: JsonObject):
     case "approval_granted":
     case "approval_denied":
     case "approval_expired":
-      return state.pending[String(data["approval"])] === "approval"
+      return state.pending[textIn(data["approval"])] === "approval"
         ? undefined
         : notPending(data["approval"]);
     case "question_answered":
-      return state.pending[String(data["question"])] === "question"
+      return state.pending[textIn(data["question"])] === "question"
         ? undefined
         : notPending(data["question"]);
     default:
@@ -142,7 +142,7 @@ export function refusal(state: SessionState, type: EventType, data: JsonObject):
 }
 
 function refusalInTurn({ calls }: OpenTurn, type: EventType, data: JsonObject): HoldfastError | undefined {
-  const call = String(data["call"]);
+  const call = textIn(data["call"]);
   if (type === "tool_called" && Object.hasOwn(calls, call))
     return refuse("invalid_data", `call ${call} is open already`);
   if (type === "tool_returned" && !Object.hasOwn(calls, call))
@@ -163,33 +163,33 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         createdAt: at,
         pending: {},
         spent: nothingSpent,
-        parent: { id: String(data["parent"]), seq: amount(data["parentSeq"]), turn: amount(data["atTurn"]) },
+        parent: { id: textIn(data["parent"]), seq: amount(data["parentSeq"]), turn: amount(data["atTurn"]) },
       };
     case "session_imported":
       // The repo is a path of another machine, and requests were made under other rules.
-      return { user: String(data["user"]), repo: textOrNull(data["repo"]), pending: {} };
+      return { user: textIn(data["user"]), repo: textOrNull(data["repo"]), pending: {} };
     case "session_resumed":
       return Object.keys(state.pending).length > 0 ? { status: "waiting" } : {};
     case "turn_started":
       return { turns: state.turns + 1, openTurn: { turn: state.turns + 1, startedAt: at, calls: {} } };
     case "tool_called":
-      return withCalls(state, { ...state.openTurn?.calls, [String(data["call"])]: String(data["tool"]) });
+      return withCalls(state, { ...state.openTurn?.calls, [textIn(data["call"])]: textIn(data["tool"]) });
     case "tool_returned":
-      return withCalls(state, without(state.openTurn?.calls ?? {}, String(data["call"])));
+      return withCalls(state, without(state.openTurn?.calls ?? {}, textIn(data["call"])));
     case "turn_ended":
       return { openTurn: null, spent: addSpent(state.spent, data) };
     case "budget_raised":
       return { budget: { ...state.budget, ...budgetIn(data["budget"]) } };
     case "approval_requested":
-      return { pending: { ...state.pending, [String(data["approval"])]: "approval" } };
+      return { pending: { ...state.pending, [textIn(data["approval"])]: "approval" } };
     case "question_asked":
-      return { pending: { ...state.pending, [String(data["question"])]: "question" } };
+      return { pending: { ...state.pending, [textIn(data["question"])]: "question" } };
     case "approval_granted":
     case "approval_denied":
     case "approval_expired":
-      return settle(state, String(data["approval"]));
+      return settle(state, textIn(data["approval"]));
     case "question_answered":
-      return settle(state, String(data["question"]));
+      return settle(state, textIn(data["question"]));
     default:
       return {};
   }
@@ -208,14 +208,19 @@ export function reachedLimits({ budget, spent }: SessionState): BudgetLimit[] {
   );
 }
 
+/** A text where one belongs, and the empty one for everything else: the fold reads what others wrote, too. */
+export function textIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
 function textOrNull(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
 
 function originOf(data: JsonObject) {
   return {
-    id: String(data["session"]),
-    user: String(data["user"]),
+    id: textIn(data["session"]),
+    user: textIn(data["user"]),
     agent: textOrNull(data["agent"]),
     repo: textOrNull(data["repo"]),
     title: textOrNull(data["title"]),
@@ -265,7 +270,7 @@ function without<T>(values: Readonly<Record<string, T>>, key: string): Record<st
 }
 
 function notPending(id: unknown): HoldfastError {
-  return refuse("invalid_data", `${String(id)} is not pending`);
+  return refuse("invalid_data", `${textIn(id)} is not pending`);
 }
 
 function refuse(code: ErrorCode, message: string, facts: Record<string, unknown> = {}): HoldfastError {

@@ -21,6 +21,7 @@ import {
   assertWitnessed,
   type JournalPorts,
   type JournalWriter,
+  type OpenedJournal,
   type OwnerLock,
   openJournal,
   type Position,
@@ -48,6 +49,10 @@ export interface OpenSessionOptions {
   readonly admit?: (state: SessionState) => void;
 }
 
+/** What makes a session what it is: its home records these. */
+const IDENTITY_EVENTS = ["session_opened", "session_forked", "session_imported", "session_archived"] as const;
+export type PublicEventType = Exclude<EventType, (typeof IDENTITY_EVENTS)[number]>;
+
 /** About two megabytes: read and folded in the time of a few syncs. */
 const SEGMENTS_PER_FOLD = 4;
 
@@ -56,8 +61,7 @@ export class Session implements AsyncDisposable {
   #sessionDir: string;
   readonly #ports: JournalPorts;
   readonly #lock: OwnerLock;
-  #writer!: JournalWriter;
-  #recovery!: Recovery;
+  #opened: OpenedJournal | undefined;
   /** What is durable. */
   #state: SessionState = emptyState;
   #position: Position | undefined;
@@ -65,7 +69,7 @@ export class Session implements AsyncDisposable {
   #ahead: SessionState = emptyState;
   #caching: Promise<void> = Promise.resolve();
   #turn: Turn | undefined;
-  #isReleased = false;
+  #releasing: Promise<void> | undefined;
   #isPausedByBudget = false;
 
   private constructor({ id, sessionDir, ports }: OpenSessionOptions, lock: OwnerLock) {
@@ -97,15 +101,14 @@ export class Session implements AsyncDisposable {
         admit: () => options.admit?.(session.#state),
         listener: session.#listener(),
       });
-      session.#writer = opened.writer;
-      session.#recovery = opened.recovery;
+      session.#opened = opened;
       session.#position = opened.writer.head;
       session.#ahead = session.#state;
-      await session.#endCutTurn();
+      // J5: what a crash cut off is closed, and says so: nobody knows whether an open call ran.
+      await session.#endOpenTurn(cutDurationMs(session.#state));
       return session;
     } catch (error) {
-      session.#isReleased = true;
-      lock.release();
+      await session.abandon();
       throw error;
     }
   }
@@ -120,26 +123,38 @@ export class Session implements AsyncDisposable {
   }
 
   get recovery(): Recovery {
-    return this.#recovery;
+    return this.#journal.recovery;
+  }
+
+  get #journal(): OpenedJournal {
+    if (!this.#opened) throw new HoldfastError("session_released", `session ${this.id} was never opened`);
+    return this.#opened;
+  }
+
+  get #writer(): JournalWriter {
+    return this.#journal.writer;
   }
 
   /** Resolves when the record is on disk. */
-  async append<T extends EventType>(type: T, data: EventData<T>): Promise<Appended> {
-    if (this.#isReleased) throw new HoldfastError("session_released", `session ${this.id} was released`);
+  async append<T extends PublicEventType>(type: T, data: EventData<T>): Promise<Appended> {
+    if ((IDENTITY_EVENTS as readonly string[]).includes(type)) {
+      throw new HoldfastError(
+        "illegal_transition",
+        `${type} says what a session is: only its home may record that`,
+      );
+    }
+    return this.record(type, data);
+  }
+
+  /** For its home: also the events that make a session what it is. */
+  async record<T extends EventType>(type: T, data: EventData<T>): Promise<Appended> {
+    if (this.#releasing) throw new HoldfastError("session_released", `session ${this.id} was released`);
     if (this.#writer.failure) throw this.#writer.failure;
     const clean = parseEvent(type, data);
     const reason = refusal(this.#ahead, type, clean);
     if (reason) throw reason;
-    const { seq, updatedAt } = this.#ahead;
-    this.#ahead = fold(this.#ahead, {
-      seq: seq + 1,
-      at: updatedAt,
-      epoch: 0,
-      durable: 0,
-      type,
-      data: clean,
-      hash: "",
-    });
+    const { seq, updatedAt: at } = this.#ahead;
+    this.#ahead = fold(this.#ahead, { seq: seq + 1, at, epoch: 0, durable: 0, type, data: clean, hash: "" });
     const record = await this.#writer.append(type, clean);
     return { seq: record.seq, hash: record.hash };
   }
@@ -148,8 +163,8 @@ export class Session implements AsyncDisposable {
     const limits = reachedLimits(this.#ahead);
     if (limits.length > 0) throw budgetReached(limits);
     const turn = new Turn(this, this.#ahead.turns + 1, this.#ports.clock);
-    await this.append("turn_started", { turn: turn.number, input, ...options });
     this.#turn = turn;
+    await this.append("turn_started", { turn: turn.number, input, ...options });
     return turn;
   }
 
@@ -171,15 +186,22 @@ export class Session implements AsyncDisposable {
     this.#isPausedByBudget = false;
   }
 
+  /** Closes a turn from outside, whatever is on its way in it. Does nothing when it is not open. */
+  async interruptTurn(turn: number): Promise<void> {
+    if (this.#releasing || this.#ahead.openTurn?.turn !== turn) return;
+    await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
+  }
+
   /** Ends an open turn as interrupted, records the pause, and lets go of the session. */
   async pause(): Promise<void> {
-    await this.#turn?.interrupt();
+    if (this.#releasing) return this.#releasing;
+    await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
     if (this.#ahead.status !== "paused") await this.append("session_paused", { reason: "asked" });
     await this.release();
   }
 
   async close(): Promise<void> {
-    await this.#turn?.interrupt();
+    await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
     await this.append("session_closed", {});
     await this.release();
   }
@@ -196,32 +218,45 @@ export class Session implements AsyncDisposable {
     this.#lock.relocate(sessionDir);
   }
 
-  /** Writes witness and fold, and gives the lock back. The status stays as it is. */
-  async release(): Promise<void> {
-    if (this.#isReleased) return;
-    this.#isReleased = true;
+  /** Resolves when nothing of this session is on its way to the disk. */
+  async settled(): Promise<void> {
+    await this.#writer.settled();
+    await this.#caching;
+  }
+
+  /**
+   * Writes witness and fold, and gives the lock back. The status stays as it is. `finish` is the last thing
+   * that is done as the owner.
+   */
+  release(finish: () => Promise<void> = async () => {}): Promise<void> {
+    this.#releasing ??= this.#release(finish);
+    return this.#releasing;
+  }
+
+  async #release(finish: () => Promise<void>): Promise<void> {
     try {
       await this.#writer.close({ witness: true });
       await this.#caching;
       if (!this.#writer.failure) await this.#cacheFold();
+      await finish();
     } finally {
       this.#lock.release();
     }
   }
 
   /** Lets go without a word, as a crash would: for a session that never became visible. */
-  abandon(): void {
-    this.#isReleased = true;
-    void this.#writer.close({ witness: false });
+  async abandon(): Promise<void> {
+    this.#releasing ??= Promise.resolve();
+    await this.#opened?.writer.close({ witness: false });
     this.#lock.release();
   }
 
   /** A session that is let go while it works is paused: only a crash leaves one `active` without an owner. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isReleased) return;
+    if (this.#releasing) return this.#releasing;
     try {
       if (!this.#writer.failure) {
-        await this.#turn?.interrupt();
+        await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
         const isWorking = this.#ahead.status === "active" || this.#ahead.status === "waiting";
         if (isWorking) await this.append("session_paused", { reason: "released" });
       }
@@ -230,16 +265,17 @@ export class Session implements AsyncDisposable {
     }
   }
 
-  /** J5: what a crash cut off is closed, and says so: nobody knows whether an open call ran. */
-  async #endCutTurn(): Promise<void> {
-    const { openTurn, updatedAt } = this.#state;
-    if (!openTurn) return;
-    const { turn, startedAt, calls } = openTurn;
-    for (const [call, tool] of Object.entries(calls)) {
+  /** By what is on its way, not by what has arrived: a call or a result in flight counts. */
+  async #endOpenTurn(durationMs: number): Promise<void> {
+    const turn = this.#ahead.openTurn?.turn;
+    if (turn === undefined) return;
+    for (const [call, tool] of Object.entries(this.#ahead.openTurn?.calls ?? {})) {
+      // Somebody may report a result while the others are closed.
+      if (!Object.hasOwn(this.#ahead.openTurn?.calls ?? {}, call)) continue;
       const output = `The session ended while ${tool} ran: its outcome is unknown.`;
       await this.append("tool_returned", { turn, call, outcome: "interrupted", output });
     }
-    const durationMs = Math.max(0, Date.parse(updatedAt) - Date.parse(startedAt)) || 0;
+    if (this.#ahead.openTurn?.turn !== turn) return;
     await this.append("turn_ended", { turn, outcome: "interrupted", durationMs });
   }
 
@@ -265,6 +301,11 @@ export class Session implements AsyncDisposable {
     // A cache that can't be written costs time at the next open, nothing else.
     await writeFold(this.#ports.disk, this.#sessionDir, cached).catch(() => {});
   }
+}
+
+/** How long a turn lasted that a crash cut off: up to its last record. */
+function cutDurationMs({ openTurn, updatedAt }: SessionState): number {
+  return openTurn ? Math.max(0, Date.parse(updatedAt) - Date.parse(openTurn.startedAt)) || 0 : 0;
 }
 
 export function budgetReached(limits: readonly BudgetLimit[]): HoldfastError {

@@ -1,32 +1,26 @@
 /**
- * Owns one turn while it is open: what the agent says and calls, in order, and its one end.
+ * Owns one turn as its harness sees it: what the agent says and calls, in order, and its one end. Whether the
+ * turn and its calls are still open is the session's to know.
  */
-import {
-  type Appended,
-  type EventData,
-  type EventType,
-  HoldfastError,
-  type Json,
-  type Usage,
-} from "../contract/index.ts";
+import type { Appended, EventData, Json, Usage } from "../contract/index.ts";
 import type { Clock } from "../util/index.ts";
+
+type TurnEvent = "message_added" | "tool_called" | "tool_returned" | "turn_ended";
+type CallOutcome = EventData<"tool_returned">["outcome"];
 
 /** What a turn needs of its session. */
 interface TurnSession {
-  append<T extends EventType>(type: T, data: EventData<T>): Promise<Appended>;
+  append<T extends TurnEvent>(type: T, data: EventData<T>): Promise<Appended>;
+  interruptTurn(turn: number): Promise<void>;
   pauseIfBudgetReached(): Promise<void>;
 }
-
-type CallOutcome = EventData<"tool_returned">["outcome"];
 
 export class Turn implements AsyncDisposable {
   readonly number: number;
   readonly #session: TurnSession;
   readonly #clock: Clock;
   readonly #startedMs: number;
-  readonly #open = new Map<string, ToolCall>();
   #calls = 0;
-  #isEnded = false;
 
   constructor(session: TurnSession, number: number, clock: Clock) {
     this.#session = session;
@@ -35,7 +29,11 @@ export class Turn implements AsyncDisposable {
     this.#startedMs = clock.monotonicMs();
   }
 
-  async addMessage(role: EventData<"message_added">["role"], content: Json): Promise<Appended> {
+  get elapsedMs(): number {
+    return Math.max(0, Math.round(this.#clock.monotonicMs() - this.#startedMs));
+  }
+
+  addMessage(role: EventData<"message_added">["role"], content: Json): Promise<Appended> {
     return this.#session.append("message_added", { turn: this.number, role, content });
   }
 
@@ -44,34 +42,22 @@ export class Turn implements AsyncDisposable {
     this.#calls += 1;
     const id = options.call ?? `${this.number}.${this.#calls}`;
     await this.#session.append("tool_called", { turn: this.number, call: id, tool, args });
-    const settle = async (outcome: CallOutcome, output: Json) => {
-      const appended = await this.#session.append("tool_returned", {
-        turn: this.number,
-        call: id,
-        outcome,
-        output,
-      });
-      this.#open.delete(id);
-      return appended;
-    };
-    const call = new ToolCall(id, tool, settle);
-    this.#open.set(id, call);
-    return call;
+    const settle = (outcome: CallOutcome, output: Json) =>
+      this.#session.append("tool_returned", { turn: this.number, call: id, outcome, output });
+    return new ToolCall(id, tool, settle);
   }
 
-  async end(usage: Usage = {}): Promise<void> {
-    await this.#end("completed", usage);
+  end(usage: Usage = {}): Promise<void> {
+    return this.#end("completed", usage);
   }
 
-  async fail(usage: Usage = {}): Promise<void> {
-    await this.#end("failed", usage);
+  fail(usage: Usage = {}): Promise<void> {
+    return this.#end("failed", usage);
   }
 
   /** Ends the turn from outside: open calls get the outcome `interrupted`. Does nothing when it has ended. */
-  async interrupt(): Promise<void> {
-    if (this.#isEnded) return;
-    for (const call of [...this.#open.values()]) await call.interrupted();
-    await this.#end("interrupted", {});
+  interrupt(): Promise<void> {
+    return this.#session.interruptTurn(this.number);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -79,10 +65,12 @@ export class Turn implements AsyncDisposable {
   }
 
   async #end(outcome: EventData<"turn_ended">["outcome"], usage: Usage): Promise<void> {
-    if (this.#isEnded) throw new HoldfastError("turn_closed", `turn ${this.number} has ended`);
-    const durationMs = Math.round(this.#clock.monotonicMs() - this.#startedMs);
-    await this.#session.append("turn_ended", { turn: this.number, outcome, usage, durationMs });
-    this.#isEnded = true;
+    await this.#session.append("turn_ended", {
+      turn: this.number,
+      outcome,
+      usage,
+      durationMs: this.elapsedMs,
+    });
     await this.#session.pauseIfBudgetReached();
   }
 }
@@ -104,9 +92,5 @@ export class ToolCall {
 
   failed(output: Json): Promise<Appended> {
     return this.#settle("error", output);
-  }
-
-  interrupted(): Promise<Appended> {
-    return this.#settle("interrupted", `${this.tool} was interrupted: its outcome is unknown.`);
   }
 }

@@ -40,7 +40,14 @@ const legal: Partial<Record<EventType, Partial<Record<StoredStatus, StoredStatus
     paused: "paused",
     handed_off: "handed_off",
   },
-  budget_raised: { open: "open", active: "active", waiting: "waiting", paused: "paused", closed: "closed" },
+  budget_raised: {
+    open: "open",
+    active: "active",
+    waiting: "waiting",
+    paused: "paused",
+    closed: "closed",
+    archived: "archived",
+  },
 };
 for (const type of [
   "approval_granted",
