@@ -35,5 +35,13 @@ export {
   type SessionSummary,
   type ShownStatus,
 } from "./home/index.ts";
-export type { HistoryEntry, HistoryTurn, Session, SessionState, ToolCall, Turn } from "./session/index.ts";
+export type {
+  HistoryEntry,
+  HistoryTurn,
+  PublicEventType,
+  Session,
+  SessionState,
+  ToolCall,
+  Turn,
+} from "./session/index.ts";
 export type { Clock, Disk, DiskFile } from "./util/index.ts";

@@ -27,6 +27,8 @@ import { COMPRESSED, isBadCompression, readMaybeCompressed } from "./segments.ts
 
 /** A field of `data` whose JSON is longer than this becomes a blob. */
 export const MAX_INLINE_BYTES = 4096;
+/** Leaves room in the line for what redaction puts in place of secrets. */
+const MAX_INLINE_TOTAL = MAX_LINE_BYTES / 2;
 /** A reference has about 120. */
 const REFERENCE_BYTES = 150;
 /** Far more than any tool's arguments have, far less than a stack. */
@@ -46,11 +48,14 @@ export async function storeLongFields(
   data: JsonObject,
   synced: Set<string>,
 ): Promise<JsonObject> {
+  const long = Object.entries(data).flatMap(([field, value]) => {
+    const payload = longPayload(value);
+    return payload ? [{ field, payload }] : [];
+  });
+  if (long.length === 0) return data;
   const stored: JsonObject = { ...data };
   const named: string[] = [];
-  for (const [field, value] of Object.entries(data)) {
-    const payload = longPayload(value);
-    if (!payload) continue;
+  for (const { field, payload } of long) {
     const sha256 = sha256Hex(payload.bytes);
     await storeBlob(disk, sessionDir, sha256, payload.bytes);
     named.push(sha256);
@@ -62,27 +67,35 @@ export async function storeLongFields(
   return stored;
 }
 
-/** Refuses what could not be written, or could later be mistaken for a reference. Asked before the append. */
-export function assertRecordable(data: JsonObject): void {
-  let inlineBytes = 0;
+/**
+ * Refuses what could not be written, or could later be mistaken for a reference. Asked before the append, with
+ * the length of the data as JSON, which settles most of it.
+ */
+export function assertRecordable(data: JsonObject, jsonLength: number): void {
   for (const [field, value] of Object.entries(data)) {
     if (isPlainObject(value) && "$blob" in value) {
       throw new HoldfastError("invalid_data", `${field}: the key $blob is reserved`, { field });
     }
-    if (isDeeperThan(value, MAX_DEPTH)) {
+    if (jsonLength > MAX_DEPTH && isDeeperThan(value, MAX_DEPTH)) {
       throw new HoldfastError("invalid_data", `${field}: nested more than ${MAX_DEPTH} levels deep`, {
         field,
       });
     }
-    const inline = longPayload(value) ? REFERENCE_BYTES : Buffer.byteLength(JSON.stringify(value));
-    inlineBytes += Buffer.byteLength(JSON.stringify(field)) + inline;
   }
-  if (inlineBytes > MAX_LINE_BYTES / 2) {
+  // A UTF-16 unit of JSON is at most three bytes.
+  if (jsonLength * 3 > MAX_INLINE_TOTAL && inlineBytes(data) > MAX_INLINE_TOTAL) {
     throw new HoldfastError(
       "record_too_large",
       `${Object.keys(data).length} fields are too many for one record`,
     );
   }
+}
+
+function inlineBytes(data: JsonObject): number {
+  return Object.entries(data).reduce((sum, [field, value]) => {
+    const inline = longPayload(value) ? REFERENCE_BYTES : Buffer.byteLength(JSON.stringify(value));
+    return sum + Buffer.byteLength(JSON.stringify(field)) + inline;
+  }, 0);
 }
 
 export function isDeeperThan(value: Json, levels: number): boolean {

@@ -9,6 +9,7 @@ import { createFile, type Disk, errorCode } from "../util/index.ts";
 import { blobsDir, listBlobs } from "./blobs.ts";
 import type { Position } from "./line.ts";
 import { COMPRESSED, journalDir, listSegments, readMaybeCompressed, segmentName } from "./segments.ts";
+import { readWitness } from "./witness.ts";
 
 /**
  * Gives the empty journal in `to` everything of the one in `from` up to `cut`. The names are synced with
@@ -26,11 +27,21 @@ export async function forkSegments(disk: Disk, from: string, to: string, cut: Po
       ),
     ),
   );
-  if (cut.segment > 0) {
-    const name = segmentName(cut.segment);
+  const name = segmentName(cut.segment);
+  if (await isFinished(from, cut)) {
+    await linkEither(disk, join(journalDir(from), name), join(journalDir(to), name));
+  } else if (cut.segment > 0) {
     const content = await readMaybeCompressed(join(journalDir(from), name));
     await createFile(disk, join(journalDir(to), name), content.subarray(0, cut.bytes));
   }
+}
+
+/** Whether the owner of the segment let go of it just there: whoever goes on begins another. */
+async function isFinished(sessionDir: string, cut: Position): Promise<boolean> {
+  const witness = await readWitness(sessionDir).catch(() => undefined);
+  return (
+    witness?.isFinal === true && witness.head.segment === cut.segment && witness.head.bytes === cut.bytes
+  );
 }
 
 /** Blobs never change, so they can be linked: all of them, or those that the child's history names. */

@@ -57,19 +57,20 @@ export function decodeHeader(line: Buffer): SegmentHeader | undefined {
 
 export type RecordBody = Omit<JournalRecord, "hash">;
 
+/** `dataJson` is the JSON of `data`, for a caller that has it. */
 export function encodeRecord(
   body: RecordBody,
   previousHash: string,
+  dataJson = JSON.stringify(body.data),
 ): { bytes: Buffer; record: JournalRecord } {
-  const { seq, at, epoch, durable, type, data, redacted } = body;
-  const text = JSON.stringify({ seq, at, epoch, durable, type, data, ...(redacted && { redacted }) });
-  const { line, hash } = sealLine(text.slice(0, -1), previousHash);
+  const { seq, at, epoch, durable, type, redacted } = body;
+  const start = `{"seq":${seq},"at":"${at}","epoch":${epoch},"durable":${durable},"type":${JSON.stringify(type)}`;
+  const end = redacted ? `,"redacted":${JSON.stringify(redacted)}` : "";
+  const { line, hash } = sealLine(`${start},"data":${dataJson}${end}`, previousHash);
   const bytes = Buffer.from(line);
   if (bytes.length > MAX_LINE_BYTES) {
-    throw new HoldfastError(
-      "record_too_large",
-      `a ${type} record of ${bytes.length} bytes is over ${MAX_LINE_BYTES}`,
-    );
+    const message = `a ${type} record of ${bytes.length} bytes is over ${MAX_LINE_BYTES}`;
+    throw new HoldfastError("record_too_large", message);
   }
   return { bytes, record: { ...body, hash } };
 }

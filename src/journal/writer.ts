@@ -23,7 +23,7 @@ import { journalDir, segmentName } from "./segments.ts";
 import { writeWitness } from "./witness.ts";
 
 /** Small enough that a fork's copied tail is little; large enough that rollover is rare. */
-const SEGMENT_BYTES = 512 * 1024;
+const SEGMENT_BYTES = 1024 * 1024;
 /** Most records in one batch: bounds how long the first of them waits for the others' encoding. */
 const MAX_BATCH = 256;
 
@@ -50,6 +50,7 @@ export interface WriterListener {
 interface Pending {
   readonly type: string;
   readonly data: JsonObject;
+  readonly dataJson: string | undefined;
   readonly resolve: (record: JournalRecord) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -115,11 +116,12 @@ export class JournalWriter {
     return this.#failure;
   }
 
-  append(type: string, data: JsonObject): Promise<JournalRecord> {
+  /** `dataJson` is the JSON of `data`, for a caller that has it. */
+  append(type: string, data: JsonObject, dataJson?: string): Promise<JournalRecord> {
     if (this.#isClosed)
       return Promise.reject(new HoldfastError("session_released", "the journal was closed"));
     return new Promise((resolve, reject) => {
-      this.#queue.push({ type, data, resolve, reject });
+      this.#queue.push({ type, data, dataJson, resolve, reject });
       this.#flushing ??= this.#flush();
     });
   }
@@ -208,7 +210,8 @@ export class JournalWriter {
         data: stored,
         ...(rules.length > 0 && { redacted: rules }),
       };
-      const { bytes, record } = encodeRecord(body, hash);
+      const isUnchanged = stored === pending.data;
+      const { bytes, record } = encodeRecord(body, hash, isUnchanged ? pending.dataJson : undefined);
       encoded.push({ pending, bytes, record });
       ({ seq, hash } = record);
     }

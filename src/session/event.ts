@@ -5,12 +5,14 @@ import { eventSchemas, HoldfastError, isEventType, type JsonObject } from "../co
 import { assertRecordable } from "../journal/index.ts";
 
 /** Checked against the event's form, and made plain JSON: what is recorded is what would be read back. */
-export function parseEvent(type: string, data: unknown): JsonObject {
+export function parseEvent(type: string, data: unknown): { data: JsonObject; json: string } {
   if (!isEventType(type))
     throw new HoldfastError("unknown_event", `${JSON.stringify(type)} is not an event type`);
+  let json: string;
   let plain: JsonObject;
   try {
-    plain = JSON.parse(JSON.stringify(data)) as JsonObject;
+    json = JSON.stringify(data);
+    plain = JSON.parse(json) as JsonObject;
   } catch (cause) {
     throw new HoldfastError(
       "invalid_data",
@@ -29,6 +31,6 @@ export function parseEvent(type: string, data: unknown): JsonObject {
       { type, field },
     );
   }
-  assertRecordable(plain);
-  return plain;
+  assertRecordable(plain, json.length);
+  return { data: plain, json };
 }

@@ -53,8 +53,8 @@ export interface OpenSessionOptions {
 const IDENTITY_EVENTS = ["session_opened", "session_forked", "session_imported", "session_archived"] as const;
 export type PublicEventType = Exclude<EventType, (typeof IDENTITY_EVENTS)[number]>;
 
-/** About two megabytes: read and folded in the time of a few syncs. */
-const SEGMENTS_PER_FOLD = 4;
+/** A few megabytes: read and folded in the time of a few syncs. */
+const SEGMENTS_PER_FOLD = 2;
 
 export class Session implements AsyncDisposable {
   readonly id: SessionId;
@@ -150,12 +150,12 @@ export class Session implements AsyncDisposable {
   async record<T extends EventType>(type: T, data: EventData<T>): Promise<Appended> {
     if (this.#releasing) throw new HoldfastError("session_released", `session ${this.id} was released`);
     if (this.#writer.failure) throw this.#writer.failure;
-    const clean = parseEvent(type, data);
+    const { data: clean, json } = parseEvent(type, data);
     const reason = refusal(this.#ahead, type, clean);
     if (reason) throw reason;
     const { seq, updatedAt: at } = this.#ahead;
     this.#ahead = fold(this.#ahead, { seq: seq + 1, at, epoch: 0, durable: 0, type, data: clean, hash: "" });
-    const record = await this.#writer.append(type, clean);
+    const record = await this.#writer.append(type, clean, json);
     return { seq: record.seq, hash: record.hash };
   }
 

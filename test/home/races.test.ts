@@ -233,7 +233,7 @@ describe("a session in flight", () => {
     const hf = await home.open();
     const session = await hf.openSession();
     const turn = await session.beginTurn("x");
-    await Promise.all(Array.from({ length: 200 }, () => turn.addMessage("assistant", "m".repeat(3500))));
+    await Promise.all(Array.from({ length: 400 }, () => turn.addMessage("assistant", "m".repeat(3500))));
     await hf.exportSession(session.id, home.join("e"));
     await (await other.open()).importSession(home.join("e"));
     expect((await (await other.open()).auditSession(session.id)).findings).toEqual([]);

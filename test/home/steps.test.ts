@@ -42,9 +42,9 @@ const operations: Operation[] = [
       const session = await hf.resumeSession(id);
       const turn = await session.beginTurn("more");
       for (let index = 0; index < 10; index += 1) {
-        // Eighty kilobytes each that stay in the line: the segment rolls over, and a fold is cached.
+        // A hundred and sixty kilobytes each that stay in the line: the segment rolls over, and a fold is cached.
         const fields = Object.fromEntries(
-          Array.from({ length: 20 }, (_, field) => [`f${field}`, "r".repeat(4000)]),
+          Array.from({ length: 40 }, (_, field) => [`f${field}`, "r".repeat(4000)]),
         );
         await session.append("custom", { name: "fill", ...fields });
       }

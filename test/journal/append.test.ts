@@ -101,15 +101,15 @@ describe("append", () => {
     const session = makeSessionDir(dir.join("s"));
     for (let owner = 0; owner < 3; owner += 1) {
       const { writer, found } = await openForTest(session);
-      expect(found).toHaveLength(owner * 500);
-      for (let index = 0; index < 500; index += 1)
+      expect(found).toHaveLength(owner * 1000);
+      for (let index = 0; index < 1000; index += 1)
         await writer.append(...custom(index, { text: "y".repeat(1000) }));
       await writer.close({ witness: true });
     }
     const records = await readAll(session);
-    expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 1500 }, (_, index) => index + 1));
-    expect(records.map(({ epoch }) => epoch)).toEqual([1, 2, 3].flatMap((epoch) => Array(500).fill(epoch)));
-    // 500 records of 1.2 KB roll over once for each owner.
+    expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 3000 }, (_, index) => index + 1));
+    expect(records.map(({ epoch }) => epoch)).toEqual([1, 2, 3].flatMap((epoch) => Array(1000).fill(epoch)));
+    // 1,000 records of 1.2 KB roll over once for each owner.
     expect(readdirSync(join(session, "journal"))).toHaveLength(6);
   });
 

@@ -123,7 +123,7 @@ describe("a disk that fails", () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const fields = Object.fromEntries(
-      Array.from({ length: 20 }, (_, index) => [`f${index}`, "r".repeat(4000)]),
+      Array.from({ length: 40 }, (_, index) => [`f${index}`, "r".repeat(4000)]),
     );
     const { writer } = await openForTest(session, { disk: faultyDisk("write", 9, "ENOSPC").disk });
     const numbers: unknown[] = [];

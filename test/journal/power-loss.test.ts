@@ -75,7 +75,7 @@ describe("power loss", () => {
         const { writer } = await openForTest(session, { disk });
         for (let number = 1; number <= 12; number += 1) {
           const fields = Object.fromEntries(
-            Array.from({ length: 20 }, (_, index) => [`f${index}`, "r".repeat(4000)]),
+            Array.from({ length: 40 }, (_, index) => [`f${index}`, "r".repeat(4000)]),
           );
           await writer.append(...custom(number, fields));
           acknowledged = number;
