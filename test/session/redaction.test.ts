@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { redactSecrets } from "../../src/memory/index.ts";
+import { MARKS } from "../../src/memory/rules.ts";
 
 const token = ["ghp", "abcdefghijABCDEFGHIJ0123456789abcdef"].join("_");
 const awsKey = "kWcrlUX5JEDGM/LtmEENI/aVmYvHNif5zB+d9+ct";
@@ -23,6 +24,65 @@ describe("redaction", () => {
     const uuid = "01234567-89ab-4cde-8f01-23456789abcd";
     const result = await one({ output: `//registry.example.org/:_authToken=${uuid}` });
     expect(JSON.stringify(result)).not.toContain(uuid);
+  });
+
+  it("R1 a rule that is passed over for want of its mark could have found nothing", async () => {
+    const { creator } = await import("@secretlint/secretlint-rule-preset-recommend");
+    const patterns = new Map<string, Set<string>>();
+    const handlers: [string, { file?(source: unknown): unknown }][] = [];
+    const registerRule = (rule: unknown, defaults?: { options?: object }) => {
+      const { meta, create } = rule as {
+        meta: { id: string };
+        create(context: object, options: object): { file?(source: unknown): unknown };
+      };
+      const context = {
+        sharedOptions: {},
+        report: () => {},
+        ignore: () => {},
+        createTranslator: () => () => ({}),
+      };
+      handlers.push([
+        meta.id.replace("@secretlint/secretlint-rule-", ""),
+        create(context, defaults?.options ?? {}),
+      ]);
+    };
+    creator.create({ sharedOptions: {}, registerRule } as never, {});
+    for (const [rule, { file }] of handlers) {
+      // A text that tells which patterns it is asked for.
+      class Asked extends String {
+        override matchAll(pattern: RegExp) {
+          patterns.set(rule, (patterns.get(rule) ?? new Set()).add(pattern.source));
+          return super.matchAll(pattern);
+        }
+      }
+      for (const [filePath, ext] of [
+        ["record.txt", ".txt"],
+        [".npmrc", ""],
+        [".docker/config.json", ".json"],
+        ["key.json", ".json"],
+      ]) {
+        await file?.({ content: new Asked("nothing"), filePath, ext, contentType: "text" });
+      }
+    }
+    let drawn = 0;
+    for (const [rule, marks] of Object.entries(MARKS)) {
+      const sources = patterns.get(rule);
+      expect(sources?.size, rule).toBeGreaterThan(0);
+      for (const source of sources ?? []) {
+        const plain = source.replace(/\(\?<?!(?:\[[^\]]*\]|\\p\{L\}|\\w)\)/g, "").replaceAll("\\b", "");
+        fc.assert(
+          fc.property(fc.stringMatching(new RegExp(`^(?:${plain})$`)), (secret) => {
+            drawn += 1;
+            expect(
+              marks.some((mark) => secret.includes(mark)),
+              `${rule}: ${secret}`,
+            ).toBe(true);
+          }),
+          { numRuns: 30 },
+        );
+      }
+    }
+    expect(drawn).toBeGreaterThan(500);
   });
 
   it("R2 what one record holds changes nothing in another of the same batch, and no field loses its name", async () => {
