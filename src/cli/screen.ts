@@ -24,6 +24,11 @@ export function note(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
+/** What long work is at, on one line that the next one replaces; nothing where no terminal is. */
+export function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+}
+
 /** Columns as wide as they need to be; the last one is not padded. */
 export function table(rows: readonly (readonly string[])[]): void {
   const widths =

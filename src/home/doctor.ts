@@ -18,7 +18,10 @@ export interface Finding {
   readonly detail: string;
 }
 
-export async function examine(home: Home): Promise<Finding[]> {
+/** Hears how many sessions have been looked at, of how many. */
+export type OnProgress = (done: number, total: number) => void;
+
+export async function examine(home: Home, onProgress: OnProgress = () => {}): Promise<Finding[]> {
   return [
     { level: "ok", what: "node", detail: process.version },
     { level: "ok", what: "home", detail: `${home.dir} (${home.id})` },
@@ -27,7 +30,7 @@ export async function examine(home: Home): Promise<Finding[]> {
     await attempt("sync", "files and directories can be synced", () => trySync(home)),
     await attempt("search", "SQLite has full text search", trySearch),
     ...(await examineLeftovers(home)),
-    ...(await examineSessions(home)),
+    ...(await examineSessions(home, onProgress)),
   ];
 }
 
@@ -80,10 +83,11 @@ async function examineLeftovers(home: Home): Promise<Finding[]> {
 }
 
 /** Every byte of every session: damage below a cached fold is seen by nothing else that is done daily. */
-async function examineSessions(home: Home): Promise<Finding[]> {
+async function examineSessions(home: Home, onProgress: OnProgress): Promise<Finding[]> {
   const inspected = await SessionIndex.use(home, (index) => index.inspectAll());
   const findings: Finding[] = [];
-  for (const { state, damage } of inspected) {
+  for (const [index, { state, damage }] of inspected.entries()) {
+    onProgress(index, inspected.length);
     const dir = sessionDirOf(home, state.id as SessionId);
     try {
       findings.push(...(await examineSession(dir, state.id)));

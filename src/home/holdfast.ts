@@ -17,7 +17,7 @@ import {
 import { type Clock, type Disk, present, realDisk, systemClock } from "../util/index.ts";
 import { archiveSession } from "./archive.ts";
 import { type Audit, auditSession } from "./audit.ts";
-import { examine, type Finding } from "./doctor.ts";
+import { examine, type Finding, type OnProgress } from "./doctor.ts";
 import { type ExportManifest, exportSession } from "./export.ts";
 import { collectGarbage, defaultRetention, type GcResult, type Retention } from "./gc.ts";
 import { asFailure, defaultHomeDir, findSession, type Home, inspectIn, prepareHome } from "./home.ts";
@@ -166,8 +166,8 @@ export class Holdfast {
   }
 
   /** What this machine gives, and every byte of every session. */
-  examine(): Promise<Finding[]> {
-    return this.#run(examine);
+  examine(options: { readonly onProgress?: OnProgress } = {}): Promise<Finding[]> {
+    return this.#run((home) => examine(home, options.onProgress));
   }
 
   async #run<T>(work: (home: Home) => Promise<T>): Promise<T> {

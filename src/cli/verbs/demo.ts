@@ -38,76 +38,78 @@ export function command(): Command {
     .addOption(new Option("--at <home>").hideHelp())
     .action(async ({ worker, at, keep, json }: Options) => {
       if (worker !== undefined && at !== undefined) return work(at, worker);
-      if (json) tell = (text) => sayJson({ step: steps, text: text.trim() });
+      const guide = new Guide(json ?? false);
       const directory = mkdtempSync(join(tmpdir(), "holdfast-demo-"));
       // However it ends: a signal, or a reader that has seen enough.
       if (!keep) process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
       for (const signal of ["SIGINT", "SIGTERM"] as const)
         process.once(signal, () => process.exit(exitStatus.interrupted));
-      await tour(join(directory, "home"), join(directory, "other"));
-      if (keep) tell(`\nkept: HOLDFAST_HOME=${join(directory, "home")} holdfast ls`);
+      await tour(guide, join(directory, "home"), join(directory, "other"));
+      if (keep) guide.tell(`\nkept: HOLDFAST_HOME=${join(directory, "home")} holdfast ls`);
     });
 }
 
-async function tour(homeDir: string, otherDir: string): Promise<void> {
+async function tour(guide: Guide, homeDir: string, otherDir: string): Promise<void> {
   const home = await openHoldfast({ home: homeDir });
 
-  step("Three sessions run at once, each in a process of its own");
+  guide.step("Three sessions run at once, each in a process of its own");
   const children = WORKERS.map((title) => startSelf(["demo", "--at", homeDir, "--worker", title]));
   process.once("exit", () => {
     for (const child of children) child.kill("SIGKILL");
   });
   const ids = await Promise.all(children.map(firstLine));
   for (const [index, id] of ids.entries())
-    tell(`  ${id}  process ${children[index]?.pid}  ${WORKERS[index]}`);
+    guide.tell(`  ${id}  process ${children[index]?.pid}  ${WORKERS[index]}`);
 
   const victim = ids[VICTIM] ?? "";
-  step("One is killed in the middle of a tool call (SIGKILL)");
+  guide.step("One is killed in the middle of a tool call (SIGKILL)");
   await untilLastCall(home, victim);
   children[VICTIM]?.kill("SIGKILL");
   await Promise.all(children.map((child) => child.ended()));
-  await list(home);
+  await list(guide, home);
 
-  step("It is resumed: what it had been told is there, and the open call says that its outcome is unknown");
+  guide.step(
+    "It is resumed: what it had been told is there, and the open call says that its outcome is unknown",
+  );
   const resumed = await home.resumeSession(victim);
-  await show(home, victim, 5);
+  await show(guide, home, victim, 5);
   await using turn = await resumed.beginTurn("go on");
   await turn.addMessage("assistant", `The token in the log was ${fakeToken()}`);
   await turn.end({ inputTokens: 120, outputTokens: 30 });
   await resumed.pause();
-  step("A secret never reaches the journal");
-  await show(home, victim, 3);
+  guide.step("A secret never reaches the journal");
+  await show(guide, home, victim, 3);
 
-  step("A fork at turn 1 has the history up to there, and nothing that came later");
+  guide.step("A fork at turn 1 has the history up to there, and nothing that came later");
   const fork = await home.forkSession(victim, { atTurn: 1, title: "the other way" });
   await fork.release();
-  tell(`  ${fork.id}  ${fork.state.turns} turn of ${(await home.showSession(victim)).turns}`);
+  guide.tell(`  ${fork.id}  ${fork.state.turns} turn of ${(await home.showSession(victim)).turns}`);
 
-  step("Another user's session is not there");
+  guide.step("Another user's session is not there");
   const denied = await home
     .showSession(victim, { user: "someone-else" })
     .catch((error: Error) => error.message);
-  tell(`  ${String(denied)}`);
+  guide.tell(`  ${String(denied)}`);
 
-  step("The session moves to another home, checked on arrival, and goes on there");
+  guide.step("The session moves to another home, checked on arrival, and goes on there");
   const file = `${otherDir}.holdfast`;
   const { head, files } = await home.exportSession(victim, file);
   const other = await openHoldfast({ home: otherDir });
   await other.importSession(file);
   const moved = await other.resumeSession(victim);
-  tell(
+  guide.tell(
     `  ${head.seq} records in ${files.length} files, head ${head.hash.slice(0, 12)}…, now at turn ${moved.state.turns} over there`,
   );
   await moved.pause();
 
-  step("Every byte is checked");
+  guide.step("Every byte is checked");
   for (const one of await home.listSessions()) {
     const { records, findings } = await home.auditSession(one.id);
-    tell(
+    guide.tell(
       `  ${one.id}  ${records} records, ${findings.length === 0 ? paint("green", "whole") : paint("red", "damaged")}`,
     );
   }
-  tell("\nThat was all real: journals, processes, a kill. holdfast --help lists the verbs.");
+  guide.tell("\nThat was all real: journals, processes, a kill. holdfast --help lists the verbs.");
 }
 
 /** What a harness does: turns, messages and tool calls, each on disk before the next. */
@@ -139,21 +141,33 @@ async function untilLastCall(home: Holdfast, id: string): Promise<void> {
   throw new Error("a worker of the tour did not get to its last turn");
 }
 
-async function list(home: Holdfast): Promise<void> {
+async function list(guide: Guide, home: Holdfast): Promise<void> {
   for (const { id, status, turns, title } of await home.listSessions())
-    tell(`  ${id}  ${status.padEnd(11)}  ${turns} turns  ${title}`);
+    guide.tell(`  ${id}  ${status.padEnd(11)}  ${turns} turns  ${title}`);
 }
 
-async function show(home: Holdfast, id: string, last: number): Promise<void> {
+async function show(guide: Guide, home: Holdfast, id: string, last: number): Promise<void> {
   const records = [];
   for await (const record of home.readJournal(id)) records.push(record);
-  for (const record of records.slice(-last)) tell(`  ${formatRecord(record, 120)}`);
+  for (const record of records.slice(-last)) guide.tell(`  ${formatRecord(record, 120)}`);
 }
 
-let steps = 0;
-function step(text: string): void {
-  steps += 1;
-  tell(`\n${paint("bold", `${steps}. ${text}`)}`);
-}
+/** Says what the tour is at: to a person, or as one line of JSON each. */
+class Guide {
+  readonly #isJson: boolean;
+  #steps = 0;
 
-let tell: (text: string) => void = say;
+  constructor(isJson: boolean) {
+    this.#isJson = isJson;
+  }
+
+  step(text: string): void {
+    this.#steps += 1;
+    this.tell(this.#isJson ? text : `\n${paint("bold", `${this.#steps}. ${text}`)}`);
+  }
+
+  tell(text: string): void {
+    if (this.#isJson) sayJson({ step: this.#steps, text: text.trim() });
+    else say(text);
+  }
+}

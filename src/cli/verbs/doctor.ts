@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { exitStatus, isSessionId } from "../../contract/index.ts";
 import type { Holdfast } from "../../home/index.ts";
 import { present, printable } from "../../util/index.ts";
-import { paint, say, sayJson } from "../screen.ts";
+import { paint, progress, say, sayJson } from "../screen.ts";
 import { type CommonOptions, homeVerb, openHome } from "../verb.ts";
 
 type Options = CommonOptions & { readonly repair?: string };
@@ -24,7 +24,10 @@ export function command(): Command {
 }
 
 async function examine(home: Holdfast, options: Options): Promise<void> {
-  const findings = await home.examine();
+  const findings = await home.examine({
+    onProgress: (done, total) => progress(`checking session ${done + 1} of ${total}`),
+  });
+  progress("");
   const bad = findings.filter(({ level }) => level === "bad");
   if (bad.length > 0)
     process.exitCode = bad.some(({ what }) => isSessionId(what)) ? exitStatus.damaged : exitStatus.failed;
