@@ -1,0 +1,137 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { sessionWithTurns, TestHome } from "../support/home.ts";
+
+describe("damage", () => {
+  async function damagedSession(home: TestHome, spoil: (dir: string) => void): Promise<string> {
+    const id = await sessionWithTurns(await home.open(), 3, { title: "hurt" });
+    spoil(home.sessionDir(id));
+    return id;
+  }
+  const flipIn = (file: string, text: string) => (dir: string) => {
+    const path = join(dir, file);
+    const content = readFileSync(path);
+    const at = content.indexOf(text);
+    content[at] = (content[at] as number) ^ 1;
+    writeFileSync(path, content);
+  };
+
+  it("J4 a damaged session opens read-only: shown, listed and read up to the damage, never changed", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const id = await damagedSession(home, flipIn("journal/000001.jsonl", "input 2"));
+    // A cached fold beyond the damage would hide it from everything but audit and doctor.
+    rmSync(home.sessionDir(id, "fold.json"));
+    const before = readdirSync(home.sessionDir(id), { recursive: true }).sort();
+    expect(await hf.showSession(id)).toMatchObject({
+      id,
+      status: "damaged",
+      title: "hurt",
+      damage: { file: "journal/000001.jsonl", seq: 7 },
+    });
+    expect((await hf.listSessions())[0]).toMatchObject({ id, status: "damaged" });
+    await expect(hf.resumeSession(id)).rejects.toMatchObject({ code: "session_damaged" });
+    await expect(hf.forkSession(id)).rejects.toMatchObject({ code: "session_damaged" });
+    await expect(hf.exportSession(id, home.join("e"))).rejects.toMatchObject({ code: "session_damaged" });
+    const read: number[] = [];
+    await expect(
+      (async () => {
+        for await (const { seq } of hf.readJournal(id)) read.push(seq);
+      })(),
+    ).rejects.toMatchObject({ code: "session_damaged" });
+    expect(read).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(readdirSync(home.sessionDir(id), { recursive: true }).sort()).toEqual(before);
+  });
+
+  it("repair forks the good records and keeps the rest as it was", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const id = await damagedSession(home, flipIn("journal/000001.jsonl", "content 2"));
+    const bytes = readFileSync(home.sessionDir(id, "journal/000001.jsonl"));
+    const repair = await hf.repairSession(id);
+    expect(repair).toMatchObject({ keptRecords: 8 });
+    expect(readFileSync(home.sessionDir(id, "journal/000001.jsonl"))).toEqual(bytes);
+    const fork = repair.session ?? "";
+    expect((await hf.auditSession(fork)).findings).toEqual([]);
+    expect(await hf.showSession(fork)).toMatchObject({ status: "open", parent: { id, seq: 8 } });
+    // The turn that the damage cut off is closed as a crash's would be.
+    const history = await Array.fromAsync(hf.readHistory(fork));
+    expect(history.map(({ outcome }) => outcome)).toEqual(["completed", "interrupted"]);
+    await using session = await hf.resumeSession(fork);
+    await (await session.beginTurn("on")).end();
+  });
+
+  it("repair handles every kind of damage", async () => {
+    const kinds: [string, (dir: string) => void, number][] = [
+      ["witness", flipIn("head.json", "seq"), 17],
+      ["manifest", flipIn("session.json", "user"), 17],
+      [
+        "cut",
+        (dir) =>
+          writeFileSync(
+            join(dir, "journal/000001.jsonl"),
+            readFileSync(join(dir, "journal/000001.jsonl")).subarray(0, 700),
+          ),
+        2,
+      ],
+    ];
+    for (const [kind, spoil, kept] of kinds) {
+      using home = new TestHome();
+      const hf = await home.open();
+      const id = await damagedSession(home, spoil);
+      expect((await hf.auditSession(id)).findings, kind).not.toEqual([]);
+      const repair = await hf.repairSession(id);
+      expect(repair.keptRecords, kind).toBe(kept);
+      expect((await hf.auditSession(repair.session ?? "")).findings, kind).toEqual([]);
+    }
+  });
+
+  it("repair keeps what stands before a segment whose header is damaged", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const id = await damagedSession(home, () => {});
+    await (await hf.resumeSession(id)).pause();
+    flipIn("journal/000002.jsonl", "epoch")(home.sessionDir(id));
+    expect((await hf.auditSession(id)).findings[0]).toMatchObject({ file: "journal/000002.jsonl" });
+    expect(await hf.repairSession(id)).toMatchObject({ keptRecords: 17 });
+  });
+
+  it("C2 a spoiled fold is only a cache: the session opens, and repair removes it", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const id = await damagedSession(home, flipIn("fold.json", "title"));
+    expect((await hf.auditSession(id)).findings).toMatchObject([{ file: "fold.json" }]);
+    expect(await hf.repairSession(id)).toMatchObject({ session: null });
+    expect((await hf.auditSession(id)).findings).toEqual([]);
+    await (await hf.resumeSession(id)).pause();
+  });
+
+  it("C1 a fold ahead of its journal means that the journal was cut", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const id = await damagedSession(home, (dir) => {
+      const path = join(dir, "journal/000001.jsonl");
+      const content = readFileSync(path);
+      writeFileSync(path, content.subarray(0, content.lastIndexOf(10, content.length - 2) + 1));
+      rmSync(join(dir, "head.json"));
+    });
+    expect((await hf.showSession(id)).status).toBe("damaged");
+    await expect(hf.resumeSession(id)).rejects.toMatchObject({ code: "session_damaged" });
+  });
+
+  it("the doctor says what works here, and finds what is wrong", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    expect((await hf.examine()).every(({ level }) => level === "ok")).toBe(true);
+    const id = await damagedSession(home, flipIn("journal/000001.jsonl", "input 3"));
+    mkdirSync(join(home.dir, "staging", "999999999-stage_x"));
+    const findings = await hf.examine();
+    expect(findings.find(({ what }) => what === id)).toMatchObject({
+      level: "bad",
+      detail: expect.stringContaining("seq 12"),
+    });
+    expect(findings.find(({ what }) => what === "staging")).toMatchObject({ level: "note" });
+    expect(existsSync(join(home.dir, "staging", "999999999-stage_x"))).toBe(true);
+  });
+});
