@@ -36,9 +36,10 @@ export function verb(name: string, summary: string, examples: readonly string[])
   );
 }
 
-/** Only the verbs that bring a session in make a home that is not there: a mistyped path is no new home. */
+/** Of the homes that somebody named, only the verbs that bring a session in make one: a typo is no new home. */
 export function openHome(options: CommonOptions, { create = false } = {}): Promise<Holdfast> {
-  return openHoldfast({ ...present({ home: options.home }), create });
+  const isNamed = options.home !== undefined || Boolean(process.env["HOLDFAST_HOME"]);
+  return openHoldfast({ ...present({ home: options.home }), create: create || !isNamed });
 }
 
 export function scope(options: CommonOptions): { user?: string } {
