@@ -1,4 +1,13 @@
-import { copyFileSync, cpSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  appendFileSync,
+  copyFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isHoldfastError } from "../../src/contract/index.ts";
@@ -195,6 +204,25 @@ describe("the tail of a journal", () => {
       // Above every mark it is a torn tail, unless it is a whole record that is only too old.
       expect(read === "session_damaged" || read.length === 1, form).toBe(true);
     }
+  });
+
+  it("J2 bytes that are no UTF-8 are no record, though their hash fits", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    await crashed(session, 1);
+    const [first] = await readAll(session);
+    const start =
+      '{"seq":2,"at":"2099-01-01T00:00:00.000Z","epoch":1,"durable":1,"type":"custom","data":{"name":"';
+    const body = Buffer.concat([Buffer.from(start), Buffer.from([0xff, 0xc3, 0x28]), Buffer.from('"}')]);
+    const hash = createHash("sha256")
+      .update(first?.hash ?? "")
+      .update(body)
+      .digest("hex");
+    appendFileSync(join(session, LAST), Buffer.concat([body, Buffer.from(`,"hash":"${hash}"}\n`)]));
+    expect(await readAll(session)).toHaveLength(1);
+    const { recovery, writer } = await openForTest(session);
+    expect(recovery.tornBytes).toBeGreaterThan(0);
+    await writer.close({ witness: true });
   });
 
   it("refuses a journal of a newer format and says so", async () => {
