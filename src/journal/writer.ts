@@ -138,6 +138,8 @@ export class JournalWriter {
     await this.#flushing;
     await this.#witnessing;
     try {
+      // The witness of whoever took the session over must not be replaced by an older one.
+      this.#assertStillOwner();
       const witness = { head: this.#head, isFinal: true };
       if (options.witness && !this.#failure) await writeWitness(this.#ports.disk, this.#sessionDir, witness);
     } catch {

@@ -169,6 +169,20 @@ describe("the tail of a journal", () => {
     await first.writer.close({ witness: false });
   });
 
+  it("J3 an owner that has lost the session without noticing leaves its successor's witness alone", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("s"));
+    const first = await openForTest(session);
+    await first.writer.append(...custom(1));
+    const second = await openForTest(session);
+    await second.writer.append(...custom(2));
+    await second.writer.close({ witness: true });
+    const witness = readFileSync(join(session, "head.json"), "utf8");
+    await first.writer.close({ witness: true });
+    expect(readFileSync(join(session, "head.json"), "utf8")).toBe(witness);
+    expect(first.writer.failure).toMatchObject({ code: "session_taken_over" });
+  });
+
   it("a crash between claiming a segment and writing its header leaves nothing that counts", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
