@@ -1,5 +1,14 @@
 /** The layers of ARCHITECTURE.md: imports go down only, and a folder is entered through its index. */
-const tiers = [["contract", "util"], ["journal", "process"], ["memory"], ["session"], ["home"], ["cli"]];
+const tiers = [
+  ["contract", "util"],
+  ["journal", "process", "config"],
+  ["capsule"],
+  ["memory"],
+  ["session"],
+  ["task"],
+  ["home"],
+  ["cli"],
+];
 
 const above = tiers.flatMap((tier, level) =>
   tier.map((folder) => ({

@@ -35,6 +35,30 @@ if (!isDone) {
   process.stderr.write(`setup: done, Node ${version}\n`);
 }
 
+ensureBubblewrap();
+
+/** The sandbox. Where it can't be installed, what needs it says so and the rest goes on. */
+function ensureBubblewrap() {
+  const isThere = () => spawnSync("bwrap", ["--version"], { stdio: "ignore" }).status === 0;
+  if (process.platform !== "linux" || isThere()) return;
+  const apt = spawnSync("apt-get", ["--version"], { stdio: "ignore" }).status === 0;
+  const isRoot = process.getuid?.() === 0;
+  const sudo = !isRoot && spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status === 0;
+  if (apt && (isRoot || sudo)) {
+    process.stderr.write("setup: installing bubblewrap (the sandbox; once) …\n");
+    const run = (...args) =>
+      spawnSync(isRoot ? "apt-get" : "sudo", isRoot ? args : ["-n", "apt-get", ...args], {
+        stdio: "ignore",
+        env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+      }).status === 0;
+    const install = () => run("install", "-y", "--no-install-recommends", "bubblewrap");
+    if (install() || (run("update") && install())) return;
+  }
+  process.stderr.write(
+    "setup: bubblewrap is missing and can't be installed from here; what needs the sandbox is left out (apt install bubblewrap)\n",
+  );
+}
+
 const [script, ...rest] = process.argv.slice(2);
 if (script) {
   const { status, signal } = spawnSync("npm", ["run", "--silent", script, "--", ...rest], {

@@ -17,6 +17,7 @@ export {
 } from "./contract/index.ts";
 export {
   type Audit,
+  type Diff,
   type ExportManifest,
   type Finding,
   type ForkOptions,
@@ -41,7 +42,20 @@ export type {
   PublicEventType,
   Session,
   SessionState,
+  SnapshotState,
+  TaskState,
   ToolCall,
   Turn,
 } from "./session/index.ts";
+export type {
+  HandOff,
+  Receipt,
+  Restored,
+  Returned,
+  Task,
+  TaskEnd,
+  TaskOptions,
+  TeardownOptions,
+  TurnEnd,
+} from "./task/index.ts";
 export type { Clock, Disk, DiskFile } from "./util/index.ts";

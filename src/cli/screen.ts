@@ -24,6 +24,11 @@ export function note(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
+/** Bytes that a task wrote: to a pipe as they are, to a terminal without what could play tricks with it. */
+export function stream(target: NodeJS.WriteStream, chunk: Buffer): void {
+  target.write(target.isTTY ? chunk.toString("utf8").split("\n").map(printable).join("\n") : chunk);
+}
+
 /** What long work is at, on one line that the next one replaces; nothing where no terminal is. */
 export function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
@@ -48,6 +53,13 @@ export function clip(text: string, length: number): string {
 
 export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+export function bytes(count: number): string {
+  if (count < 1000) return `${count} B`;
+  const units = ["kB", "MB", "GB", "TB"];
+  const power = Math.min(units.length, Math.floor(Math.log10(count) / 3));
+  return `${(count / 1000 ** power).toFixed(1)} ${units[power - 1]}`;
 }
 
 /** How long ago, in the largest unit that fits. */

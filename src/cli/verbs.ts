@@ -15,6 +15,11 @@ export const verbs: readonly VerbEntry[] = [
     summary: "a tour of what holdfast does, in a throwaway home",
     load: () => import("./verbs/demo.ts"),
   },
+  {
+    name: "run",
+    summary: "run a command as a task, in a capsule of its own",
+    load: () => import("./verbs/run.ts"),
+  },
   { name: "open", summary: "open a session", load: () => import("./verbs/open.ts") },
   { name: "ls", summary: "list sessions", load: () => import("./verbs/ls.ts") },
   { name: "show", summary: "what a session is and how it stands", load: () => import("./verbs/show.ts") },
@@ -37,6 +42,22 @@ export const verbs: readonly VerbEntry[] = [
     name: "fork",
     summary: "a new session with the history up to a turn",
     load: () => import("./verbs/fork.ts"),
+  },
+  {
+    name: "handoff",
+    summary: "give the files to a person, and take them back",
+    load: () => import("./verbs/handoff.ts"),
+  },
+  { name: "diff", summary: "what a session changed", load: () => import("./verbs/diff.ts") },
+  {
+    name: "teardown",
+    summary: "take a session's capsule away; nothing is lost",
+    load: () => import("./verbs/teardown.ts"),
+  },
+  {
+    name: "restore",
+    summary: "bring the files back after a teardown",
+    load: () => import("./verbs/restore.ts"),
   },
   { name: "audit", summary: "check every byte of a session", load: () => import("./verbs/audit.ts") },
   {

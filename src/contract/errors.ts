@@ -54,6 +54,38 @@ export const errorCodes = {
   export_refused: [exitStatus.refused, "the file goes beyond the limits of an import"],
   file_unwritable: [exitStatus.refused, "choose a directory that is there and yours"],
   file_exists: [exitStatus.refused, "choose another name"],
+  program_missing: [exitStatus.refused, "install it, or correct the name"],
+  sandbox_missing: [
+    exitStatus.refused,
+    "install bubblewrap (apt install bubblewrap), or say --no-sandbox to run it without a wall",
+  ],
+  config_invalid: [exitStatus.usage, "correct holdfast.yaml at the line and key that the message names"],
+  not_a_repo: [exitStatus.usage, "run it in a git repo, name one with --repo, or make one: git init"],
+  base_missing: [exitStatus.notFound, "fetch the commit into the repo first, or name another with --base"],
+  no_repo: [exitStatus.refused, "the session has no repo here: import it with --repo"],
+  no_capsule: [exitStatus.refused, "holdfast restore brings the files of a task back"],
+  no_snapshot: [exitStatus.notFound, "holdfast log shows the checkpoints"],
+  capsule_exists: [exitStatus.refused, "holdfast teardown puts the one that is there away"],
+  strategy_unavailable: [
+    exitStatus.refused,
+    "holdfast doctor says what this machine can do, and how to enable more",
+  ],
+  mount_failed: [
+    exitStatus.refused,
+    "holdfast doctor says whether overlays work here; capsule.strategy: worktree always does",
+  ],
+  setup_failed: [exitStatus.failed, "mend capsule.setup in holdfast.yaml; its output stands above"],
+  ports_exhausted: [exitStatus.refused, "tear capsules down that are not needed any more"],
+  processes_remain: [exitStatus.refused, "end them by hand, then try again; nothing was removed"],
+  snapshot_too_large: [
+    exitStatus.refused,
+    "remove the file that is named, or raise capsule.max_snapshot_mb or max_ignored_mb; the capsule stays as it is",
+  ],
+  snapshot_raced: [exitStatus.refused, "something writes to the capsule: end it, then try again"],
+  snapshot_invalid: [exitStatus.damaged, "it can't be restored; an earlier turn may be: holdfast fork --at"],
+  publish_refused: [exitStatus.refused, "the work is safe in its snapshot: holdfast diff shows it"],
+  git_failed: [exitStatus.refused, "the message has git's own words"],
+  handoff_open: [exitStatus.refused, "holdfast handoff --return takes it back"],
 } as const satisfies Record<string, readonly [number, string]>;
 
 export type ErrorCode = keyof typeof errorCodes;

@@ -104,7 +104,15 @@ export const eventSchemas = {
     base: gitObject.optional(),
     ports: z.record(name, count).optional(),
   }),
-  snapshot_taken: fields({ task, snapshot: gitObject, tree: gitObject, manifest: sha256, turn: count }),
+  /** `omitted`: ignored files beyond the limit, which are not in it. */
+  snapshot_taken: fields({
+    task,
+    snapshot: gitObject,
+    tree: gitObject,
+    manifest: sha256,
+    turn: count,
+    omitted: count.optional(),
+  }),
   checkpoint_taken: fields({ turn: count, snapshot: gitObject.optional() }),
   capsule_restored: fields({ task, snapshot: gitObject }),
   capsule_torn_down: fields({ task, snapshot: gitObject.optional(), freedBytes: count }),

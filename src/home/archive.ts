@@ -11,13 +11,17 @@ import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 import { blobsDir, compressJournal, damaged, journalDir } from "../journal/index.ts";
 import { nextStatus, Session, type SessionState } from "../session/index.ts";
+import { tearDown } from "../task/index.ts";
 import { auditSession } from "./audit.ts";
 import type { FoundSession, Home } from "./home.ts";
+import { roomOf } from "./tasks.ts";
 
 const PLAIN_BLOB = /^[0-9a-f]{64}$/;
 
 export async function archiveSession(home: Home, found: FoundSession): Promise<void> {
   await asOwner(home, found, assertArchivable, async (session) => {
+    // Its files stay in their snapshot: an archive costs no capsule.
+    if (session.state.task?.capsule === "there") await tearDown(await roomOf(home, session));
     await session.record("session_archived", {});
   });
 }

@@ -4,12 +4,15 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { chooseStrategy, probeStrategies } from "../capsule/index.ts";
 import type { SessionId } from "../contract/index.ts";
 import { acquireOwner, journalDir, listSegments, readChain } from "../journal/index.ts";
+import { findProgram } from "../process/index.ts";
 import { createFile, temporaryPath } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import { assertPrivate, type Home, sessionDirOf, stagingDir } from "./home.ts";
 import { SessionIndex } from "./index-db.ts";
+import { findLeftovers } from "./leftovers.ts";
 import { abandonedStages } from "./staging.ts";
 
 export interface Finding {
@@ -29,6 +32,7 @@ export async function examine(home: Home, onProgress: OnProgress = () => {}): Pr
     await attempt("lock", "an owner's lock keeps a second one out", () => tryLock(home)),
     await attempt("sync", "files and directories can be synced", () => trySync(home)),
     await attempt("search", "SQLite has full text search", trySearch),
+    ...(await examineCapsules(home)),
     ...(await examineLeftovers(home)),
     ...(await examineSessions(home, onProgress)),
   ];
@@ -70,16 +74,35 @@ function trySearch(): void {
   database.close();
 }
 
+/** What each strategy says of this machine, which one `auto` takes, and whether there is a sandbox. */
+async function examineCapsules(home: Home): Promise<Finding[]> {
+  const probes = await probeStrategies(home.dir);
+  const auto = await chooseStrategy(home.dir, "auto");
+  const hasSandbox = findProgram("bwrap") !== undefined;
+  return [
+    ...probes.map(({ strategy, isAvailable, detail }): Finding => {
+      const chosen = strategy === auto ? " (auto takes this one)" : "";
+      return { level: isAvailable ? "ok" : "note", what: strategy, detail: `${detail}${chosen}` };
+    }),
+    hasSandbox
+      ? { level: "ok", what: "sandbox", detail: "bubblewrap is there" }
+      : { level: "note", what: "sandbox", detail: "bubblewrap is missing: apt install bubblewrap" },
+  ];
+}
+
 async function examineLeftovers(home: Home): Promise<Finding[]> {
   const stages = await abandonedStages(home);
-  if (stages.length === 0) return [];
-  return [
-    {
+  const left = (await findLeftovers(home)).filter(({ isCache }) => !isCache);
+  const findings: Finding[] = left.map(({ what, why }) => {
+    return { level: "note", what: "left over", detail: `${what}: ${why}; holdfast gc clears it` };
+  });
+  if (stages.length > 0)
+    findings.push({
       level: "note",
       what: "staging",
       detail: `${stages.length} left by processes that ended: holdfast gc clears them`,
-    },
-  ];
+    });
+  return findings;
 }
 
 /** Every byte of every session: damage below a cached fold is seen by nothing else that is done daily. */

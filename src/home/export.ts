@@ -6,10 +6,11 @@
  * no names but those that the importer knows, so there is nothing to climb out with.
  */
 import { createReadStream, existsSync } from "node:fs";
-import { link, open, rm } from "node:fs/promises";
+import { link, open, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
+import { openStore, packSnapshots } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import {
   blobReferences,
@@ -23,9 +24,11 @@ import {
   readMaybeCompressed,
   segmentName,
 } from "../journal/index.ts";
+import { inspectSession } from "../session/index.ts";
 import { errorCode, LINE_FEED, sealJson, sha256Hex, temporaryPath } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import type { FoundSession, Home } from "./home.ts";
+import { repoOf } from "./tasks.ts";
 
 export interface ExportedFile {
   readonly path: string;
@@ -43,6 +46,8 @@ export interface ExportManifest {
   readonly files: readonly ExportedFile[];
 }
 
+export const SNAPSHOTS_FILE = "snapshots.pack";
+
 interface Part {
   readonly path: string;
   read(): Promise<Buffer>;
@@ -57,7 +62,8 @@ export async function exportSession(
   const [damage] = (await auditSession(dir)).findings;
   if (damage) throw damaged(damage);
 
-  const { head, parts } = await partsOf(dir);
+  const { head, parts, snapshots } = await partsOf(dir);
+  parts.push(...(await snapshotParts(home, dir, snapshots)));
   const files: ExportedFile[] = [];
   for (const part of parts) {
     const content = await part.read();
@@ -130,8 +136,9 @@ async function assertReadsBack(file: string, { files }: ExportManifest): Promise
 }
 
 /** Every segment up to its end, and every blob that a record names. Caches, lock and token stay at home. */
-async function partsOf(dir: string): Promise<{ head: Position; parts: Part[] }> {
+async function partsOf(dir: string): Promise<{ head: Position; parts: Part[]; snapshots: string[] }> {
   const blobs = new Map<string, number>();
+  const snapshots = new Set<string>();
   const records = readDurable(dir);
   for (;;) {
     const step = await records.next();
@@ -146,10 +153,24 @@ async function partsOf(dir: string): Promise<{ head: Position; parts: Part[] }> 
       return {
         head,
         parts: [...parts, ...[...blobs].map(([sha256, bytes]) => blobPart(dir, sha256, bytes))],
+        snapshots: [...snapshots],
       };
     }
-    for (const { $blob } of blobReferences(step.value.record.data)) blobs.set($blob.sha256, $blob.bytes);
+    const { record } = step.value;
+    if (record.type === "snapshot_taken") snapshots.add(String(record.data["snapshot"]));
+    for (const { $blob } of blobReferences(record.data)) blobs.set($blob.sha256, $blob.bytes);
   }
+}
+
+/** The files of every checkpoint, as one pack; one that was brought here and has no repo yet goes as it came. */
+async function snapshotParts(home: Home, dir: string, snapshots: readonly string[]): Promise<Part[]> {
+  if (snapshots.length === 0) return [];
+  const brought = join(dir, SNAPSHOTS_FILE);
+  if (existsSync(brought)) return [{ path: SNAPSHOTS_FILE, read: () => readFile(brought) }];
+  const { state } = await inspectSession(dir);
+  const store = await openStore(await repoOf(home, state), home.ports.disk);
+  const pack = await packSnapshots(store, snapshots);
+  return [{ path: SNAPSHOTS_FILE, read: async () => pack }];
 }
 
 function segmentPart(dir: string, segment: number, end: number | undefined): Part {

@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { dropSnapshots, listRepos, openStore, removeTree } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError, type SessionId } from "../contract/index.ts";
 import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index.ts";
 import { type Inspected, inspectSession, type SessionState } from "../session/index.ts";
@@ -12,6 +13,7 @@ import { errorCode, TEMPORARY_PREFIX } from "../util/index.ts";
 import { archiveSession, finishArchiving, isPartlyCompressed } from "./archive.ts";
 import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
 import { SessionIndex } from "./index-db.ts";
+import { findLeftovers } from "./leftovers.ts";
 import { abandonedStages } from "./staging.ts";
 
 export interface Retention {
@@ -69,9 +71,11 @@ async function plan(home: Home, retention: Retention): Promise<Planned[]> {
   for (const one of inspected) steps.push(...(await planSession(home, one, retention)));
   steps.push(...(await planUnborn(home, new Set(inspected.map(({ state }) => state.id)))));
   for (const path of await abandonedStages(home))
-    steps.push(clear(home, path, "left by a process that ended before it was whole"));
+    steps.push(clear(path, "left by a process that ended before it was whole"));
+  for (const { what, why, clear: run } of await findLeftovers(home))
+    steps.push({ action: "clear", what, why, run });
   for (const name of await readdir(trashDir(home)))
-    steps.push(clear(home, join(trashDir(home), name), "deleted before"));
+    steps.push(clear(join(trashDir(home), name), "deleted before"));
   return steps;
 }
 
@@ -158,7 +162,7 @@ async function planUnborn(home: Home, born: ReadonlySet<string>): Promise<Planne
         async (path) => !existsSync(path) || (await readdir(path)).length === 0,
       ),
     );
-    if (isEmpty.every(Boolean)) steps.push(clear(home, dir, "has no record"));
+    if (isEmpty.every(Boolean)) steps.push(clear(dir, "has no record"));
   }
   return steps;
 }
@@ -180,9 +184,11 @@ async function deleteSession(home: Home, dir: string, seq: number): Promise<void
   } finally {
     lock.release();
   }
+  for (const repo of await listRepos(home.dir))
+    await dropSnapshots(await openStore(repo, home.ports.disk), basename(dir));
   await home.ports.disk.removeTree(trashed);
 }
 
-function clear(home: Home, path: string, why: string): Planned {
-  return { action: "clear", what: path, why, run: () => home.ports.disk.removeTree(path) };
+function clear(path: string, why: string): Planned {
+  return { action: "clear", what: path, why, run: () => removeTree(path) };
 }

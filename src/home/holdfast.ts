@@ -2,7 +2,9 @@
  * Owns the library's face: `openHoldfast`, and what can be asked of a home. What a method does stands in the
  * file that owns it.
  */
+import { resolve } from "node:path";
 import { typeid } from "typeid-js";
+import { openRepo } from "../capsule/index.ts";
 import type { JournalRecord } from "../contract/index.ts";
 import type { JournalPorts, Redactor } from "../journal/index.ts";
 import { redactSecrets } from "../memory/index.ts";
@@ -14,6 +16,15 @@ import {
   type Session,
   type SessionState,
 } from "../session/index.ts";
+import type {
+  HandOff,
+  Receipt,
+  Restored,
+  Returned,
+  Task,
+  TaskOptions,
+  TeardownOptions,
+} from "../task/index.ts";
 import { type Clock, type Disk, present, realDisk, systemClock } from "../util/index.ts";
 import { archiveSession } from "./archive.ts";
 import { type Audit, auditSession } from "./audit.ts";
@@ -35,6 +46,16 @@ import {
 import { listSessions, resolveId, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
 import { type Repair, repairSession } from "./repair.ts";
 import { type SessionSummary, summarise } from "./status.ts";
+import {
+  currentTask,
+  type Diff,
+  diffSession,
+  handOffSession,
+  restoreSession,
+  startTask,
+  takeBackSession,
+  tearDownSession,
+} from "./tasks.ts";
 
 export interface HoldfastOptions {
   /** Default: `HOLDFAST_HOME`, else `~/.holdfast`. */
@@ -97,6 +118,50 @@ export class Holdfast {
 
   archiveSession(id: string, { user }: Scope = {}): Promise<void> {
     return this.#run(async (home) => archiveSession(home, await findSession(home, id, user)));
+  }
+
+  /** The path by which a session knows the repo that stands at or above this one. */
+  resolveRepo(path: string): Promise<string> {
+    return this.#run(async (home) => {
+      const { checkout, gitDir } = await openRepo(home.dir, resolve(path));
+      return checkout ?? gitDir;
+    });
+  }
+
+  /** A task of its own for an open session: a capsule of the session's repo. */
+  startTask(session: Session, options: TaskOptions = {}): Promise<Task> {
+    return this.#run((home) => startTask(home, session, options));
+  }
+
+  /** The task that an open session is at. */
+  currentTask(session: Session, options: Pick<TaskOptions, "sandbox"> = {}): Promise<Task> {
+    return this.#run((home) => currentTask(home, session, options));
+  }
+
+  /** What the last checkpoint changes against the task's base. */
+  diffSession(id: string, { user }: Scope = {}): Promise<Diff> {
+    return this.#run((home) => diffSession(home, id, user));
+  }
+
+  /** Takes the capsule away; all of it is in a snapshot first. */
+  tearDownSession(id: string, { user, ...options }: Scope & TeardownOptions = {}): Promise<Receipt> {
+    return this.#run((home) => tearDownSession(home, id, user, options));
+  }
+
+  /** Undoes a teardown. */
+  restoreSession(id: string, { user }: Scope = {}): Promise<Restored> {
+    return this.#run((home) => restoreSession(home, id, user));
+  }
+
+  handOffSession(
+    id: string,
+    options: Scope & { readonly to: string; readonly directory?: string },
+  ): Promise<HandOff> {
+    return this.#run((home) => handOffSession(home, id, options.user, options));
+  }
+
+  takeBackSession(id: string, options: Scope & { readonly directory?: string } = {}): Promise<Returned> {
+    return this.#run((home) => takeBackSession(home, id, options.user, options));
   }
 
   /** Oldest first. */

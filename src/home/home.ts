@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { leasesDir } from "../capsule/index.ts";
 import { HoldfastError, isSessionId, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import { FORMAT_VERSION, JOURNAL_START, type JournalPorts, journalDir } from "../journal/index.ts";
 import {
@@ -60,6 +61,7 @@ export function defaultUser(): string {
 export const sessionsDir = (home: Pick<Home, "dir">) => join(home.dir, "sessions");
 export const stagingDir = (home: Pick<Home, "dir">) => join(home.dir, "staging");
 export const trashDir = (home: Pick<Home, "dir">) => join(home.dir, "trash");
+const leasesIn = (home: Pick<Home, "dir">) => leasesDir(home.dir);
 export const sessionDirOf = (home: Pick<Home, "dir">, id: SessionId) => join(sessionsDir(home), id);
 
 export interface PrepareOptions {
@@ -79,7 +81,7 @@ export async function prepareHome({ dir, ports, newId, create }: PrepareOptions)
   try {
     await makeDirs(ports.disk, absolute);
     await assertPrivate(absolute);
-    for (const part of [sessionsDir, stagingDir, trashDir])
+    for (const part of [sessionsDir, stagingDir, trashDir, leasesIn])
       await makeDirs(ports.disk, part({ dir: absolute }));
     const id = (await readHomeId(absolute)) ?? (await createHomeId(absolute, ports, newId));
     return { dir: absolute, id, ports, newId };

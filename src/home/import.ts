@@ -11,6 +11,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { createZstdDecompress } from "node:zlib";
+import { dropSnapshots, hasObject, openRepo, openStore, unpackSnapshots } from "../capsule/index.ts";
 import { HoldfastError, isSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import {
   FORMAT_VERSION,
@@ -19,13 +20,25 @@ import {
   MAX_SEGMENT,
   MAX_SEGMENT_BYTES,
   readChain,
+  readDurable,
   segmentName,
 } from "../journal/index.ts";
-import { type Disk, isPlainObject, LINE_FEED, openSealedJson, present, writeAll } from "../util/index.ts";
+import type { SnapshotState } from "../session/index.ts";
+import { readSnapshot } from "../task/index.ts";
+import {
+  type Disk,
+  isPlainObject,
+  LINE_FEED,
+  openSealedJson,
+  present,
+  readIfThere,
+  writeAll,
+} from "../util/index.ts";
 import { type Audit, auditSession } from "./audit.ts";
-import type { ExportedFile, ExportManifest } from "./export.ts";
+import { type ExportedFile, type ExportManifest, SNAPSHOTS_FILE } from "./export.ts";
 import { defaultUser, type Home } from "./home.ts";
 import { stageSession } from "./staging.ts";
+import { bringFiles } from "./tasks.ts";
 
 const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024 * 1024;
@@ -52,6 +65,7 @@ export async function importSession(
     for (const entry of manifest.files) await extract(home.ports.disk, input, entry, staged);
     await input.end();
     await check(manifest, staged);
+    if (options.repo !== undefined) await takeSnapshots(home, options.repo, id, staged);
     const session = await own();
     const { seq: headSeq, hash: headHash } = manifest.head;
     const from = { fromHome: manifest.home, headSeq, headHash };
@@ -60,8 +74,48 @@ export async function importSession(
     await assertWhole(staged);
     await disk.syncDir(join(staged, "blobs"));
   });
-  await imported.release();
+  try {
+    if (options.repo !== undefined) await bringFiles(home, imported);
+  } finally {
+    await imported.release();
+  }
   return id;
+}
+
+/** Into the store of the repo that was named; each is what the journal says of it, or the import fails. */
+async function takeSnapshots(home: Home, repoPath: string, id: SessionId, staged: string): Promise<void> {
+  const named = new Map<string, SnapshotState>();
+  for await (const { record } of readDurable(staged)) {
+    if (record.type !== "snapshot_taken") continue;
+    const { snapshot, tree, manifest, turn } = record.data;
+    named.set(String(snapshot), {
+      commit: String(snapshot),
+      tree: String(tree),
+      manifest: String(manifest),
+      turn: Number(turn),
+    });
+  }
+  if (named.size === 0) return;
+  const pack = await readIfThere(join(staged, SNAPSHOTS_FILE));
+  if (!pack) throw invalid("its journal names files, and it has none");
+  const repo = await openRepo(home.dir, repoPath);
+  const store = await openStore(repo, home.ports.disk);
+  await unpackSnapshots(store, id, pack, [...named.keys()]);
+  try {
+    for (const one of named.values()) {
+      const { manifest } = await readSnapshot(store, one);
+      for (const commit of [manifest.base, manifest.lower])
+        if (commit !== null && !(await hasObject(repo, commit)))
+          throw new HoldfastError(
+            "base_missing",
+            `its files stand on commit ${commit}, which is not in ${repoPath}`,
+          );
+    }
+  } catch (error) {
+    await dropSnapshots(store, id);
+    throw error;
+  }
+  await home.ports.disk.unlink(join(staged, SNAPSHOTS_FILE));
 }
 
 /** The journal must be whole, be that session's, end where the manifest says, and be all that was brought. */
@@ -76,6 +130,7 @@ async function check({ session, head, files }: ExportManifest, staged: string): 
     segments.map(({ header, end }) => [`journal/${segmentName(header.segment)}`, (end ?? head).bytes]),
   );
   for (const { path, bytes, sha256 } of files) {
+    if (path === SNAPSHOTS_FILE) continue;
     const isNamed = path.startsWith("journal/") ? lengths.get(path) === bytes : audit.goodBlobs.has(sha256);
     if (!isNamed) throw invalid(`${path} is not part of the session, or longer than it`);
   }
@@ -123,6 +178,7 @@ function isExportedFile(value: unknown): value is ExportedFile {
   const { path, bytes, sha256 } = value;
   if (typeof path !== "string" || !Number.isSafeInteger(bytes) || (bytes as number) < 0) return false;
   if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) return false;
+  if (path === SNAPSHOTS_FILE) return true;
   const segment = /^journal\/(\d{6,8})\.jsonl$/.exec(path)?.[1];
   if (segment === undefined) return path === `blobs/${sha256}`;
   return Number(segment) >= 1 && Number(segment) < MAX_SEGMENT && (bytes as number) <= MAX_SEGMENT_BYTES;

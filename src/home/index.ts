@@ -9,3 +9,4 @@ export type { ForkOptions, NewSession, ResumeOptions } from "./lifecycle.ts";
 export type { SearchOptions, SessionFilter } from "./list.ts";
 export type { Repair } from "./repair.ts";
 export type { SessionSummary, ShownStatus } from "./status.ts";
+export type { Diff } from "./tasks.ts";

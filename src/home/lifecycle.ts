@@ -15,6 +15,8 @@ import {
   assertRaised,
   budgetReached,
   type CachedFold,
+  emptyState,
+  fold,
   inspectSession,
   nextStatus,
   reachedLimits,
@@ -25,6 +27,7 @@ import { present } from "../util/index.ts";
 import { assertPrivate, defaultUser, type FoundSession, findSession, type Home } from "./home.ts";
 import { stageSession } from "./staging.ts";
 import { shownStatus } from "./status.ts";
+import { assertForkable, bringFiles, forkFiles, restFiles } from "./tasks.ts";
 
 export interface NewSession {
   readonly user?: string;
@@ -52,6 +55,8 @@ export interface ResumeOptions {
   readonly budget?: Budget;
   /** End the process that has the session open, if there is one. */
   readonly takeOver?: boolean;
+  /** Whether its files come back with it. Default: true. */
+  readonly files?: boolean;
 }
 
 export async function resumeSession(
@@ -77,6 +82,7 @@ export async function resumeSession(
     const from = before ? shownStatus(before, false) : "open";
     const torn = tornBytes > 0 ? { tornBytes, ...present({ brokenFile }) } : {};
     await session.append("session_resumed", { from, ...torn });
+    if (options.files ?? true) await bringFiles(home, session);
     return session;
   } catch (error) {
     await session.release();
@@ -117,7 +123,27 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
     atTurn === state.turns
       ? { position, fold: { position, state } }
       : await cutBeforeTurn(found.dir, atTurn + 1);
-  return forkAt(home, found, { ...options, user: found.user }, cut);
+  const stateThere = cut.fold?.state ?? (await stateAt(found.dir, cut.position));
+  // The repo is where it is now: an imported session's history names the path of another machine.
+  const repo = options.repo ?? state.repo;
+  await assertForkable(home, { ...stateThere, repo });
+  const child = await forkAt(home, found, { ...options, user: found.user, repo }, cut);
+  try {
+    await forkFiles(home, found.id, child);
+    return child;
+  } catch (error) {
+    await child.release();
+    throw error;
+  }
+}
+
+async function stateAt(dir: string, position: Position): Promise<SessionState> {
+  let state = emptyState;
+  for await (const { record } of readDurable(dir)) {
+    if (record.seq > position.seq) break;
+    state = fold(state, record);
+  }
+  return state;
 }
 
 export interface Cut {
@@ -141,7 +167,7 @@ async function cutBeforeTurn(dir: string, turn: number): Promise<Cut> {
 export async function forkAt(
   home: Home,
   parent: FoundSession,
-  options: NewSession,
+  options: Omit<NewSession, "repo"> & { readonly repo: string | null },
   cut: Cut,
 ): Promise<Session> {
   const id = parseSessionId(home.newId("sess"));
@@ -155,7 +181,7 @@ export async function forkAt(
       user: options.user ?? state.user,
       ...present({
         agent: options.agent ?? state.agent ?? undefined,
-        repo: options.repo ?? state.repo ?? undefined,
+        repo: options.repo ?? undefined,
         title: options.title ?? state.title ?? undefined,
         budget: options.budget ?? state.budget,
       }),
@@ -188,6 +214,7 @@ export async function settleSession(
     },
   });
   try {
+    await restFiles(home, session);
     await (to === "session_paused" ? session.pause() : session.close());
   } finally {
     await session.release();

@@ -26,7 +26,12 @@ export async function repairSession(home: Home, found: FoundSession): Promise<Re
   const first = beyondCaches[0] as Damage;
   // Without its first record there is no session to go on with.
   if (good.state.seq === 0) throw damaged(first);
-  const fork = await forkAt(home, found, { user }, { position: good.position, fold: good, blobs: goodBlobs });
+  const fork = await forkAt(
+    home,
+    found,
+    { user, repo: good.state.repo },
+    { position: good.position, fold: good, blobs: goodBlobs },
+  );
   await fork.release();
   return { findings, session: fork.id, keptRecords: good.state.seq };
 }

@@ -29,6 +29,8 @@ export interface SessionSummary {
   readonly records: number;
   readonly budget: Budget;
   readonly spent: Spent;
+  readonly task: SessionState["task"];
+  readonly handoff: SessionState["handoff"];
   readonly parent: SessionState["parent"];
   readonly pending: SessionState["pending"];
   readonly damage: Inspected["damage"] | null;
@@ -40,7 +42,22 @@ export function summarise(
 ): SessionSummary {
   const isWorking = working.includes(state.status);
   const { held, owner } = isWorking ? probeOwner(sessionDir) : { held: false, owner: undefined };
-  const { id, user, agent, repo, title, createdAt, updatedAt, turns, budget, spent, parent, pending } = state;
+  const {
+    id,
+    user,
+    agent,
+    repo,
+    title,
+    createdAt,
+    updatedAt,
+    turns,
+    budget,
+    spent,
+    task,
+    handoff,
+    parent,
+    pending,
+  } = state;
   return {
     id,
     user,
@@ -55,6 +72,8 @@ export function summarise(
     records: state.seq,
     budget,
     spent,
+    task,
+    handoff,
     parent,
     pending,
     damage: damage ?? null,

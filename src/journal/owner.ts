@@ -1,33 +1,32 @@
 /**
  * Owns the answer to "who may write?": `owner.lock`, an OS lock that dies with its process (J3).
  *
- * O1 Nothing but SQLite opens owner.lock, ever: on POSIX, closing any other descriptor of it in the owner's
- *    process would drop the lock. So it is never read, copied or unlinked; who holds it stands in owner.json.
+ * O1 Nothing but the lock opens owner.lock, ever (L1 of util/file-lock.ts); who holds it stands in owner.json.
  * O2 owner.json is a hint for people and for takeovers; the lock alone decides.
  */
-import { chmodSync, existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
-import { parseObject, temporaryPath } from "../util/index.ts";
+import {
+  identityOf,
+  isAlive,
+  type ProcessIdentity,
+  parseIdentity,
+  parseObject,
+  readTextOr,
+  temporaryPath,
+  tryFileLock,
+} from "../util/index.ts";
 
 const LOCK_FILE = "owner.lock";
 const OWNER_FILE = "owner.json";
-const SQLITE_BUSY = 5;
-const SQLITE_FULL = 13;
 /** How long a new owner may take to write its name, and a probe to let go. */
 const SETTLE_MS = 1000;
 const RETRY_MS = 10;
 /** How long an owner that was sent SIGKILL may take to be gone. */
 const TAKEOVER_MS = 10_000;
-
-export interface Owner {
-  readonly pid: number;
-  /** From the kernel, in ticks since boot: tells a reused pid apart. Null where the system doesn't say. */
-  readonly startTicks: number | null;
-}
 
 export interface OwnerLock {
   release(): void;
@@ -75,7 +74,7 @@ export async function takeOver(sessionDir: string): Promise<OwnerLock> {
 }
 
 /** Whether somebody holds the lock right now, and who, as far as is known. */
-export function probeOwner(sessionDir: string): { held: boolean; owner: Owner | undefined } {
+export function probeOwner(sessionDir: string): { held: boolean; owner: ProcessIdentity | undefined } {
   const owner = readOwner(sessionDir);
   // A clean release removes owner.json, and a process that is gone holds no lock: most sessions end here.
   if (!owner || !isAlive(owner)) return { held: false, owner };
@@ -85,26 +84,12 @@ export function probeOwner(sessionDir: string): { held: boolean; owner: Owner | 
 }
 
 function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined {
-  const path = join(sessionDir, LOCK_FILE);
-  const isNew = !existsSync(path);
-  const database = new DatabaseSync(path, { timeout: 0 });
-  try {
-    // By its name, not through a descriptor (O1).
-    if (isNew) chmodSync(path, 0o600);
-    // Without a journal file: its name would be left behind when the directory is renamed.
-    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
-  } catch (error) {
-    database.close();
-    const code = error instanceof Error && "errcode" in error ? error.errcode : undefined;
-    if (code === SQLITE_BUSY) return undefined;
-    if (code === SQLITE_FULL)
-      throw new HoldfastError("disk_full", "the disk is full: the session can't be locked");
-    throw error;
-  }
+  const lock = tryFileLock(join(sessionDir, LOCK_FILE));
+  if (!lock) return undefined;
   let isHeld = true;
   let at = sessionDir;
   const drop = () => {
-    if (isHeld) database.close();
+    lock.drop();
     isHeld = false;
   };
   const release = () => {
@@ -124,40 +109,12 @@ function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined
 async function nameOwner(sessionDir: string): Promise<void> {
   const path = join(sessionDir, OWNER_FILE);
   const temporary = temporaryPath(path);
-  const owner: Owner = { pid: process.pid, startTicks: startTicksOf(process.pid) };
-  await writeFile(temporary, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: "wx" });
+  await writeFile(temporary, `${JSON.stringify(identityOf(process.pid))}\n`, { mode: 0o600, flag: "wx" });
   await rename(temporary, path);
 }
 
-function readOwner(sessionDir: string): Owner | undefined {
+function readOwner(sessionDir: string): ProcessIdentity | undefined {
   const path = join(sessionDir, OWNER_FILE);
   // Asked for every session of a list, and mostly there is none: no promise, no exception for that.
-  if (!existsSync(path)) return undefined;
-  const value = parseObject(readTextOr(path, ""));
-  if (!value || !Number.isSafeInteger(value["pid"]) || (value["pid"] as number) <= 0) return undefined;
-  const startTicks = value["startTicks"];
-  return { pid: value["pid"] as number, startTicks: typeof startTicks === "number" ? startTicks : null };
-}
-
-function isAlive(owner: Owner): boolean {
-  try {
-    process.kill(owner.pid, 0);
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
-  return owner.startTicks === null || owner.startTicks === startTicksOf(owner.pid);
-}
-
-function startTicksOf(pid: number): number | null {
-  const stat = readTextOr(`/proc/${pid}/stat`, undefined);
-  // The name in parentheses may hold anything, so count fields from behind it: field 22 of proc(5).
-  return stat === undefined ? null : Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
-}
-
-function readTextOr<T>(path: string, otherwise: T): string | T {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return otherwise;
-  }
+  return existsSync(path) ? parseIdentity(parseObject(readTextOr(path, ""))) : undefined;
 }

@@ -1,1 +1,15 @@
 export { type Child, startSelf } from "./child.ts";
+export { runCommand, startDetached } from "./command.ts";
+export {
+  CAPSULE_MARK,
+  endHolder,
+  endMarked,
+  enterHolder,
+  type Holder,
+  inNamespace,
+  markedProcesses,
+  startHolder,
+  throughHolder,
+} from "./holder.ts";
+export { type ProgramOptions, type ProgramResult, runMkfifo, runProgram } from "./program.ts";
+export { assertSandbox, findProgram, type SandboxView, sandboxed } from "./sandbox.ts";

@@ -9,7 +9,9 @@ export {
   reachedLimits,
   refusal,
   type SessionState,
+  type SnapshotState,
   type Spent,
+  type TaskState,
 } from "./machine.ts";
 export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
 export { followRecords, readRecords } from "./records.ts";

@@ -52,6 +52,15 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   approval_denied: staying([...working, "paused"]),
   approval_expired: staying([...working, "paused"]),
   question_answered: staying([...working, "paused"]),
+  // The files of a session that is over are taken away, or brought back, without waking it.
+  snapshot_taken: staying([...working, "paused", "closed", "handed_off"]),
+  checkpoint_taken: staying([...working, "paused", "closed", "handed_off"]),
+  capsule_created: staying([...working, "paused"]),
+  capsule_restored: staying([...working, "paused", "closed", "handed_off"]),
+  capsule_torn_down: staying([...working, "paused", "closed", "handed_off"]),
+  artifact_written: staying([...working, "paused", "closed"]),
+  work_published: staying([...working, "paused", "closed"]),
+  task_ended: staying([...working, "paused", "closed"]),
   // A budget is raised, and a message arrives, also while nobody works on the session.
   budget_raised: staying([...working, "paused", "closed", "archived"]),
   message_received: staying([...working, "paused", "handed_off"]),

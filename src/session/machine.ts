@@ -20,7 +20,7 @@ import {
 import { nextStatus, type StoredStatus } from "./lifecycle.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 1;
+export const MACHINE_VERSION = 2;
 
 export interface OpenTurn {
   readonly turn: number;
@@ -35,6 +35,26 @@ export interface Spent {
   readonly usd: number;
   readonly durationMs: number;
   readonly turns: number;
+}
+
+/** The files' half of a checkpoint. */
+export interface SnapshotState {
+  readonly commit: string;
+  readonly tree: string;
+  readonly manifest: string;
+  readonly turn: number;
+}
+
+/** The latest task. */
+export interface TaskState {
+  readonly number: number;
+  /** The commit that its files began with. */
+  readonly base: string | null;
+  readonly outcome: string | null;
+  /** `none`: never made, or a fork's parent has it. */
+  readonly capsule: "none" | "there" | "torn_down";
+  readonly snapshot: SnapshotState | null;
+  readonly branch: string | null;
 }
 
 export interface SessionState {
@@ -57,6 +77,9 @@ export interface SessionState {
   readonly budget: Budget;
   /** Since the session was opened or forked. */
   readonly spent: Spent;
+  readonly task: TaskState | null;
+  /** While a person has the files. */
+  readonly handoff: { readonly to: string; readonly directory: string | null } | null;
   readonly parent: { readonly id: string; readonly seq: number; readonly turn: number } | null;
   readonly unknown: number;
   readonly oddities: number;
@@ -80,6 +103,8 @@ export const emptyState: SessionState = {
   pending: {},
   budget: {},
   spent: nothingSpent,
+  task: null,
+  handoff: null,
   parent: null,
   unknown: 0,
   oddities: 0,
@@ -118,6 +143,10 @@ export function refusal(state: SessionState, type: EventType, data: JsonObject):
       if (!openTurn || data["turn"] !== openTurn.turn)
         return refuse("turn_closed", `turn ${JSON.stringify(data["turn"])} is not open`);
       return refusalInTurn(openTurn, type, data);
+    case "task_started":
+      if (data["task"] !== (state.task?.number ?? 0) + 1)
+        return refuse("invalid_data", `the next task is ${(state.task?.number ?? 0) + 1}`);
+      return undefined;
     case "session_paused":
     case "session_closed":
     case "session_archived":
@@ -163,11 +192,19 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         createdAt: at,
         pending: {},
         spent: nothingSpent,
+        task: state.task && { ...state.task, capsule: "none", branch: null },
+        handoff: null,
         parent: { id: textIn(data["parent"]), seq: amount(data["parentSeq"]), turn: amount(data["atTurn"]) },
       };
     case "session_imported":
       // The repo is a path of another machine, and requests were made under other rules.
-      return { user: textIn(data["user"]), repo: textOrNull(data["repo"]), pending: {} };
+      return {
+        user: textIn(data["user"]),
+        repo: textOrNull(data["repo"]),
+        pending: {},
+        handoff: null,
+        ...inTask(state, { capsule: "none" }),
+      };
     case "session_resumed":
       return Object.keys(state.pending).length > 0 ? { status: "waiting" } : {};
     case "turn_started":
@@ -178,6 +215,26 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
       return withCalls(state, without(state.openTurn?.calls ?? {}, textIn(data["call"])));
     case "turn_ended":
       return { openTurn: null, spent: addSpent(state.spent, data) };
+    case "session_handed_off":
+      return { handoff: { to: textIn(data["to"]), directory: textOrNull(data["directory"]) } };
+    case "session_returned":
+    case "session_closed":
+      return { handoff: null };
+    case "task_started":
+      return {
+        task: { ...nothingDone, number: amount(data["task"]), base: textOrNull(data["base"]) },
+      };
+    case "task_ended":
+      return inTask(state, { outcome: textIn(data["outcome"]) });
+    case "capsule_created":
+    case "capsule_restored":
+      return inTask(state, { capsule: "there" });
+    case "capsule_torn_down":
+      return inTask(state, { capsule: "torn_down" });
+    case "snapshot_taken":
+      return inTask(state, { snapshot: snapshotOf(data) });
+    case "work_published":
+      return inTask(state, { branch: textIn(data["branch"]) });
     case "budget_raised":
       return { budget: { ...state.budget, ...budgetIn(data["budget"]) } };
     case "approval_requested":
@@ -248,6 +305,28 @@ function settle(state: SessionState, id: string): Partial<SessionState> {
   const pending = without(state.pending, id);
   const isDone = Object.keys(pending).length === 0 && state.status === "waiting";
   return isDone ? { pending, status: "active" } : { pending };
+}
+
+const nothingDone: TaskState = {
+  number: 0,
+  base: null,
+  outcome: null,
+  capsule: "none",
+  snapshot: null,
+  branch: null,
+};
+
+function inTask(state: SessionState, change: Partial<TaskState>): Partial<SessionState> {
+  return state.task ? { task: { ...state.task, ...change } } : {};
+}
+
+function snapshotOf(data: JsonObject): SnapshotState {
+  return {
+    commit: textIn(data["snapshot"]),
+    tree: textIn(data["tree"]),
+    manifest: textIn(data["manifest"]),
+    turn: amount(data["turn"]),
+  };
 }
 
 function addSpent(spent: Spent, data: JsonObject): Spent {

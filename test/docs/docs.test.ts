@@ -84,7 +84,7 @@ describe("the docs", () => {
       );
     const numbered = new Set<string>();
     for (const name of files("src", ".ts")) {
-      for (const [, id = ""] of read(`src/${name}`).matchAll(/^ \* (?:.* )?([A-Z]\d) [A-Z]/gm))
+      for (const [, id = ""] of read(`src/${name}`).matchAll(/^ \* (?:.* )?([A-Z]\d+) [A-Z]/gm))
         numbered.add(id);
     }
     const titles = files("test", ".test.ts")

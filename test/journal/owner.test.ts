@@ -101,7 +101,7 @@ describe("ownership", () => {
     expect((await hf.auditSession(id)).findings).toEqual([]);
   });
 
-  it("O1 nothing of ours opens owner.lock but SQLite: after every operation of a home the owner still holds it", async () => {
+  it("O1 L1 nothing of ours opens owner.lock but SQLite: after every operation of a home the owner still holds it", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ title: "held" });

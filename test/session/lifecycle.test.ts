@@ -57,6 +57,16 @@ for (const type of [
 ] as const) {
   legal[type] = { open: "open", active: "active", waiting: "waiting", paused: "paused" };
 }
+const wherever = (...statuses: StoredStatus[]) =>
+  Object.fromEntries(statuses.map((status) => [status, status]));
+legal.snapshot_taken = wherever("open", "active", "waiting", "paused", "closed", "handed_off");
+legal.checkpoint_taken = legal.snapshot_taken;
+legal.capsule_restored = legal.snapshot_taken;
+legal.capsule_torn_down = legal.snapshot_taken;
+legal.capsule_created = wherever("open", "active", "waiting", "paused");
+legal.artifact_written = wherever("open", "active", "waiting", "paused", "closed");
+legal.work_published = legal.artifact_written;
+legal.task_ended = legal.artifact_written;
 const everywhere: Partial<Record<EventType, StoredStatus>> = {
   session_forked: "open",
   session_imported: "paused",

@@ -10,17 +10,25 @@ export function command(): Command {
   return verb(
     "import",
     "Take a session in from an export. All of it is checked first; it lands paused, as yours.",
-    ["holdfast import login-timeout.holdfast"],
+    ["holdfast import login-timeout.holdfast --repo ."],
   )
     .argument("<file>", "the export")
-    .option("--repo <dir>", "the repo that it goes on with here")
+    .option("--repo <dir>", "the repo that it goes on with here: its files are brought back too")
     .action(async (file: string, options: Options) => {
       const home = await openHome(options, { create: true });
       const id = await home.importSession(resolve(file), {
         ...scope(options),
-        ...present({ repo: options.repo === undefined ? undefined : resolve(options.repo) }),
+        ...present({ repo: options.repo === undefined ? undefined : await home.resolveRepo(options.repo) }),
       });
       if (options.json) sayJson(await home.showSession(id, scope(options)));
-      else say(`${id} imported, paused`);
+      else {
+        const { task, repo } = await home.showSession(id, scope(options));
+        const files = task?.snapshot
+          ? repo
+            ? ", with its files"
+            : ", its files kept aside: they need --repo"
+          : "";
+        say(`${id} imported, paused${files}`);
+      }
     });
 }

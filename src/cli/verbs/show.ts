@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { TaskState } from "../../session/index.ts";
 import { printable } from "../../util/index.ts";
 import { plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
@@ -33,11 +34,19 @@ export function command(): Command {
             .map(([limit, value]) => `${value} ${limit}`)
             .join(", "),
         );
+      if (session.task) line("task", taskText(session.task));
+      if (session.handoff) line("with", `${session.handoff.to}, in ${session.handoff.directory}`);
       if (parent) line("fork of", `${parent.id} at turn ${parent.turn}`);
       for (const [request, kind] of Object.entries(session.pending)) line("waits for", `${kind} ${request}`);
       if (damage)
         line("damaged", `${damage.file} at byte ${damage.offset}, seq ${damage.seq}: ${damage.reason}`);
     });
+}
+
+function taskText({ number, outcome, capsule, snapshot, branch }: TaskState): string {
+  const files = capsule === "there" ? "capsule there" : capsule === "torn_down" ? "torn down" : "no capsule";
+  const safe = snapshot ? `, checkpoint of turn ${snapshot.turn}` : "";
+  return `${number}, ${outcome ?? "under way"}, ${files}${safe}${branch ? `, published as ${branch}` : ""}`;
 }
 
 function spentText(spent: {

@@ -1,0 +1,195 @@
+/**
+ * Owns putting a snapshot's files into a directory that holds its base.
+ *
+ * K10 It writes below the root only, whatever the manifest says and whatever links the base has: no link is
+ *     followed, and no set-user-id, set-group-id or device comes to life.
+ */
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  lutimesSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeSync,
+} from "node:fs";
+import { HoldfastError } from "../contract/index.ts";
+import { runMkfifo } from "../process/index.ts";
+import { git } from "./git.ts";
+import type { ManifestEntry, Role, SnapshotManifest } from "./manifest.ts";
+import { Cursor, ensureDir, type OpenDir } from "./open-dir.ts";
+import { type BytePath, toText } from "./path.ts";
+import type { Store } from "./store.ts";
+
+export interface ApplyOptions {
+  /** Which of the entries; default: all. */
+  readonly roles?: readonly Role[];
+}
+
+/** What could not be brought back: sockets and devices have no content. */
+export interface Applied {
+  readonly left: readonly string[];
+}
+
+export async function applySnapshot(
+  root: string,
+  store: Store,
+  manifest: SnapshotManifest,
+  contents: ReadonlyMap<BytePath, string>,
+  { roles }: ApplyOptions = {},
+): Promise<Applied> {
+  const entries = manifest.entries.filter(({ role }) => !roles || roles.includes(role));
+  using cursor = new Cursor(root);
+  for (const path of manifest.gone)
+    cursor.inParent(path, (dir, name) => rmSync(dir.at(name), { recursive: true, force: true }));
+  for (const { path, kind } of entries) if (kind === "dir") cursor.inParent(path, ensureDir, { make: true });
+  await writeContents(cursor, store, entries, contents);
+  for (const { path, kind } of entries) if (kind === "fifo") makeFifo(cursor, path);
+  // Last, and the deepest first: a directory may be locked, and its time changes with what is put into it.
+  for (const entry of [...entries].reverse()) settle(cursor, entry);
+  const left = entries
+    .filter(({ kind }) => kind === "socket" || kind === "device")
+    .map(({ path }) => toText(path));
+  return { left };
+}
+
+async function writeContents(
+  cursor: Cursor,
+  store: Store,
+  entries: readonly ManifestEntry[],
+  contents: ReadonlyMap<BytePath, string>,
+): Promise<void> {
+  const wanted = entries.filter(({ kind }) => kind === "file" || kind === "symlink");
+  if (wanted.length === 0) return;
+  const ids = wanted.map(({ path }) => contents.get(path) || missing(path));
+  const reader = new BatchReader((index, bytes, isLast) => {
+    const entry = wanted[index];
+    if (entry) writer.take(entry, bytes, isLast);
+  });
+  const writer = new ContentWriter(cursor);
+  try {
+    const input = [Buffer.from(`${ids.join("\n")}\n`)];
+    await git(store, ["cat-file", "--batch", "--buffer"], { input, onOutput: (chunk) => reader.push(chunk) });
+  } finally {
+    writer.close();
+  }
+  if (reader.done !== wanted.length)
+    throw new HoldfastError("snapshot_invalid", "contents of the snapshot are missing from the store");
+}
+
+function missing(path: BytePath): never {
+  throw new HoldfastError(
+    "snapshot_invalid",
+    `the snapshot has no content for ${JSON.stringify(toText(path))}`,
+  );
+}
+
+/** Writes one file after the other, as their bytes come. */
+class ContentWriter {
+  readonly #cursor: Cursor;
+  #fd: number | undefined;
+  #target: Buffer[] = [];
+
+  constructor(cursor: Cursor) {
+    this.#cursor = cursor;
+  }
+
+  take(entry: ManifestEntry, bytes: Buffer, isLast: boolean): void {
+    if (entry.kind === "symlink") {
+      this.#target.push(bytes);
+      if (!isLast) return;
+      const target = Buffer.concat(this.#target.splice(0));
+      this.#place(entry, (path) => symlinkSync(target, path));
+      return;
+    }
+    if (this.#fd === undefined) {
+      const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+      this.#place(entry, (path) => {
+        this.#fd = openSync(path, flags, 0o600);
+      });
+    }
+    if (this.#fd === undefined)
+      throw new HoldfastError(
+        "snapshot_invalid",
+        `there is no place for ${JSON.stringify(toText(entry.path))}`,
+      );
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
+    if (isLast) this.close();
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
+  }
+
+  #place({ path }: ManifestEntry, use: (at: Buffer) => void): void {
+    const place = (dir: OpenDir, name: BytePath) => {
+      rmSync(dir.at(name), { recursive: true, force: true });
+      use(dir.at(name));
+    };
+    this.#cursor.inParent(path, place, { make: true });
+  }
+}
+
+/** Takes the output of `git cat-file --batch` apart. */
+class BatchReader {
+  readonly #onContent: (index: number, bytes: Buffer, isLast: boolean) => void;
+  #rest: Buffer = Buffer.alloc(0);
+  /** Of the content that is being read; -1 before its header. */
+  #missing = -1;
+  #isAtEnd = false;
+  done = 0;
+
+  constructor(onContent: (index: number, bytes: Buffer, isLast: boolean) => void) {
+    this.#onContent = onContent;
+  }
+
+  push(chunk: Buffer): void {
+    this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
+    while (this.#rest.length > 0) {
+      if (this.#isAtEnd) {
+        this.#rest = this.#rest.subarray(1);
+        this.#isAtEnd = false;
+        continue;
+      }
+      if (this.#missing < 0 && !this.#readHeader()) return;
+      const bytes = this.#rest.subarray(0, this.#missing);
+      this.#rest = this.#rest.subarray(bytes.length);
+      this.#missing -= bytes.length;
+      this.#onContent(this.done, bytes, this.#missing === 0);
+      if (this.#missing > 0) return;
+      this.done += 1;
+      this.#missing = -1;
+      this.#isAtEnd = true;
+    }
+  }
+
+  #readHeader(): boolean {
+    const end = this.#rest.indexOf("\n");
+    if (end < 0) return false;
+    const [, type, size] = this.#rest.toString("latin1", 0, end).split(" ");
+    if (type !== "blob")
+      throw new HoldfastError("snapshot_invalid", "a content of the snapshot is missing from the store");
+    this.#rest = this.#rest.subarray(end + 1);
+    this.#missing = Number(size);
+    return true;
+  }
+}
+
+function makeFifo(cursor: Cursor, path: BytePath): void {
+  const place = (dir: OpenDir, name: BytePath) => {
+    rmSync(dir.at(name), { recursive: true, force: true });
+    runMkfifo(dir.pathForOthers, toText(name));
+  };
+  cursor.inParent(path, place, { make: true });
+}
+
+function settle(cursor: Cursor, { path, kind, mode, mtimeMs }: ManifestEntry): void {
+  if (kind === "socket" || kind === "device") return;
+  cursor.inParent(path, (dir, name) => {
+    if (!dir.stat(name)) return;
+    lutimesSync(dir.at(name), mtimeMs / 1000, mtimeMs / 1000);
+    if (kind !== "symlink") chmodSync(dir.at(name), mode & 0o777);
+  });
+}

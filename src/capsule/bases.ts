@@ -1,0 +1,201 @@
+/**
+ * Owns the base cache: checkouts that many capsules stand on, with what `capsule.setup` installs. Each is built
+ * once, aside, and never changes after; all of it can be built again.
+ *
+ * K11 A base is there whole or not at all, and one that a capsule stands on is never removed.
+ */
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  createFile,
+  type Disk,
+  isAlive,
+  openSealedJson,
+  readIfThere,
+  sealJson,
+  sha256Hex,
+  withFileLock,
+} from "../util/index.ts";
+import { removeTree, syncFileSystem } from "./directories.ts";
+import { git } from "./git.ts";
+import { makeGitdir, type Surroundings } from "./gitdir.ts";
+import { type BytePath, decodePath, encodePath } from "./path.ts";
+import { listGitlinks, type Repo, treeOf, userPlace } from "./repo.ts";
+import type { RunSetup } from "./setup.ts";
+
+export interface Base {
+  readonly key: string;
+  readonly commit: string | null;
+  readonly setupKey: string;
+  readonly tree: string;
+  readonly index: string;
+}
+
+export interface BaseRequest {
+  readonly commit: string | null;
+  /** Empty: nothing is installed. */
+  readonly setup: string;
+  /** A commit that is not the user's gets a base of its own: nobody else builds on what a task made. */
+  readonly privateTo: string | undefined;
+  readonly surroundings: Surroundings;
+  readonly runSetup: RunSetup;
+  /** No commit near it will do. */
+  readonly isExact?: boolean;
+}
+
+/** Files that decide what an installation gives, in any directory. */
+const MANIFESTS =
+  /(^|\/)(package(-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|pnpm-workspace\.yaml|bun\.lockb?|\.npmrc|requirements[^/]*\.txt|pyproject\.toml|poetry\.lock|uv\.lock|Pipfile(\.lock)?|Gemfile(\.lock)?|go\.(mod|sum)|Cargo\.(toml|lock)|composer\.(json|lock)|mix\.(exs|lock)|\.tool-versions|\.nvmrc)$/;
+/** Above this many files, a commit gets a base of its own. */
+const NEAR_FILES = 500;
+const NEAR_CANDIDATES = 3;
+
+export const basesDir = (repo: Pick<Repo, "dir">) => join(repo.dir, "bases");
+const INFO_FILE = "base.json";
+const BUILDING = "building-";
+
+export function openBase(
+  repo: Pick<Repo, "dir">,
+  key: string,
+): Pick<Base, "tree" | "index"> & { dir: string } {
+  const dir = join(basesDir(repo), key);
+  return { dir, tree: join(dir, "tree"), index: join(dir, "index") };
+}
+
+/** The base for a commit: the one that is there, one near enough, or a new one. */
+export async function ensureBase(repo: Repo, disk: Disk, request: BaseRequest): Promise<Base> {
+  const key = keyOf(repo, request);
+  const there = await readBase(repo, key);
+  if (there) return touched(there, repo);
+  await mkdir(basesDir(repo), { recursive: true, mode: 0o700 });
+  // One builder; the others wait for it and find what it built.
+  return withFileLock(join(basesDir(repo), `${key}.lock`), async () => {
+    const meanwhile = await readBase(repo, key);
+    if (meanwhile) return meanwhile;
+    const setupKey = await setupKeyOf(repo, request);
+    const near = request.isExact ? undefined : await nearBase(repo, request, setupKey);
+    return near ?? build(repo, disk, key, setupKey, request);
+  });
+}
+
+function keyOf({ checkout }: Repo, { commit, setup, privateTo }: BaseRequest): string {
+  return sha256Hex(JSON.stringify([commit, setup, setup && checkout, privateTo ?? null])).slice(0, 32);
+}
+
+async function readInfo(repo: Repo, key: string): Promise<Record<string, unknown> | undefined> {
+  const bytes = await readIfThere(join(openBase(repo, key).dir, INFO_FILE));
+  return bytes && openSealedJson(bytes);
+}
+
+/** Submodules of the base's commit. */
+export async function baseGitlinks(repo: Repo, key: string): Promise<BytePath[]> {
+  const gitlinks = (await readInfo(repo, key))?.["gitlinks"];
+  return Array.isArray(gitlinks) ? gitlinks.map(decodePath) : [];
+}
+
+async function readBase(repo: Repo, key: string): Promise<Base | undefined> {
+  const { tree, index } = openBase(repo, key);
+  const info = await readInfo(repo, key);
+  if (!info) return undefined;
+  const { commit, setupKey } = info;
+  return { key, commit: typeof commit === "string" ? commit : null, setupKey: String(setupKey), tree, index };
+}
+
+/** When it was last used decides which one is collected first. */
+async function touched(base: Base, repo: Repo): Promise<Base> {
+  const now = new Date();
+  await utimes(join(openBase(repo, base.key).dir, INFO_FILE), now, now).catch(() => {});
+  return base;
+}
+
+async function setupKeyOf(repo: Repo, { commit, setup, privateTo }: BaseRequest): Promise<string> {
+  if (setup === "") return privateTo ?? "none";
+  const files = await listManifests(repo, commit);
+  return sha256Hex(JSON.stringify([setup, repo.checkout, files, privateTo ?? null])).slice(0, 32);
+}
+
+async function listManifests(repo: Repo, commit: string | null): Promise<string[]> {
+  if (commit === null) return [];
+  const out = await git(userPlace(repo), ["ls-tree", "-r", "-z", "--full-tree", commit]);
+  return out
+    .toString("latin1")
+    .split("\0")
+    .filter((row) => MANIFESTS.test(row.slice(row.indexOf("\t") + 1)));
+}
+
+/** A base with the same installation, a few changed files away: those go into the capsule instead. */
+async function nearBase(repo: Repo, { commit }: BaseRequest, setupKey: string): Promise<Base | undefined> {
+  if (commit === null) return undefined;
+  const others = (await listBases(repo)).filter((base) => base.setupKey === setupKey && base.commit !== null);
+  for (const base of others.slice(0, NEAR_CANDIDATES)) {
+    const args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", base.commit ?? "", commit];
+    const out = await git(userPlace(repo), args).catch(() => undefined);
+    if (out && out.toString("latin1").split("\0").length <= NEAR_FILES) return touched(base, repo);
+  }
+  return undefined;
+}
+
+async function build(
+  repo: Repo,
+  disk: Disk,
+  key: string,
+  setupKey: string,
+  request: BaseRequest,
+): Promise<Base> {
+  const { commit, surroundings, setup } = request;
+  const final = openBase(repo, key);
+  const building = join(basesDir(repo), `${BUILDING}${process.pid}-${randomUUID().slice(0, 8)}`);
+  try {
+    const tree = join(building, "tree");
+    await mkdir(tree, { recursive: true, mode: 0o700 });
+    const gitDir = join(building, "git");
+    await makeGitdir({ path: gitDir, repo, surroundings, branch: "base", commit });
+    await checkOut({ gitDir, workTree: tree }, commit ?? (await treeOf(repo, null)));
+    if (setup !== "") {
+      await request.runSetup({ tree, work: building, command: setup });
+      await git({ gitDir, workTree: tree }, ["update-index", "-q", "--refresh"], { accept: [0, 1] });
+    }
+    await rename(join(gitDir, "index"), join(building, "index"));
+    await rm(gitDir, { recursive: true });
+    for (const scratch of ["home", "tmp"])
+      await rm(join(building, scratch), { recursive: true, force: true });
+    // A base that lost its last bytes with the power would be wrong for every capsule to come.
+    await syncFileSystem(building);
+    const gitlinks = (await listGitlinks(repo, commit)).map(encodePath);
+    await createFile(disk, join(building, INFO_FILE), sealJson({ commit, setupKey, gitlinks }));
+    await disk.syncDir(building);
+    await disk.rename(building, final.dir);
+    await disk.syncDir(basesDir(repo));
+  } catch (error) {
+    await removeTree(building);
+    throw error;
+  }
+  return { key, commit, setupKey, tree: final.tree, index: final.index };
+}
+
+/** Checked out by git, with nothing of the user's or the tree's that could run: no filter has a driver. */
+export async function checkOut(place: { gitDir: string; workTree: string }, treeish: string): Promise<void> {
+  await git(place, ["read-tree", "--reset", "-u", treeish], {
+    config: ["checkout.workers=0", "core.fsync=none"],
+  });
+}
+
+/** Most recently used first. */
+export async function listBases(repo: Repo): Promise<(Base & { usedAtMs: number })[]> {
+  if (!existsSync(basesDir(repo))) return [];
+  const bases: (Base & { usedAtMs: number })[] = [];
+  for (const key of (await readdir(basesDir(repo))).filter((name) => /^[0-9a-f]{32}$/.test(name))) {
+    const base = await readBase(repo, key);
+    if (base) bases.push({ ...base, usedAtMs: (await stat(join(basesDir(repo), key, INFO_FILE))).mtimeMs });
+  }
+  return bases.sort((a, b) => b.usedAtMs - a.usedAtMs);
+}
+
+/** What builders left that were killed. */
+export async function abandonedBuilds(repo: Pick<Repo, "dir">): Promise<string[]> {
+  const names = (await readdir(basesDir(repo)).catch(() => [])).filter((name) => name.startsWith(BUILDING));
+  const isLeft = (name: string) => !isAlive({ pid: Number(name.split("-")[1]), startTicks: null });
+  return names.filter(isLeft).map((name) => join(basesDir(repo), name));
+}

@@ -1,0 +1,147 @@
+/**
+ * Owns the git port: the one place from which git is called outside a sandbox.
+ *
+ * K1 No code of an agent or of a repo is ever run: the caller names a gitdir that no agent could write, every
+ *    hook, monitor, pager, filter driver and transport is off, no configuration but that gitdir's own is read,
+ *    and nothing goes into nested repos.
+ */
+import { HoldfastError } from "../contract/index.ts";
+import { type ProgramOptions, type ProgramResult, runProgram } from "../process/index.ts";
+
+export interface GitPlace {
+  /** A gitdir of ours, a fresh one, or the user's own: never one that an agent could write. */
+  readonly gitDir: string;
+  readonly workTree?: string;
+  /** Words that go before the command: how to stand where the work tree is mounted. */
+  readonly enter?: readonly string[];
+  readonly indexFile?: string;
+  /** More object directories to read from. */
+  readonly alternates?: readonly string[];
+}
+
+export interface GitOptions extends Pick<ProgramOptions, "input" | "onOutput" | "cwd"> {
+  /** `name=value` pairs for this call. */
+  readonly config?: readonly string[];
+  /** Exit statuses that are answers. Default: 0. */
+  readonly accept?: readonly number[];
+  readonly identity?: Identity;
+}
+
+export interface Identity {
+  readonly name: string;
+  readonly email: string;
+}
+
+const TIMEOUT_MS = 15 * 60 * 1000;
+
+const OFF = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "core.untrackedCache=false",
+  "core.attributesFile=/dev/null",
+  "core.excludesFile=/dev/null",
+  "core.pager=cat",
+  "core.alternateRefsCommand=true",
+  "core.sshCommand=false",
+  "credential.helper=",
+  "protocol.allow=never",
+  "submodule.recurse=false",
+  "gc.auto=0",
+  "maintenance.auto=false",
+  "safe.directory=*",
+  "commit.gpgSign=false",
+  // What git writes for us is on disk when it returns; names in directories are synced by the caller.
+  "core.fsync=all",
+  "core.fsyncMethod=fsync",
+];
+
+/** Standard output of a git command that succeeded. */
+export async function git(
+  place: GitPlace,
+  args: readonly string[],
+  options: GitOptions = {},
+): Promise<Buffer> {
+  return (await runGit(place, args, options)).stdout;
+}
+
+/** The same, for an answer that is one line. */
+export async function gitLine(
+  place: GitPlace,
+  args: readonly string[],
+  options: GitOptions = {},
+): Promise<string> {
+  return (await git(place, args, options)).toString("utf8").trimEnd();
+}
+
+export async function runGit(
+  place: GitPlace,
+  args: readonly string[],
+  options: GitOptions = {},
+): Promise<ProgramResult> {
+  const settings = [...OFF, ...(options.config ?? [])].flatMap((setting) => ["-c", setting]);
+  const { input, onOutput, cwd } = options;
+  // Git goes there itself: the work tree may be mounted only where it is started.
+  const where = place.workTree ? ["-C", place.workTree, "-c", "core.bare=false"] : [];
+  const result = await runProgram([...(place.enter ?? []), "git", ...where, ...settings, ...args], {
+    env: environment(place, options.identity),
+    cwd: cwd ?? "/",
+    timeoutMs: TIMEOUT_MS,
+    ...(input && { input }),
+    ...(onOutput && { onOutput }),
+  });
+  if ((options.accept ?? [0]).includes(result.exitCode ?? -1)) return result;
+  throw failure(args[0] ?? "", result);
+}
+
+/** Of the user's own configuration, read as the user's git would: reading runs nothing. */
+export async function readUserConfig(gitDir: string, pattern: string): Promise<Map<string, string>> {
+  const env = { ...environment({ gitDir }), HOME: process.env["HOME"] ?? "/" };
+  const { stdout } = await runProgram(["git", "config", "-z", "--get-regexp", pattern], {
+    env: Object.fromEntries(Object.entries(env).filter(([name]) => name !== "GIT_CONFIG_GLOBAL")),
+    cwd: "/",
+    timeoutMs: TIMEOUT_MS,
+  });
+  const pairs = stdout.toString("utf8").split("\0").filter(Boolean);
+  return new Map(pairs.map((pair) => [pair.split("\n", 1)[0] ?? "", pair.slice(pair.indexOf("\n") + 1)]));
+}
+
+function environment(place: GitPlace, identity?: Identity): Record<string, string> {
+  return {
+    PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+    HOME: "/nonexistent",
+    LC_ALL: "C",
+    GIT_DIR: place.gitDir,
+    ...(place.workTree && { GIT_WORK_TREE: place.workTree }),
+    ...(place.indexFile && { GIT_INDEX_FILE: place.indexFile }),
+    ...(place.alternates?.length && {
+      GIT_ALTERNATE_OBJECT_DIRECTORIES: place.alternates.map(quotedDir).join(":"),
+    }),
+    ...(identity && {
+      GIT_AUTHOR_NAME: identity.name,
+      GIT_AUTHOR_EMAIL: identity.email,
+      GIT_COMMITTER_NAME: identity.name,
+      GIT_COMMITTER_EMAIL: identity.email,
+    }),
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_ATTR_NOSYSTEM: "1",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_NO_REPLACE_OBJECTS: "1",
+    GIT_NO_LAZY_FETCH: "1",
+    GIT_ALLOW_PROTOCOL: "none",
+  };
+}
+
+/** The list is separated by colons; a path in quotes may hold one. */
+function quotedDir(path: string): string {
+  return /[":\n]/.test(path) ? `"${path.replace(/["\\]/g, "\\$&")}"` : path;
+}
+
+function failure(command: string, { stderr, exitCode, signal, isTimedOut }: ProgramResult): HoldfastError {
+  const said = stderr.trim().split("\n").slice(-5).join("; ");
+  if (/No space left on device|Disk quota exceeded|unable to write|write error/i.test(said))
+    return new HoldfastError("disk_full", `git ${command} could not write: ${said}`);
+  const how = isTimedOut ? "took too long" : `ended with ${exitCode ?? signal}`;
+  return new HoldfastError("git_failed", `git ${command} ${how}: ${said}`, { command });
+}

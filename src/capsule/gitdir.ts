@@ -1,0 +1,96 @@
+/**
+ * Owns the private gitdir of a capsule: a whole git repo of its own that borrows the user's objects and shares
+ * nothing that can be written. Made by hand, in one go: no git process, no lock.
+ *
+ * K6 What can be read from it is what the user has, and what this task made: no other task's unpublished work.
+ */
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Identity } from "./git.ts";
+import { objectsLink, type Repo, readRefs, readShallow, userIdentity } from "./repo.ts";
+
+/** What a gitdir needs to know of the user's repo, read once for many of them. */
+export interface Surroundings {
+  readonly refs: readonly { readonly name: string; readonly id: string }[];
+  readonly identity: Identity;
+  readonly shallow: Buffer | undefined;
+}
+
+export async function surroundingsOf(repo: Repo): Promise<Surroundings> {
+  const [refs, identity, shallow] = await Promise.all([
+    readRefs(repo),
+    userIdentity(repo),
+    readShallow(repo),
+  ]);
+  return { refs, identity, shallow };
+}
+
+export interface NewGitdir {
+  readonly path: string;
+  readonly repo: Repo;
+  readonly surroundings: Surroundings;
+  /** Checked out; without a commit, a branch that is yet to be born. */
+  readonly branch: string;
+  readonly commit: string | null;
+  /** Copied, when there is one: no file has to be read again then. */
+  readonly index?: string;
+}
+
+export async function makeGitdir({
+  path,
+  repo,
+  surroundings,
+  branch,
+  commit,
+  index,
+}: NewGitdir): Promise<void> {
+  await mkdir(join(path, "objects", "info"), { recursive: true });
+  await mkdir(join(path, "info"));
+  const refFile = join(path, "refs", "heads", branch);
+  await mkdir(join(refFile, ".."), { recursive: true });
+  const { identity, refs, shallow } = surroundings;
+  const write = (name: string, text: string | Buffer) => writeFile(join(path, name), text);
+  await Promise.all([
+    write("HEAD", `ref: refs/heads/${branch}\n`),
+    write("config", configOf(repo, identity)),
+    write("packed-refs", packedRefs(refs)),
+    write("info/exclude", ""),
+    linkObjects(path, repo),
+    commit && writeFile(refFile, `${commit}\n`),
+    shallow && write("shallow", shallow),
+    index && copyFile(index, join(path, "index")),
+  ]);
+}
+
+/** Where it borrows from: written anew after a restore, because the path is this home's. */
+export async function linkObjects(gitdir: string, repo: Repo): Promise<void> {
+  await mkdir(join(gitdir, "objects", "info"), { recursive: true });
+  await writeFile(join(gitdir, "objects", "info", "alternates"), `${objectsLink(repo)}\n`);
+}
+
+function configOf(repo: Repo, { name, email }: Identity): string {
+  const format = repo.objectFormat === "sha256" ? "\n[extensions]\n\tobjectFormat = sha256" : "";
+  return `[core]
+\trepositoryformatversion = ${format ? 1 : 0}
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+\ttrustctime = false${format}
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[user]
+\tname = ${quotedValue(name)}
+\temail = ${quotedValue(email)}
+`;
+}
+
+function quotedValue(text: string): string {
+  return `"${text.replace(/["\\]/g, "\\$&").replace(/\p{Cc}/gu, " ")}"`;
+}
+
+function packedRefs(refs: Surroundings["refs"]): string {
+  const lines = refs.map(({ id, name }) => `${id} ${name}\n`);
+  return `# pack-refs with: sorted \n${lines.join("")}`;
+}

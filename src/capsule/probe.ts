@@ -1,0 +1,82 @@
+/**
+ * Owns the answer to "what can this machine do?": each strategy is tried for real, in the home's own directory.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { endHolder, findProgram, startHolder } from "../process/index.ts";
+import { parseObject, readTextOr, realDisk, replaceFile, temporaryPath } from "../util/index.ts";
+import { removeTree } from "./directories.ts";
+import type { StrategyName } from "./place.ts";
+import type { Probe } from "./strategy.ts";
+import { copySharing } from "./worktree.ts";
+
+export async function probeStrategies(homeDir: string): Promise<Probe[]> {
+  return [await probe("overlay", homeDir), await probe("clone", homeDir), await probe("worktree", homeDir)];
+}
+
+const PROBE_FILE = "probe.json";
+
+/** As `probe`, but remembered until the next boot: a task should not pay for a question that has its answer. */
+export async function isAvailable(
+  strategy: StrategyName,
+  homeDir: string,
+): Promise<{ isAvailable: boolean; detail: string }> {
+  const path = join(homeDir, PROBE_FILE);
+  const key = `${strategy}:${process.getuid?.()}:${readTextOr("/proc/sys/kernel/random/boot_id", "").trim()}`;
+  const known = parseObject(readTextOr(path, ""))?.[key];
+  if (known === true) return { isAvailable: true, detail: "" };
+  const found = await probe(strategy, homeDir);
+  if (found.isAvailable) await replaceFile(realDisk, path, Buffer.from(JSON.stringify({ [key]: true })));
+  return found;
+}
+
+export async function probe(strategy: StrategyName, homeDir: string): Promise<Probe> {
+  if (strategy === "worktree")
+    return { strategy, isAvailable: true, detail: "git checkouts work everywhere" };
+  const dir = temporaryPath(join(homeDir, "probe"));
+  try {
+    await mkdir(join(dir, "lower"), { recursive: true, mode: 0o700 });
+    await writeFile(join(dir, "lower", "file"), "probe");
+    const detail = strategy === "overlay" ? await tryOverlay(dir) : await tryClone(dir);
+    return { strategy, isAvailable: true, detail };
+  } catch (error) {
+    const reason = (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
+    return {
+      strategy,
+      isAvailable: false,
+      detail: strategy === "overlay" ? `${reason}${blockedBy()}` : reason,
+    };
+  } finally {
+    await removeTree(dir);
+  }
+}
+
+async function tryOverlay(dir: string): Promise<string> {
+  for (const name of ["upper", "work", "tree"]) await mkdir(join(dir, name));
+  const holder = await startHolder(
+    { lowers: ["lower"], upper: "upper", work: "work", target: join(dir, "tree") },
+    { cwd: dir, mark: dir, record: async () => {} },
+  );
+  await endHolder(holder);
+  return process.getuid?.() === 0 ? "as root" : "in a user namespace";
+}
+
+async function tryClone(dir: string): Promise<string> {
+  await copySharing(join(dir, "lower"), join(dir, "copy"));
+  return "the file system shares blocks between copies";
+}
+
+/** What commonly stands in the way, and how to let it through. */
+function blockedBy(): string {
+  if (process.platform !== "linux") return " (overlays are Linux's)";
+  const setting = (path: string) => readTextOr(`/proc/sys/${path}`, "").trim();
+  if (!findProgram("unshare") || !findProgram("nsenter"))
+    return " (unshare and nsenter are missing: install util-linux)";
+  if (setting("kernel/apparmor_restrict_unprivileged_userns") === "1")
+    return " (AppArmor keeps users from making namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for unshare)";
+  if (setting("kernel/unprivileged_userns_clone") === "0")
+    return " (user namespaces are off: sysctl kernel.unprivileged_userns_clone=1)";
+  if (setting("user/max_user_namespaces") === "0")
+    return " (user namespaces are off: sysctl user.max_user_namespaces=10000)";
+  return "";
+}

@@ -1,0 +1,89 @@
+/**
+ * Owns publishing: the task's work becomes a branch of the user's repo, and nothing else there changes.
+ *
+ * K9 What reaches the user's repo is exactly the objects of one commit, checked by git as they come in, and one
+ *    ref, moved only from where it was known to be. No tag, no FETCH_HEAD, no hook.
+ */
+
+import { dirname, join } from "node:path";
+import { HoldfastError } from "../contract/index.ts";
+import type { Disk } from "../util/index.ts";
+import { git, type Identity, runGit } from "./git.ts";
+import { objectsLink, type Repo, userPlace } from "./repo.ts";
+import type { Store } from "./store.ts";
+
+export interface Publication {
+  readonly repo: Repo;
+  readonly store: Store;
+  readonly disk: Disk;
+  readonly commit: string;
+  readonly base: string | null;
+  readonly branch: string;
+  readonly identity: Identity;
+}
+
+export const publishedBranch = (session: string, task: number) => `holdfast/${session}/${task}`;
+
+export async function publish({
+  repo,
+  store,
+  disk,
+  commit,
+  base,
+  branch,
+  identity,
+}: Publication): Promise<void> {
+  const ref = `refs/heads/${branch}`;
+  const before = await currentValue(repo, ref);
+  if (before === commit) return;
+  await copyObjects(repo, store, commit, base);
+  const { exitCode, stderr } = await runGit(
+    userPlace(repo),
+    [
+      "update-ref",
+      "--create-reflog",
+      "-m",
+      "holdfast: published",
+      ref,
+      commit,
+      before ?? "0".repeat(commit.length),
+    ],
+    { accept: [0, 128], identity },
+  );
+  if (exitCode !== 0)
+    throw new HoldfastError("publish_refused", `the branch ${branch} could not be set: ${stderr.trim()}`, {
+      branch,
+    });
+  await disk.syncDir(join(repo.objects, "pack"));
+  await disk.syncDir(dirname(join(repo.gitDir, ref)));
+}
+
+async function currentValue(repo: Repo, ref: string): Promise<string | undefined> {
+  const { exitCode, stdout } = await runGit(userPlace(repo), ["rev-parse", "--verify", "--quiet", ref], {
+    accept: [0, 1, 128],
+  });
+  return exitCode === 0 ? stdout.toString("utf8").trim() : undefined;
+}
+
+/** One pack with what the base has not got; refused as a whole if any object is not as it should be. */
+async function copyObjects(repo: Repo, store: Store, commit: string, base: string | null): Promise<void> {
+  const from = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const revisions = Buffer.from(`${commit}\n${base === null ? "" : `^${base}\n`}`);
+  const pack = await git(from, ["pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"], {
+    input: [revisions],
+    config: ["pack.threads=1"],
+  });
+  const { exitCode, stderr } = await runGit(
+    userPlace(repo),
+    ["index-pack", "--stdin", "--strict", "--fix-thin"],
+    {
+      input: [pack],
+      config: ["transfer.fsckObjects=true", "fsck.zeroPaddedFilemode=ignore"],
+      accept: [0, 1, 128],
+    },
+  );
+  if (exitCode !== 0) {
+    const said = stderr.trim().split("\n").slice(-2).join("; ");
+    throw new HoldfastError("publish_refused", `git refuses the work: ${said}`);
+  }
+}

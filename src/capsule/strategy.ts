@@ -1,0 +1,39 @@
+/**
+ * Owns the interface of all strategies: one way to make, reach and compare the files of a capsule.
+ */
+import type { Disk } from "../util/index.ts";
+import type { Change } from "./changes.ts";
+import type { Surroundings } from "./gitdir.ts";
+import type { CapsuleSpec, Place, StrategyName } from "./place.ts";
+import type { Repo } from "./repo.ts";
+import type { View } from "./view.ts";
+
+export interface Ground {
+  readonly homeDir: string;
+  readonly repo: Repo;
+  readonly disk: Disk;
+}
+
+export interface Strategy {
+  readonly name: StrategyName;
+  /** Whether it stands on a base of the cache, or checks its files out for itself. */
+  readonly usesBase: boolean;
+  /** The files of the base, and a private gitdir unless the files will bring one. Nothing is mounted yet. */
+  populate(ground: Ground, place: Place, spec: CapsuleSpec, gitdir: Surroundings | undefined): Promise<void>;
+  /** Makes the files reachable. A second call gives the same view. */
+  attach(ground: Ground, place: Place, spec: CapsuleSpec): Promise<View>;
+  /** Ends whatever makes them reachable, and every process that stands in them. */
+  detach(place: Place): Promise<void>;
+  changes(
+    ground: Ground,
+    place: Place,
+    spec: CapsuleSpec,
+    view: View,
+  ): Iterable<Change> | AsyncIterable<Change>;
+}
+
+export interface Probe {
+  readonly strategy: StrategyName;
+  readonly isAvailable: boolean;
+  readonly detail: string;
+}

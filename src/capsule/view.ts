@@ -1,0 +1,15 @@
+/**
+ * Owns the word for "the files of a capsule, while they can be reached".
+ */
+export interface View {
+  /** The path for our own process. */
+  readonly root: string;
+  /** The path for programs, which have to be started with `enter` before their name. */
+  readonly workTree: string;
+  readonly enter: readonly string[];
+}
+
+/** Of a plain directory, which everybody reaches alike. */
+export function plainView(path: string): View {
+  return { root: path, workTree: path, enter: [] };
+}

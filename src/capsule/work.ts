@@ -1,0 +1,154 @@
+/**
+ * Owns the task's work as git sees it: the tree of a commit, the commit, the patch. All of it can be made
+ * again from a snapshot and its base, so nothing here has to be kept.
+ */
+import { randomUUID } from "node:crypto";
+import { git, type Identity } from "./git.ts";
+import type { SnapshotManifest } from "./manifest.ts";
+import { type BytePath, quoted, storedPath, toBytes } from "./path.ts";
+import { objectsLink, type Repo, treeOf } from "./repo.ts";
+import { importObjects, type Store } from "./store.ts";
+
+export interface Work {
+  readonly commit: string;
+  readonly tree: string;
+}
+
+export interface WorkRequest {
+  readonly repo: Repo;
+  readonly store: Store;
+  readonly manifest: SnapshotManifest;
+  readonly contents: ReadonlyMap<BytePath, string>;
+  readonly identity: Identity;
+  readonly message: string;
+  readonly atMs: number;
+}
+
+const COMMIT_MARK = 1;
+
+/** The commit of the task's work on its base. The same request gives the same commit. */
+export async function makeWork(request: WorkRequest): Promise<Work> {
+  const { repo, store, manifest } = request;
+  const lowerTree = manifest.lower === null ? null : await treeOf(repo, manifest.lower);
+  const { ids, answers } = await importObjects(store, stream(request, lowerTree), {
+    alternates: [objectsLink(repo)],
+  });
+  const commit = ids.get(COMMIT_MARK);
+  const tree = /^040000 tree ([0-9a-f]{40,64})/m.exec(answers)?.[1] ?? (await treeOf(repo, null));
+  if (commit === undefined) throw new Error("git made no commit of the work");
+  return { commit, tree };
+}
+
+async function* stream(
+  { store, manifest, contents, identity, message, atMs }: WorkRequest,
+  lowerTree: string | null,
+): AsyncGenerator<Uint8Array> {
+  const seconds = Math.trunc(atMs / 1000);
+  const who = `${identity.name} <${identity.email}> ${seconds} +0000`;
+  const text = Buffer.from(message);
+  yield Buffer.from("feature done\n");
+  let mark = COMMIT_MARK;
+  const marks = new Map<BytePath, number>();
+  for (const path of manifest.lf) {
+    const raw = await readContent(store, contents.get(path) ?? "");
+    const bytes = Buffer.from(raw.toString("latin1").replaceAll("\r\n", "\n"), "latin1");
+    mark += 1;
+    marks.set(path, mark);
+    yield Buffer.concat([
+      Buffer.from(`blob\nmark :${mark}\ndata ${bytes.length}\n`),
+      bytes,
+      Buffer.from("\n"),
+    ]);
+  }
+  // The name is only for the stream: it is gone at its end.
+  const ref = `refs/work/${randomUUID()}`;
+  yield Buffer.from(
+    `commit ${ref}\nmark :${COMMIT_MARK}\nauthor ${who}\ncommitter ${who}\ndata ${text.length}\n`,
+  );
+  yield text;
+  yield Buffer.from(`\n${manifest.base === null ? "" : `from ${manifest.base}\n`}deleteall\n`);
+  if (lowerTree !== null) yield Buffer.from(`M 040000 ${lowerTree} ""\n`);
+  let lines: string[] = manifest.gone.map((path) => `D ${quoted(path)}`);
+  const isWork = ({ role, kind }: SnapshotManifest["entries"][number]) =>
+    role === "work" && (kind === "file" || kind === "symlink");
+  // What is not the work's any more leaves the tree, also where something else stands at its path now.
+  for (const entry of manifest.entries)
+    if (!isWork(entry) && entry.kind !== "dir" && entry.role !== "gitdir")
+      lines.push(`D ${quoted(entry.path)}`);
+  for (const entry of manifest.entries) {
+    if (!isWork(entry)) continue;
+    const mode = entry.kind === "symlink" ? "120000" : entry.mode & 0o100 ? "100755" : "100644";
+    const own = marks.get(entry.path);
+    lines.push(`M ${mode} ${own ? `:${own}` : contents.get(entry.path)} ${quoted(entry.path)}`);
+    if (lines.length > 1000) {
+      yield toBytes(asLines(lines));
+      lines = [];
+    }
+  }
+  yield toBytes(`${asLines(lines)}\nls :${COMMIT_MARK} ""\n`);
+  yield Buffer.from(`reset ${ref}\nfrom ${"0".repeat(40)}\n\ndone\n`);
+}
+
+const asLines = (lines: readonly string[]) => lines.map((line) => `${line}\n`).join("");
+
+/** What `git diff` shows between the base and the work. */
+export async function patchOf(repo: Repo, store: Store, base: string | null, work: Work): Promise<Buffer> {
+  const from = base ?? (await treeOf(repo, null));
+  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const args = ["diff-tree", "-p", "-r", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "-M"];
+  return git(place, [...args, from, work.tree]);
+}
+
+export interface DiffStat {
+  readonly files: number;
+  readonly insertions: number;
+  readonly deletions: number;
+  readonly paths: readonly string[];
+}
+
+export async function statOf(repo: Repo, store: Store, base: string | null, work: Work): Promise<DiffStat> {
+  const from = base ?? (await treeOf(repo, null));
+  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const out = await git(place, [
+    "diff-tree",
+    "-r",
+    "-z",
+    "--numstat",
+    "--no-ext-diff",
+    "--no-textconv",
+    from,
+    work.tree,
+  ]);
+  const rows = out
+    .toString("utf8")
+    .split("\0")
+    .filter(Boolean)
+    .map((row) => row.split("\t"));
+  const sum = (column: number) => rows.reduce((total, row) => total + (Number(row[column]) || 0), 0);
+  return {
+    files: rows.length,
+    insertions: sum(0),
+    deletions: sum(1),
+    paths: rows.map((row) => row[2] ?? ""),
+  };
+}
+
+/** The ids of a snapshot's contents, read back from its commit. */
+export async function contentsOf(
+  store: Store,
+  commit: string,
+  manifest: SnapshotManifest,
+): Promise<Map<BytePath, string>> {
+  const out = (await git(store, ["ls-tree", "-r", "-z", "--full-tree", `${commit}`])).toString("latin1");
+  const ids = new Map<BytePath, string>();
+  for (const row of out.split("\0")) {
+    const tab = row.indexOf("\t");
+    if (tab > 0) ids.set(row.slice(tab + 1), row.slice(0, tab).split(" ")[2] ?? "");
+  }
+  const kept = manifest.entries.filter(({ kind }) => kind === "file" || kind === "symlink");
+  return new Map(kept.map(({ path }) => [path, ids.get(`files/${storedPath(path)}`) ?? ""]));
+}
+
+async function readContent(store: Store, id: string): Promise<Buffer> {
+  return git(store, ["cat-file", "blob", id]);
+}

@@ -1,0 +1,143 @@
+/**
+ * Owns the strategies that give a capsule plain directories of its own: `worktree`, a checkout that works
+ * everywhere, and `clone`, a copy of a base that shares its blocks with it.
+ *
+ * A worktree has a gitdir of its own too, instead of an entry in the user's repo: nothing there is shared, so
+ * there is no lock to wait for, and nothing an agent does to its gitdir reaches the user's.
+ */
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { HoldfastError } from "../contract/index.ts";
+import { endMarked, runProgram } from "../process/index.ts";
+import { parseObject, readTextOr } from "../util/index.ts";
+import { checkOut, openBase } from "./bases.ts";
+import { contentId, type Listed, type Listing, listedChanges } from "./changes.ts";
+import { makeGitdir, type Surroundings } from "./gitdir.ts";
+import { OpenDir } from "./open-dir.ts";
+import { ancestorsOf, type BytePath } from "./path.ts";
+import type { CapsuleSpec } from "./place.ts";
+import { listCommit, type Repo, treeOf } from "./repo.ts";
+import type { Strategy } from "./strategy.ts";
+import { plainView } from "./view.ts";
+
+const plain: Pick<Strategy, "attach" | "detach"> = {
+  attach: async (_ground, place) => plainView(place.tree),
+  detach: (place) => endMarked(place.dir),
+};
+
+export const worktree: Strategy = {
+  name: "worktree",
+  usesBase: false,
+  ...plain,
+
+  async populate({ repo }, place, spec, surroundings) {
+    await mkdir(place.tree, { mode: 0o700 });
+    const gitDir = join(place.tree, ".git");
+    const { branch, lower } = spec;
+    const own = surroundings ?? NO_SURROUNDINGS;
+    await makeGitdir({ path: gitDir, repo, surroundings: own, branch, commit: lower });
+    await checkOut({ gitDir, workTree: place.tree }, lower ?? (await treeOf(repo, null)));
+    // The files will bring the gitdir that belongs to them.
+    if (!surroundings) await rm(gitDir, { recursive: true });
+  },
+
+  async *changes({ repo }, place, spec) {
+    const listing = await listingOf(repo, spec, place.listingFile);
+    using root = OpenDir.root(place.tree);
+    yield* listedChanges(root, listing, repo.objectFormat);
+  },
+};
+
+export const clone: Strategy = {
+  name: "clone",
+  usesBase: true,
+  ...plain,
+
+  async populate({ repo }, place, spec, surroundings) {
+    const base = openBase(repo, spec.baseKey ?? "");
+    await copySharing(base.tree, place.tree);
+    if (!surroundings) return;
+    const { branch, lower } = spec;
+    await makeGitdir({
+      path: join(place.tree, ".git"),
+      repo,
+      surroundings,
+      branch,
+      commit: lower,
+      index: base.index,
+    });
+  },
+
+  async *changes(ground, place, spec) {
+    const extras = join(openBase(ground.repo, spec.baseKey ?? "").dir, "listing.json");
+    const listing = await listingOf(ground.repo, spec, extras);
+    using root = OpenDir.root(place.tree);
+    yield* listedChanges(root, listing, ground.repo.objectFormat);
+  },
+};
+
+const NO_SURROUNDINGS: Surroundings = { refs: [], identity: { name: "", email: "" }, shallow: undefined };
+
+/** Shares the blocks, or fails: a copy that doesn't would be a slow worktree. */
+export async function copySharing(from: string, to: string): Promise<void> {
+  const isMac = process.platform === "darwin";
+  const argv = isMac ? ["cp", "-cRp", from, to] : ["cp", "-a", "--reflink=always", from, to];
+  const { exitCode, stderr } = await runProgram(argv, { env: { PATH: process.env["PATH"] ?? "" } });
+  if (exitCode === 0) return;
+  const reason = stderr.trim().split("\n", 1)[0];
+  throw new HoldfastError("strategy_unavailable", `this file system shares no blocks: ${reason}`);
+}
+
+/** What the checkout had: from the commit, corrected by what set-up did to it. */
+async function listingOf(repo: Repo, spec: CapsuleSpec, extrasFile: string): Promise<Listing> {
+  const listing = new Map<BytePath, Listed>();
+  const dirMode = 0o777 & ~spec.umask;
+  const addDirs = (path: BytePath) => {
+    for (const dir of ancestorsOf(path))
+      if (!listing.has(dir)) listing.set(dir, { id: "", kind: "dir", mode: dirMode });
+  };
+  for (const { path, mode, id } of await listCommit(repo, spec.lower)) {
+    addDirs(path);
+    if (mode === "160000") listing.set(path, { id: "", kind: "dir", mode: dirMode });
+    else if (mode === "120000") listing.set(path, { id, kind: "symlink", mode: 0o777 });
+    else listing.set(path, { id, kind: "file", mode: (mode === "100755" ? 0o777 : 0o666) & ~spec.umask });
+  }
+  const extras = parseObject(readTextOr(extrasFile, "")) as
+    | { entries?: [BytePath, Listed][]; gone?: BytePath[] }
+    | undefined;
+  for (const path of extras?.gone ?? []) listing.delete(path);
+  for (const [path, listed] of extras?.entries ?? []) listing.set(path, listed);
+  return listing;
+}
+
+/** Writes down what set-up left in a tree, so that it is not taken for the task's doing. */
+export async function recordSetup(
+  repo: Repo,
+  spec: CapsuleSpec,
+  tree: string,
+  listingFile: string,
+): Promise<void> {
+  const listing = await listingOf(repo, spec, "/dev/null");
+  const entries: [BytePath, Listed][] = [];
+  const gone: BytePath[] = [];
+  using root = OpenDir.root(tree);
+  for (const change of listedChanges(root, listing, repo.objectFormat)) {
+    if ("gone" in change) gone.push(change.gone);
+    else if (change.entry.path !== ".git" && !change.entry.path.startsWith(".git/")) {
+      const { entry, dir, name } = change;
+      if (entry.kind === "dir") entries.push([entry.path, { id: "", kind: "dir", mode: entry.mode }]);
+      if (entry.kind === "symlink")
+        entries.push([
+          entry.path,
+          { id: contentId(repo.objectFormat, [dir.link(name)]), kind: "symlink", mode: entry.mode },
+        ]);
+      if (entry.kind !== "file") continue;
+      using file = dir.file(name);
+      entries.push([
+        entry.path,
+        { id: contentId(repo.objectFormat, file.chunks(), file.size), kind: "file", mode: entry.mode },
+      ]);
+    }
+  }
+  await writeFile(listingFile, JSON.stringify({ entries, gone }), { mode: 0o600 });
+}

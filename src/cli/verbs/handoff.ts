@@ -1,0 +1,39 @@
+import type { Command } from "commander";
+import { present, printable } from "../../util/index.ts";
+import { say, sayJson } from "../screen.ts";
+import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+
+type Options = CommonOptions & { readonly to?: string; readonly person?: string; readonly return?: boolean };
+
+export function command(): Command {
+  return verb(
+    "handoff",
+    "Give a session's files to a person, in a real directory with a fresh git; --return takes them back as a turn\nof theirs.",
+    ["holdfast handoff 01k", "holdfast handoff 01k --to ~/fix", "holdfast handoff 01k --return"],
+  )
+    .argument("<session>", "its id, or the beginning of it")
+    .option("--to <dir>", "where the files go (default: beside the repo); with --return, where they are now")
+    .option("--person <name>", "who gets them (default: your user name)")
+    .option("--return", "take back what the person changed")
+    .action(async (prefix: string, options: Options) => {
+      const home = await openHome(options);
+      const id = await home.resolveId(prefix, scope(options));
+      const where = present({ directory: options.to });
+      if (options.return) {
+        const returned = await home.takeBackSession(id, { ...scope(options), ...where });
+        if (options.json) return sayJson({ session: id, ...returned });
+        return say(
+          `${id} is back: turn ${returned.turn}, ${returned.isChanged ? "with changes" : "nothing was changed"}`,
+        );
+      }
+      const { user } = await home.showSession(id, scope(options));
+      const handed = await home.handOffSession(id, {
+        ...scope(options),
+        ...where,
+        to: options.person ?? user,
+      });
+      if (options.json) return sayJson({ session: id, ...handed });
+      say(`${id} is with ${printable(handed.to)} now: ${printable(handed.directory)}`);
+      say(`give it back with: holdfast handoff ${id} --return`);
+    });
+}

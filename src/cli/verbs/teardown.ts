@@ -1,0 +1,57 @@
+import type { Command } from "commander";
+import { exitStatus, HoldfastError, isHoldfastError } from "../../contract/index.ts";
+import type { Holdfast } from "../../home/index.ts";
+import { printable } from "../../util/index.ts";
+import { bytes, note, plural, say, sayJson } from "../screen.ts";
+import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+
+type Options = CommonOptions & { readonly failed?: boolean; readonly dropIgnored?: boolean };
+
+export function command(): Command {
+  return verb(
+    "teardown",
+    "Take a session's capsule away. All of it is in a snapshot first; holdfast restore brings it back.",
+    ["holdfast teardown 01k", "holdfast teardown --failed"],
+  )
+    .argument("[session]", "its id, or the beginning of it")
+    .option("--failed", "of every session whose last task failed")
+    .option("--drop-ignored", "let ignored files beyond max_ignored_mb go")
+    .action(async (prefix: string | undefined, options: Options) => {
+      if ((prefix === undefined) !== Boolean(options.failed))
+        throw new HoldfastError("usage", "name a session, or say --failed");
+      const home = await openHome(options);
+      if (prefix !== undefined) return one(home, await home.resolveId(prefix, scope(options)), options);
+      const failed = (await home.listSessions(scope(options))).filter(
+        ({ task }) => task?.capsule === "there" && ["failed", "cancelled"].includes(task.outcome ?? ""),
+      );
+      for (const { id } of failed) {
+        try {
+          await one(home, id, options);
+        } catch (error) {
+          // One that can't be taken away must not keep the others.
+          if (!isHoldfastError(error)) throw error;
+          note(`${id}: ${error.code}: ${printable(error.message)}`);
+          process.exitCode = exitStatus.refused;
+        }
+      }
+      if (failed.length === 0 && !options.json) say("no capsule of a failed task is there");
+    });
+}
+
+async function one(home: Holdfast, id: string, options: Options): Promise<void> {
+  const receipt = await home.tearDownSession(id, {
+    ...scope(options),
+    dropIgnored: options.dropIgnored ?? false,
+  });
+  if (options.json) return sayJson({ session: id, ...receipt });
+  const { task, snapshot, freedBytes, ports, omitted, wasMissing } = receipt;
+  say(`${id} task ${task}: capsule torn down`);
+  say(
+    `  snapshot   ${snapshot ?? "none: its files were gone before one was taken"}${wasMissing && snapshot ? " (the last one: its files were gone)" : ""}`,
+  );
+  say("  processes  none left");
+  say(`  ports      ${ports.length > 0 ? `${ports.join(", ")} released` : "none leased"}`);
+  say(`  freed      ${bytes(freedBytes)} beyond the base`);
+  if (omitted.length > 0) say(`  dropped    ${plural(omitted.length, "ignored file")}`);
+  if (snapshot) say(`  undo       holdfast restore ${id}`);
+}

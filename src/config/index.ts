@@ -1,0 +1,1 @@
+export { CONFIG_FILE, type Config, defaultConfig, parseConfig } from "./config.ts";

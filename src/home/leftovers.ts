@@ -1,0 +1,253 @@
+/**
+ * Owns what capsules can leave behind when something is killed, and what of their caches may go. `doctor` shows
+ * it, `gc` clears it. Nothing that a session still needs is ever in the list.
+ */
+import { existsSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  abandonedBuilds,
+  abandonedPacks,
+  type CapsuleSpec,
+  clearUnfinished,
+  countPacks,
+  findLayer,
+  forgetLayer,
+  heldCommits,
+  layerDir,
+  listBases,
+  listLayers,
+  listLeases,
+  listManifestBases,
+  listRepos,
+  moveToTrash,
+  openBase,
+  openStore,
+  Place,
+  type Repo,
+  releaseCommit,
+  releasePorts,
+  removeTree,
+  repackStore,
+  repoLock,
+  type Store,
+} from "../capsule/index.ts";
+import type { SessionId } from "../contract/index.ts";
+import { acquireOwner, probeOwner } from "../journal/index.ts";
+import { endMarked, markedProcesses } from "../process/index.ts";
+import { withFileLock } from "../util/index.ts";
+import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
+
+export interface Leftover {
+  readonly what: string;
+  readonly why: string;
+  /** A cache that is only old: nothing to worry about. */
+  readonly isCache: boolean;
+  clear(): Promise<void>;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** The most recently used bases of a repo stay, in use or not. */
+const BASES_KEPT = 3;
+const LAYER_DAYS = 7;
+const MANY_PACKS = 50;
+const ABANDONED_MS = 60 * 60 * 1000;
+
+interface Found {
+  readonly id: SessionId;
+  readonly place: Place;
+  readonly spec: CapsuleSpec | undefined;
+}
+
+export async function findLeftovers(home: Home): Promise<Leftover[]> {
+  const capsules = await listCapsules(home);
+  return [
+    ...unfinished(home, capsules),
+    ...processes(home),
+    ...(await leases(home, capsules)),
+    ...(await caches(home, capsules)),
+  ];
+}
+
+async function listCapsules(home: Home): Promise<Found[]> {
+  const found: Found[] = [];
+  for (const id of await listSessionIds(home)) {
+    const tasks = join(sessionDirOf(home, id), "tasks");
+    for (const task of await readdir(tasks).catch(() => [])) {
+      const place = new Place(join(tasks, task, "capsule"));
+      if (existsSync(place.dir))
+        found.push({ id, place, spec: await place.readSpec().catch(() => undefined) });
+    }
+  }
+  return found;
+}
+
+function unfinished(home: Home, capsules: readonly Found[]): Leftover[] {
+  return capsules
+    .filter(({ id, spec }) => !spec?.isWhole && !probeOwner(sessionDirOf(home, id)).held)
+    .map(({ id, place }) => ({
+      what: place.dir,
+      why: "a capsule that was never finished",
+      isCache: false,
+      clear: () => underLock(home, id, () => clearUnfinished(place)),
+    }));
+}
+
+/** Holders and strays of capsules that nobody works in: a session at rest costs no process. */
+function processes(home: Home): Leftover[] {
+  const marks = new Set(markedProcesses().map(({ mark }) => mark));
+  return [...marks]
+    .filter((mark) => mark.startsWith(`${sessionsDir(home)}/`))
+    .flatMap((mark) => {
+      const id = mark.slice(sessionsDir(home).length + 1).split("/")[0] as SessionId;
+      if (probeOwner(sessionDirOf(home, id)).held) return [];
+      return {
+        what: mark,
+        why: "its processes outlived their owner",
+        isCache: false,
+        clear: () => endMarked(mark),
+      };
+    });
+}
+
+async function leases(home: Home, capsules: readonly Found[]): Promise<Leftover[]> {
+  const holders = new Set(capsules.map(({ id, spec }) => `${id}/${spec?.task}`));
+  const isBusy = (holder: string) => probeOwner(sessionDirOf(home, holder.split("/")[0] as SessionId)).held;
+  return (await listLeases(home.dir))
+    .filter(({ holder }) => !holders.has(holder) && !isBusy(holder))
+    .map(({ port, holder }) => ({
+      what: `port ${port}`,
+      why: `leased to ${holder}, which has no capsule`,
+      isCache: false,
+      clear: () => releasePorts(home.dir, [port], holder),
+    }));
+}
+
+async function caches(home: Home, capsules: readonly Found[]): Promise<Leftover[]> {
+  const found: Leftover[] = [];
+  for (const repo of await listRepos(home.dir)) {
+    const store = await openStore(repo, home.ports.disk);
+    const specs = capsules.flatMap(({ spec }) => (spec?.repo === repo.key ? [spec] : []));
+    for (const path of await abandonedBuilds(repo))
+      found.push({
+        what: path,
+        why: "a base whose builder ended",
+        isCache: false,
+        clear: () => removeTree(path),
+      });
+    for (const path of await abandonedPacks(store, home.ports.clock.nowMs() - ABANDONED_MS))
+      found.push({
+        what: path,
+        why: "a pack whose writer ended",
+        isCache: false,
+        clear: () => removeTree(path),
+      });
+    found.push(...(await oldBases(home, repo, specs)), ...(await oldLayers(home, repo, specs)));
+    found.push(...(await packed(store)), ...(await holds(home, repo, specs)));
+  }
+  return found;
+}
+
+async function oldBases(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Promise<Leftover[]> {
+  const used = new Set([...specs.map(({ baseKey }) => baseKey), ...(await layerBases(repo))]);
+  return (await listBases(repo)).slice(BASES_KEPT).flatMap(({ key }) => {
+    if (used.has(key)) return [];
+    const clear = () =>
+      unlessUsed(
+        home,
+        repo,
+        ({ baseKey }) => baseKey === key,
+        () => discard(home, openBase(repo, key).dir, key),
+      );
+    return { what: openBase(repo, key).dir, why: "a base that is not used", isCache: true, clear };
+  });
+}
+
+async function layerBases(repo: Repo): Promise<string[]> {
+  const layers = await Promise.all((await listLayers(repo)).map((layer) => findLayer(repo, layer)));
+  return layers.flatMap((layer) => layer?.baseKey ?? []);
+}
+
+async function oldLayers(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Promise<Leftover[]> {
+  const used = new Set(specs.flatMap(({ stack }) => stack));
+  const found: Leftover[] = [];
+  for (const layer of await listLayers(repo)) {
+    const path = layerDir(repo, layer);
+    const ageMs = home.ports.clock.nowMs() - (await stat(path)).ctimeMs;
+    if (used.has(layer) || ageMs < LAYER_DAYS * DAY_MS) continue;
+    const clear = () =>
+      unlessUsed(
+        home,
+        repo,
+        ({ stack }) => stack.includes(layer),
+        async () => {
+          await forgetLayer(repo, layer);
+          await discard(home, path, layer);
+        },
+      );
+    found.push({ what: path, why: "a layer that is not used", isCache: true, clear });
+  }
+  return found;
+}
+
+async function packed(store: Store): Promise<Leftover[]> {
+  const packs = await countPacks(store);
+  if (packs <= MANY_PACKS) return [];
+  return [
+    {
+      what: store.gitDir,
+      why: `${packs} packs: one will do`,
+      isCache: true,
+      clear: () => repackStore(store),
+    },
+  ];
+}
+
+/** Commits that were kept from the user's own garbage collection for capsules and snapshots that are gone. */
+async function holds(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Promise<Leftover[]> {
+  const held = await heldCommits(repo).catch(() => []);
+  if (held.length === 0) return [];
+  const needed = new Set([
+    ...specs.flatMap(({ base, lower }) => [base, lower]),
+    ...(await neededBases(home, repo)),
+  ]);
+  return held
+    .filter((commit) => !needed.has(commit))
+    .map((commit) => ({
+      what: `refs/holdfast/held/${commit}`,
+      why: "no snapshot stands on it any more",
+      isCache: true,
+      clear: () => releaseCommit(repo, commit),
+    }));
+}
+
+async function neededBases(home: Home, repo: Repo): Promise<string[]> {
+  const bases = (await listBases(repo)).flatMap(({ commit }) => commit ?? []);
+  return [...bases, ...(await listManifestBases(await openStore(repo, home.ports.disk)))];
+}
+
+/** Looked at again under the lock that capsules are made under: one may have begun to use it meanwhile. */
+async function unlessUsed(
+  home: Home,
+  repo: Repo,
+  uses: (spec: CapsuleSpec) => boolean,
+  work: () => Promise<void>,
+): Promise<void> {
+  await withFileLock(repoLock(repo), async () => {
+    const isUsed = (await listCapsules(home)).some(({ spec }) => spec?.repo === repo.key && uses(spec));
+    if (!isUsed) await work();
+  });
+}
+
+async function discard(home: Home, path: string, name: string): Promise<void> {
+  await moveToTrash(home.ports.disk, trashDir(home), path, `${name}-${home.ports.clock.nowMs()}`);
+}
+
+async function underLock(home: Home, id: SessionId, work: () => Promise<void>): Promise<void> {
+  const lock = await acquireOwner(sessionDirOf(home, id));
+  try {
+    await work();
+  } finally {
+    lock.release();
+  }
+}

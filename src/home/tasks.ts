@@ -1,0 +1,221 @@
+/**
+ * Owns the way from a session's id to its task: who owns the session meanwhile, which repo it works on, and
+ * that its files and its history are always of the same moment.
+ */
+import { existsSync } from "node:fs";
+import {
+  adoptSnapshots,
+  type CapsulePorts,
+  type DiffStat,
+  hasSnapshot,
+  openRepo,
+  openStore,
+  patchOf,
+  type Repo,
+  statOf,
+  sweepTrash,
+} from "../capsule/index.ts";
+import { HoldfastError } from "../contract/index.ts";
+import { inspectSession, Session, type SessionState } from "../session/index.ts";
+import {
+  type HandOff,
+  handOff,
+  openCapsule,
+  type Receipt,
+  type Restored,
+  type Returned,
+  type Room,
+  readConfig,
+  restore,
+  settingsOf,
+  Task,
+  type TaskOptions,
+  type TeardownOptions,
+  takeBack,
+  takeCheckpoint,
+  tearDown,
+  workAgain,
+} from "../task/index.ts";
+import { type FoundSession, findSession, type Home, sessionDirOf, trashDir } from "./home.ts";
+
+export function capsulePorts(home: Home): CapsulePorts {
+  return { homeDir: home.dir, disk: home.ports.disk, clock: home.ports.clock };
+}
+
+export async function repoOf(home: Home, { id, repo }: Pick<SessionState, "id" | "repo">): Promise<Repo> {
+  if (repo === null) throw new HoldfastError("no_repo", `session ${id} has no repo`, { session: id });
+  return openRepo(home.dir, repo);
+}
+
+export async function roomOf(home: Home, session: Session): Promise<Room> {
+  return {
+    ports: capsulePorts(home),
+    session,
+    sessionDir: sessionDirOf(home, session.id),
+    trashDir: trashDir(home),
+    repo: await repoOf(home, { id: session.id, repo: session.state.repo }),
+  };
+}
+
+/** The session's owner for as long as `work` takes; its status stays as it is. */
+async function asOwner<T>(
+  home: Home,
+  { id, dir }: FoundSession,
+  work: (room: Room) => Promise<T>,
+  check?: (state: SessionState) => void,
+): Promise<T> {
+  const session = await Session.own({
+    sessionDir: dir,
+    id,
+    ports: home.ports,
+    ...(check && { admit: check }),
+  });
+  try {
+    return await work(await roomOf(home, session));
+  } finally {
+    await session.release();
+    await sweepTrash(trashDir(home));
+  }
+}
+
+/** A new task in a session that is open. */
+export async function startTask(home: Home, session: Session, options: TaskOptions = {}): Promise<Task> {
+  return Task.start(await roomOf(home, session), options);
+}
+
+/** The task that an open session is at: for turns after a resume. */
+export async function currentTask(
+  home: Home,
+  session: Session,
+  options: Pick<TaskOptions, "sandbox"> = {},
+): Promise<Task> {
+  return Task.current(await roomOf(home, session), options);
+}
+
+/** Files that a session is without: those of its last checkpoint, unless its capsule is there. */
+export async function bringFiles(home: Home, session: Session): Promise<Restored | undefined> {
+  const { task } = session.state;
+  if (!task || (task.snapshot === null && task.capsule !== "there")) return undefined;
+  const room = await roomOf(home, session);
+  const capsule = await openCapsule(room);
+  if (!capsule) return task.snapshot ? restore(room) : undefined;
+  if (task.capsule !== "there")
+    await session.append("capsule_restored", { task: task.number, snapshot: task.snapshot?.commit ?? "" });
+  return undefined;
+}
+
+/** Before a pause or a close: the files are in a checkpoint, and nothing of the task runs. */
+export async function restFiles(home: Home, session: Session): Promise<void> {
+  const { task, repo } = session.state;
+  if (task?.capsule !== "there" || repo === null || !existsSync(repo)) return;
+  const room = await roomOf(home, session);
+  const capsule = await openCapsule(room);
+  if (!capsule) return;
+  const { limits } = settingsOf(await readConfig(room.repo, capsule.spec.base));
+  const { snapshot } = await takeCheckpoint(room, capsule, limits);
+  await capsule.seal(snapshot.commit);
+  await capsule.detach();
+}
+
+/** What a fork stands on must be there before the fork is. */
+export async function assertForkable(home: Home, { repo, id, task }: SessionState): Promise<void> {
+  if (!task?.snapshot) return;
+  const store = await openStore(await repoOf(home, { id, repo }), home.ports.disk);
+  if (!(await hasSnapshot(store, task.snapshot.commit)))
+    throw new HoldfastError("snapshot_invalid", `snapshot ${task.snapshot.commit} is not in the store`, {
+      snapshot: task.snapshot.commit,
+    });
+}
+
+export async function forkFiles(home: Home, parent: string, child: Session): Promise<void> {
+  if (!child.state.task?.snapshot) return;
+  const room = await roomOf(home, child);
+  await adoptSnapshots(await openStore(room.repo, home.ports.disk), parent, child.id);
+  await restore(room);
+}
+
+export async function tearDownSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  options: TeardownOptions,
+): Promise<Receipt> {
+  return asOwner(home, await findSession(home, idText, user), (room) => tearDown(room, options));
+}
+
+export async function restoreSession(home: Home, idText: string, user?: string): Promise<Restored> {
+  return asOwner(home, await findSession(home, idText, user), (room) => restore(room));
+}
+
+export async function handOffSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  options: { to: string; directory?: string },
+): Promise<HandOff> {
+  return asOwner(
+    home,
+    await findSession(home, idText, user),
+    (room) => handOff(room, options),
+    ({ status, handoff }) => {
+      if (status === "handed_off")
+        throw new HoldfastError("handoff_open", `${handoff?.to} has the session, in ${handoff?.directory}`, {
+          directory: handoff?.directory,
+        });
+      if (status === "closed" || status === "archived")
+        throw new HoldfastError(
+          "illegal_transition",
+          `a session that is ${status} can't be handed over: resume it first`,
+          { status },
+        );
+    },
+  );
+}
+
+export async function takeBackSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  options: { directory?: string },
+): Promise<Returned> {
+  return asOwner(
+    home,
+    await findSession(home, idText, user),
+    (room) => takeBack(room, options),
+    ({ status }) => {
+      if (status !== "handed_off")
+        throw new HoldfastError("illegal_transition", `the session is ${status}: nobody was given it`, {
+          status,
+        });
+    },
+  );
+}
+
+export interface Diff {
+  readonly patch: Buffer;
+  readonly stat: DiffStat;
+  readonly base: string | null;
+  readonly tree: string;
+  readonly turn: number;
+}
+
+/** Of the last checkpoint. Needs no owner: it looks at the store alone. */
+export async function diffSession(home: Home, idText: string, user?: string): Promise<Diff> {
+  const found = await findSession(home, idText, user);
+  const { state } = await inspectSession(found.dir);
+  const { task } = state;
+  if (!task?.snapshot)
+    throw new HoldfastError("no_snapshot", `session ${found.id} has no checkpoint with files`, {
+      session: found.id,
+    });
+  const repo = await repoOf(home, state);
+  const store = await openStore(repo, home.ports.disk);
+  const work = await workAgain({ repo, id: found.id, state }, store, task.snapshot);
+  return {
+    patch: await patchOf(repo, store, task.base, work),
+    stat: await statOf(repo, store, task.base, work),
+    base: task.base,
+    tree: work.tree,
+    turn: task.snapshot.turn,
+  };
+}

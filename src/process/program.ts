@@ -1,0 +1,117 @@
+/**
+ * Owns how a program is run to its end: its input, its output, its time. No shell stands in between.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { HoldfastError } from "../contract/index.ts";
+import { errorCode } from "../util/index.ts";
+
+export interface ProgramOptions {
+  readonly cwd?: string;
+  /** The whole environment: nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly input?: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+  /** It is killed then, and the result says so. */
+  readonly timeoutMs?: number;
+  /** More than this of standard output ends it. */
+  readonly maxOutputBytes?: number;
+  /** Hears standard output as it comes; it is not collected then. */
+  readonly onOutput?: (chunk: Buffer) => void | Promise<void>;
+}
+
+export interface ProgramResult {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly isTimedOut: boolean;
+  readonly stdout: Buffer;
+  /** Its end, if it is long. */
+  readonly stderr: string;
+}
+
+const STDERR_KEPT = 16 * 1024;
+const DEFAULT_MAX_OUTPUT = 256 * 1024 * 1024;
+
+/** Resolves however the program ends; fails with `program_missing` when there is none of that name. */
+export async function runProgram(argv: readonly string[], options: ProgramOptions): Promise<ProgramResult> {
+  const [program = "", ...args] = argv;
+  const child = spawn(program, args, {
+    cwd: options.cwd,
+    env: options.env,
+    stdio: [options.input ? "pipe" : "ignore", "pipe", "pipe"],
+  });
+  const timer = options.timeoutMs
+    ? setTimeout(() => child.kill("SIGKILL"), options.timeoutMs).unref()
+    : undefined;
+  const startedMs = performance.now();
+  const started = new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", (error) => reject(missing(program, error)));
+  });
+  const ended = once(child, "close").catch(() => undefined);
+  try {
+    await started;
+    const [stdout, stderr] = await Promise.all([
+      collect(child, options),
+      tail(child.stderr),
+      feed(child, options.input),
+    ]);
+    await ended;
+    const isTimedOut = options.timeoutMs !== undefined && performance.now() - startedMs >= options.timeoutMs;
+    return { exitCode: child.exitCode, signal: child.signalCode, isTimedOut, stdout, stderr };
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function collect(
+  child: ChildProcess,
+  { onOutput, maxOutputBytes = DEFAULT_MAX_OUTPUT }: ProgramOptions,
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    if (onOutput) {
+      await onOutput(chunk);
+      continue;
+    }
+    length += chunk.length;
+    if (length > maxOutputBytes) throw new Error(`a program wrote more than ${maxOutputBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+async function tail(stream: NodeJS.ReadableStream | null): Promise<string> {
+  let text = "";
+  for await (const chunk of (stream ?? []) as AsyncIterable<Buffer>)
+    text = (text + chunk.toString("utf8")).slice(-STDERR_KEPT);
+  return text;
+}
+
+async function feed(child: ChildProcess, input: ProgramOptions["input"]): Promise<void> {
+  const { stdin } = child;
+  if (!input || !stdin) return;
+  let isGone = false;
+  // A program may end without reading all of it: its exit status tells, not the pipe.
+  stdin.once("error", () => {
+    isGone = true;
+  });
+  for await (const chunk of input) {
+    if (isGone) return;
+    if (!stdin.write(chunk)) await Promise.race([once(stdin, "drain"), once(child, "close")]).catch(() => {});
+  }
+  stdin.end();
+}
+
+export function missing(program: string, error: unknown): unknown {
+  if (errorCode(error) !== "ENOENT") return error;
+  return new HoldfastError("program_missing", `there is no program ${program}`, { program });
+}
+
+/** Node can't make one itself. */
+export function runMkfifo(dir: string, name: string): void {
+  spawnSync("mkfifo", ["-m", "600", "--", name], { cwd: dir, stdio: "ignore" });
+}

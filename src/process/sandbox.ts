@@ -1,0 +1,59 @@
+/**
+ * Owns the bubblewrap driver: what a task's process sees of the machine. Its capsule stands at the main
+ * checkout's own path; the rest is read-only; the home of all sessions is not there; and every process in it
+ * dies with ours.
+ *
+ * Q2 No process that was started in the sandbox outlives the one that started it.
+ */
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { HoldfastError } from "../contract/index.ts";
+
+export interface SandboxView {
+  /** The capsule's files, as seen from where bubblewrap starts. */
+  readonly tree: string;
+  /** Where they stand inside. */
+  readonly at: string;
+  /** Empty inside, but for what is bound below it. */
+  readonly hidden: readonly string[];
+  /** From → where it stands inside, read-only. */
+  readonly readable: readonly (readonly [string, string])[];
+  /** Writable, and at their own path. */
+  readonly writable: readonly string[];
+}
+
+export function findProgram(name: string): string | undefined {
+  return (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .map((dir) => join(dir, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+export function assertSandbox(): void {
+  if (findProgram("bwrap")) return;
+  throw new HoldfastError(
+    "sandbox_missing",
+    "bubblewrap is not installed, so nothing can be run in a sandbox",
+  );
+}
+
+/** The words that go before the command. */
+export function sandboxed(view: SandboxView): string[] {
+  const args = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"];
+  if (process.getuid?.() === 0) args.push("--cap-drop", "ALL");
+  args.push("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp");
+  for (const path of view.hidden) args.push("--tmpfs", path);
+  for (const [from, to] of view.readable) args.push("--ro-bind", from, to);
+  for (const path of view.writable) args.push("--bind", path, path);
+  args.push("--bind", view.tree, view.at, "--chdir", view.at);
+  // What was made empty to stand things in is not a place to write to.
+  for (const path of view.hidden) args.push("--remount-ro", path);
+  return ["bwrap", ...args, "--"];
+}

@@ -1,0 +1,126 @@
+/**
+ * Owns checkpoints: a capsule's files and the journal's position, as one. The snapshot is on disk before the
+ * record that names it; a crash in between leaves a snapshot that nobody names, and loses nothing.
+ */
+import {
+  type Capsule,
+  contentsOf,
+  decodeManifest,
+  type Limits,
+  makeWork,
+  type Repo,
+  readManifestBytes,
+  type Snapshot,
+  type SnapshotManifest,
+  type Store,
+  userIdentity,
+  type Work,
+} from "../capsule/index.ts";
+import { HoldfastError, isHoldfastError } from "../contract/index.ts";
+import type { Session, SessionState, SnapshotState } from "../session/index.ts";
+import { sha256Hex } from "../util/index.ts";
+import type { Room } from "./room.ts";
+
+/** Something that writes without end must not keep us forever. */
+const ATTEMPTS = 3;
+
+export interface Checkpoint {
+  readonly snapshot: Snapshot;
+  readonly work: Work;
+}
+
+export async function takeCheckpoint(room: Room, capsule: Capsule, limits: Limits): Promise<Checkpoint> {
+  const { session, ports } = room;
+  const { task, turns } = session.state;
+  if (!task) throw new HoldfastError("no_capsule", "the session has no task");
+  const snapshot = await snapshotSteadily(capsule, `${task.number}.${turns}.${ports.clock.nowMs()}`, limits);
+  const work = await workOf(room.repo, session, capsule, snapshot, ports.clock.nowMs());
+  const omitted = snapshot.manifest.omitted.length;
+  await session.append("snapshot_taken", {
+    task: task.number,
+    snapshot: snapshot.commit,
+    tree: work.tree,
+    manifest: snapshot.manifestSha256,
+    turn: turns,
+    ...(omitted > 0 && { omitted }),
+  });
+  await session.append("checkpoint_taken", { turn: turns, snapshot: snapshot.commit });
+  return { snapshot, work };
+}
+
+async function snapshotSteadily(capsule: Capsule, name: string, limits: Limits): Promise<Snapshot> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await capsule.snapshot(name, limits);
+    } catch (error) {
+      if (!isHoldfastError(error, "snapshot_raced") || attempt >= ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function workOf(
+  repo: Repo,
+  session: Session,
+  capsule: Capsule,
+  snapshot: Snapshot,
+  atMs: number,
+): Promise<Work> {
+  const store = await capsule.store();
+  const { manifest, contents } = snapshot;
+  return makeWork({
+    repo,
+    store,
+    manifest,
+    contents,
+    identity: await userIdentity(repo),
+    message: messageOf(session),
+    atMs,
+  });
+}
+
+function messageOf({ id, state }: { readonly id: string; readonly state: SessionState }): string {
+  const number = state.task?.number ?? 0;
+  const title = (state.title ?? "").split("\n", 1)[0]?.trim() || `Task ${number} of ${id}`;
+  return `${title}\n\nSession: ${id}\nTask: ${number}\n`;
+}
+
+/** A snapshot that a journal names, read back and compared with what the journal says of it. */
+export async function readSnapshot(
+  store: Store,
+  named: SnapshotState,
+): Promise<{ manifest: SnapshotManifest; contents: ReadonlyMap<string, string> }> {
+  const bytes = await readManifestBytes(store, named.commit);
+  if (sha256Hex(bytes) !== named.manifest)
+    throw new HoldfastError(
+      "snapshot_invalid",
+      `snapshot ${named.commit} is not the one that the journal names`,
+      { snapshot: named.commit },
+    );
+  const manifest = decodeManifest(bytes);
+  return { manifest, contents: await contentsOf(store, named.commit, manifest) };
+}
+
+/** The work of a snapshot, made again: the same tree that the journal names. */
+export async function workAgain(
+  { repo, ...session }: { readonly repo: Repo; readonly id: string; readonly state: SessionState },
+  store: Store,
+  named: SnapshotState,
+): Promise<Work> {
+  const { manifest, contents } = await readSnapshot(store, named);
+  const identity = await userIdentity(repo);
+  const work = await makeWork({
+    repo,
+    store,
+    manifest,
+    contents,
+    identity,
+    message: messageOf(session),
+    atMs: 0,
+  });
+  if (work.tree !== named.tree)
+    throw new HoldfastError(
+      "snapshot_invalid",
+      `snapshot ${named.commit} gives tree ${work.tree}, not ${named.tree}`,
+    );
+  return work;
+}

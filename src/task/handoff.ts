@@ -1,0 +1,166 @@
+/**
+ * Owns the hand-off: a person gets the task's files in a real directory, with a gitdir that no agent has
+ * touched, and what they change comes back as a turn of theirs.
+ */
+import { existsSync } from "node:fs";
+import { appendFile, mkdir, readdir, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import {
+  applySnapshot,
+  checkOut,
+  listCommit,
+  makeGitdir,
+  mirrorFiles,
+  openStore,
+  publishedBranch,
+  removeTree,
+  surroundingsOf,
+} from "../capsule/index.ts";
+import { HoldfastError } from "../contract/index.ts";
+import { printable } from "../util/index.ts";
+import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
+import { openCapsule, type Room, readConfig, requireCapsule, settingsOf } from "./room.ts";
+import { restore } from "./teardown.ts";
+
+const NOTE_FILE = "HANDOFF.md";
+
+export interface HandOff {
+  readonly directory: string;
+  readonly to: string;
+  readonly snapshot: string;
+}
+
+export async function handOff(
+  room: Room,
+  options: { readonly to: string; readonly directory?: string },
+): Promise<HandOff> {
+  const { session, repo, ports } = room;
+  const directory = resolve(options.directory ?? defaultDirectory(room));
+  if (existsSync(directory) && (await readdir(directory)).length > 0)
+    throw new HoldfastError("file_exists", `${directory} is there and not empty`, { path: directory });
+  const capsule = await openCapsule(room);
+  if (capsule) {
+    await takeCheckpoint(room, capsule, settingsOf(await readConfig(repo, capsule.spec.base)).limits);
+    await capsule.detach();
+  }
+  const { task } = session.state;
+  if (!task?.snapshot)
+    throw new HoldfastError("no_snapshot", `session ${session.id} has no files to hand over`, {
+      session: session.id,
+    });
+  const store = await openStore(repo, ports.disk);
+  const { manifest, contents } = await readSnapshot(store, task.snapshot);
+  await mkdir(directory, { recursive: true });
+  try {
+    const gitDir = join(directory, ".git");
+    const surroundings = await surroundingsOf(repo);
+    const { base } = manifest;
+    await makeGitdir({
+      path: gitDir,
+      repo,
+      surroundings,
+      branch: publishedBranch(session.id, task.number),
+      commit: base,
+    });
+    await writeFile(join(gitDir, "objects", "info", "alternates"), `${repo.objects}\n`);
+    if (base !== null) await checkOut({ gitDir, workTree: directory }, base);
+    // Not the agent's gitdir, nor any other that it made.
+    await applySnapshot(directory, store, withoutGitdirs(manifest), contents, { roles: ["work", "ignored"] });
+    const hasOwnNote = existsSync(join(directory, NOTE_FILE));
+    if (!hasOwnNote) {
+      await writeFile(join(directory, NOTE_FILE), noteOf(room, directory));
+      await appendFile(join(gitDir, "info", "exclude"), `/${NOTE_FILE}\n`);
+    }
+    await session.append("session_handed_off", { to: options.to, directory });
+  } catch (error) {
+    await removeTree(directory);
+    throw error;
+  }
+  return { directory, to: options.to, snapshot: task.snapshot.commit };
+}
+
+type Manifest = Awaited<ReturnType<typeof readSnapshot>>["manifest"];
+
+function withoutGitdirs(manifest: Manifest): Manifest {
+  return { ...manifest, gone: manifest.gone.filter((path) => path !== ".git" && !path.startsWith(".git/")) };
+}
+
+export interface Returned {
+  readonly turn: number;
+  readonly snapshot: string;
+  readonly tree: string;
+  readonly isChanged: boolean;
+}
+
+/** The person's directory stays theirs; the capsule gets what they changed. */
+export async function takeBack(room: Room, options: { readonly directory?: string } = {}): Promise<Returned> {
+  const { session, repo } = room;
+  const { handoff, task } = session.state;
+  if (!handoff || !task)
+    throw new HoldfastError("illegal_transition", `session ${session.id} was not handed over`, {
+      status: session.state.status,
+    });
+  const directory = resolve(options.directory ?? handoff.directory ?? "");
+  if (!existsSync(directory))
+    throw new HoldfastError("file_unwritable", `there is no directory ${directory}: name it with --to`, {
+      path: directory,
+    });
+  if (!(await openCapsule(room))) await restore(room);
+  const capsule = await requireCapsule(room);
+  const { root } = await capsule.attach();
+  const hasOwnNote = existsSync(join(root, NOTE_FILE));
+  mirrorFiles(directory, root, await givenPaths(room), (path) => !hasOwnNote && path === NOTE_FILE);
+  await session.append("session_returned", { by: handoff.to });
+  const turn = await session.beginTurn(`The files came back from ${handoff.to}.`, { by: handoff.to });
+  await turn.end();
+  const { limits } = settingsOf(await readConfig(repo, capsule.spec.base));
+  const { snapshot, work } = await takeCheckpoint(room, capsule, limits);
+  await capsule.detach();
+  return {
+    turn: turn.number,
+    snapshot: snapshot.commit,
+    tree: work.tree,
+    isChanged: work.tree !== task.snapshot?.tree,
+  };
+}
+
+/** What the person got: the base's files, and what the snapshot changed of them. */
+async function givenPaths({ repo, ports, session }: Room): Promise<Set<string>> {
+  const { task } = session.state;
+  const committed = (await listCommit(repo, task?.base ?? null)).map(({ path }) => path);
+  if (!task?.snapshot) return new Set(committed);
+  const { manifest } = await readSnapshot(await openStore(repo, ports.disk), task.snapshot);
+  const own = manifest.entries
+    .filter(({ role }) => role === "work" || role === "ignored")
+    .map(({ path }) => path);
+  return new Set([...committed, ...own]);
+}
+
+function defaultDirectory({ repo, session }: Room): string {
+  const beside = repo.checkout ?? repo.gitDir;
+  return join(dirname(beside), `${beside.split("/").at(-1)}-${session.id.slice(-6)}`);
+}
+
+function noteOf({ session }: Room, directory: string): string {
+  const { state } = session;
+  const pending = Object.entries(state.pending).map(([id, what]) => `- ${what} ${id}`);
+  return `# Hand-off of ${session.id}
+
+- Goal: ${printable(state.title ?? "(none was given)")}
+- State: task ${state.task?.number ?? 0}, ${state.turns} turns; ${state.task?.outcome ?? "not ended"}
+- Base: ${state.task?.base ?? "an empty repo"}
+
+## Pending
+
+${pending.length > 0 ? pending.join("\n") : "Nothing."}
+
+## How to go on
+
+The files here are those of the last checkpoint; \`git status\` shows what differs from the base.
+Change what you like, then give them back:
+
+    holdfast handoff ${session.id} --return
+
+This directory stays yours: ${printable(directory)}
+`;
+}

@@ -1,0 +1,5 @@
+export { readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
+export { type HandOff, handOff, type Returned, takeBack } from "./handoff.ts";
+export { openCapsule, type Room, readConfig, settingsOf } from "./room.ts";
+export { Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
+export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";

@@ -1,0 +1,105 @@
+/**
+ * Owns where a task's things are: its directories, its repo, its settings, and the sandbox that it sees.
+ */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  borrowedObjects,
+  Capsule,
+  type CapsulePorts,
+  type CapsuleSettings,
+  isUsersCommit,
+  objectsLink,
+  type Repo,
+  readCommitted,
+  resolveCommit,
+  setupRunner,
+} from "../capsule/index.ts";
+import { CONFIG_FILE, type Config, defaultConfig, parseConfig } from "../config/index.ts";
+import { HoldfastError } from "../contract/index.ts";
+import { assertSandbox, type SandboxView } from "../process/index.ts";
+import type { Session } from "../session/index.ts";
+
+export interface Room {
+  readonly ports: CapsulePorts;
+  readonly session: Session;
+  readonly sessionDir: string;
+  readonly trashDir: string;
+  readonly repo: Repo;
+}
+
+const MEGABYTE = 1024 * 1024;
+
+export const taskDir = (sessionDir: string, task: number) => join(sessionDir, "tasks", String(task));
+export const capsuleDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "capsule");
+export const artifactsDir = (sessionDir: string, task: number) =>
+  join(taskDir(sessionDir, task), "artifacts");
+
+/** The settings that hold for a commit: those of its holdfast.yaml, or the user's own if a task made it. */
+export async function readConfig(repo: Repo, commit: string | null): Promise<Config> {
+  if (commit === null) return defaultConfig;
+  const from = (await isUsersCommit(repo, commit)) ? commit : await resolveCommit(repo);
+  const text = from === null ? undefined : await readCommitted(repo, from, CONFIG_FILE);
+  return text === undefined ? defaultConfig : parseConfig(text);
+}
+
+export function settingsOf({ capsule }: Config): CapsuleSettings {
+  return {
+    strategy: capsule.strategy,
+    setup: capsule.setup,
+    include: capsule.include,
+    ports: capsule.ports,
+    limits: {
+      maxSnapshotBytes: capsule.max_snapshot_mb * MEGABYTE,
+      maxIgnoredBytes: capsule.max_ignored_mb * MEGABYTE,
+    },
+  };
+}
+
+/** What stands around a capsule inside its sandbox. */
+export function surroundings(
+  { ports, repo }: Pick<Room, "ports" | "repo">,
+  tree: string,
+): Omit<SandboxView, "tree" | "writable"> {
+  const borrowed = borrowedObjects(repo.objects).map((path): [string, string] => [path, path]);
+  return {
+    at: repo.checkout ?? tree,
+    hidden: [ports.homeDir],
+    readable: [[repo.objects, objectsLink(repo)], ...borrowed],
+  };
+}
+
+export function runSetupIn(
+  room: Pick<Room, "ports" | "repo">,
+  tree: string,
+  isSandboxed: boolean,
+  onOutput: (chunk: Buffer) => void,
+) {
+  return setupRunner({ sandbox: isSandboxed ? surroundings(room, tree) : undefined, onOutput });
+}
+
+/** HOME and TMPDIR of a task: nobody else's. */
+export async function makeScratch(sessionDir: string, task: number): Promise<{ home: string; tmp: string }> {
+  const home = join(taskDir(sessionDir, task), "home");
+  const tmp = join(taskDir(sessionDir, task), "tmp");
+  for (const dir of [home, tmp]) await mkdir(dir, { recursive: true, mode: 0o700 });
+  return { home, tmp };
+}
+
+export async function openCapsule({ ports, repo, sessionDir, session }: Room): Promise<Capsule | undefined> {
+  const { task } = session.state;
+  return task ? Capsule.open(ports, repo, capsuleDir(sessionDir, task.number)) : undefined;
+}
+
+export async function requireCapsule(room: Room): Promise<Capsule> {
+  const capsule = await openCapsule(room);
+  if (!capsule)
+    throw new HoldfastError("no_capsule", `session ${room.session.id} has no capsule now`, {
+      session: room.session.id,
+    });
+  return capsule;
+}
+
+export function assertCanSandbox(isSandboxed: boolean): void {
+  if (isSandboxed) assertSandbox();
+}

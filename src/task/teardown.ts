@@ -1,0 +1,103 @@
+/**
+ * Owns teardown and its undoing. Teardown: snapshot, processes gone, directory renamed away, ports given back,
+ * record. What a crash leaves after each step: a capsule that is torn down again; or none, and the record is
+ * made up for by the next look at it.
+ */
+import { join } from "node:path";
+import { openStore, restoreCapsule } from "../capsule/index.ts";
+import { HoldfastError } from "../contract/index.ts";
+import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
+import { capsuleDir, openCapsule, type Room, readConfig, runSetupIn, settingsOf } from "./room.ts";
+
+export interface Receipt {
+  readonly task: number;
+  /** Null when the capsule's files were gone already, and no snapshot of them was ever taken. */
+  readonly snapshot: string | null;
+  readonly freedBytes: number;
+  readonly ports: readonly number[];
+  /** Ignored files beyond the limit: they are gone. */
+  readonly omitted: readonly string[];
+  /** What was found missing: files that somebody else took away. */
+  readonly wasMissing: boolean;
+}
+
+export interface TeardownOptions {
+  /** Let go of ignored files beyond `max_ignored_mb`. */
+  readonly dropIgnored?: boolean;
+}
+
+export async function tearDown(room: Room, options: TeardownOptions = {}): Promise<Receipt> {
+  const { session, ports, trashDir } = room;
+  const { task } = session.state;
+  if (!task || task.capsule === "none")
+    throw new HoldfastError("no_capsule", `session ${session.id} has no capsule`, { session: session.id });
+  const capsule = await openCapsule(room);
+  if (!capsule) {
+    if (task.capsule === "torn_down")
+      throw new HoldfastError("no_capsule", `the capsule of task ${task.number} was torn down before`);
+    const snapshot = task.snapshot?.commit ?? null;
+    await session.append("capsule_torn_down", {
+      task: task.number,
+      freedBytes: 0,
+      ...(snapshot && { snapshot }),
+    });
+    return { task: task.number, snapshot, freedBytes: 0, ports: [], omitted: [], wasMissing: true };
+  }
+  const { limits } = settingsOf(await readConfig(room.repo, capsule.spec.base));
+  const { snapshot } = await takeCheckpoint(room, capsule, limits);
+  const omitted = snapshot.manifest.omitted.map(({ path }) => path);
+  if (omitted.length > 0 && !options.dropIgnored) {
+    await capsule.detach();
+    throw new HoldfastError(
+      "snapshot_too_large",
+      `${omitted.length} ignored files are beyond max_ignored_mb and would be lost, ${JSON.stringify(omitted[0])} among them; --drop-ignored lets them go`,
+      { omitted },
+    );
+  }
+  const leased = Object.values(capsule.spec.ports);
+  await capsule.remove(trashDir, `${session.id}-${task.number}-${ports.clock.nowMs()}`);
+  await session.append("capsule_torn_down", {
+    task: task.number,
+    snapshot: snapshot.commit,
+    freedBytes: snapshot.bytes,
+  });
+  return {
+    task: task.number,
+    snapshot: snapshot.commit,
+    freedBytes: snapshot.bytes,
+    ports: leased,
+    omitted,
+    wasMissing: false,
+  };
+}
+
+export interface Restored {
+  readonly task: number;
+  readonly snapshot: string;
+  readonly strategy: string;
+  /** Sockets and devices have no content to bring back. */
+  readonly left: readonly string[];
+}
+
+/** Brings the files of the last checkpoint back, in a capsule of their own. */
+export async function restore(room: Room, options: { readonly sandbox?: boolean } = {}): Promise<Restored> {
+  const { session, sessionDir, ports, repo } = room;
+  const { task } = session.state;
+  if (!task?.snapshot)
+    throw new HoldfastError("no_snapshot", `session ${session.id} has no snapshot to restore`, {
+      session: session.id,
+    });
+  if (await openCapsule(room))
+    throw new HoldfastError("capsule_exists", `the capsule of task ${task.number} is there`, {
+      task: task.number,
+    });
+  const settings = settingsOf(await readConfig(repo, task.base));
+  const dir = capsuleDir(sessionDir, task.number);
+  const runSetup = runSetupIn(room, join(dir, "tree"), options.sandbox ?? true, () => {});
+  await readSnapshot(await openStore(repo, ports.disk), task.snapshot);
+  const request = { dir, session: session.id, task: task.number, repo, settings, runSetup };
+  const { capsule, left } = await restoreCapsule(ports, request, task.snapshot.commit);
+  await capsule.detach();
+  await session.append("capsule_restored", { task: task.number, snapshot: task.snapshot.commit });
+  return { task: task.number, snapshot: task.snapshot.commit, strategy: capsule.spec.strategy, left };
+}

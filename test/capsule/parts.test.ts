@@ -1,0 +1,263 @@
+/**
+ * The parts of a capsule, each against what would break it.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  applySnapshot,
+  listBases,
+  moveToTrash,
+  type SnapshotManifest,
+  sweepTrash,
+} from "../../src/capsule/index.ts";
+import { decodeManifest, encodeManifest } from "../../src/capsule/manifest.ts";
+import { decodePath, encodePath, isGitLike, storedPath } from "../../src/capsule/path.ts";
+import { probe } from "../../src/capsule/probe.ts";
+import { inNamespace, markedProcesses } from "../../src/process/index.ts";
+import { isAlive, realDisk } from "../../src/util/index.ts";
+import { CapsuleLab, inside, limits } from "../support/capsules.ts";
+import { TestChild } from "../support/children.ts";
+import { TempDir } from "../support/home.ts";
+import { commitFiles, gitIn, listTree } from "../support/repo.ts";
+
+const canOverlay = await (async () => {
+  using temp = new TempDir();
+  return (await probe("overlay", temp.path)).isAvailable;
+})();
+if (!canOverlay) console.log("left out: tests of overlays, which this machine can't mount");
+
+describe("files that change while they are read", () => {
+  it("K2 a directory that turns into a link while a snapshot is taken never leads out of the capsule", async () => {
+    await using lab = new CapsuleLab("worktree");
+    const outside = lab.temp.join("outside");
+    mkdirSync(outside);
+    writeFileSync(join(outside, "key"), "OUTSIDE-SECRET");
+    const capsule = await lab.create();
+    const { root } = await capsule.attach();
+    mkdirSync(join(root, "real"));
+    writeFileSync(join(root, "real", "key"), "harmless");
+    const swap = `while :; do mv real was; ln -s ${outside} real; rm real; mv was real; rm -f f; ln -s ${outside}/key f; rm f; echo harmless > f; done`;
+    const swapper = spawn("sh", ["-c", swap], { cwd: root, stdio: "ignore" });
+    try {
+      for (let round = 0; round < 40; round += 1) await capsule.snapshot(`${round}`, limits).catch(() => {});
+    } finally {
+      swapper.kill("SIGKILL");
+    }
+    const store = await capsule.store();
+    const all = execFileSync(
+      "sh",
+      ["-c", "git cat-file --batch-all-objects --batch-check='%(objectname)' | git cat-file --batch"],
+      {
+        env: { ...process.env, GIT_DIR: store.gitDir },
+        encoding: "latin1",
+      },
+    );
+    expect(all).toContain("harmless");
+    expect(all).not.toContain("OUTSIDE-SECRET");
+  });
+});
+
+describe("a manifest from somewhere else", () => {
+  const hostile = (entries: SnapshotManifest["entries"], gone: string[] = []): SnapshotManifest => {
+    return { base: null, lower: null, setupKey: "none", branch: "b", entries, gone, lf: [], omitted: [] };
+  };
+  const file = (path: string, mode = 0o644) => ({
+    path,
+    kind: "file" as const,
+    mode,
+    mtimeMs: 0,
+    size: 5,
+    role: "work" as const,
+  });
+
+  it("K10 nothing is written outside the root, through links of the base or of the manifest, and no set-user-id", async () => {
+    await using lab = new CapsuleLab("worktree");
+    const outside = lab.temp.join("outside");
+    const root = lab.temp.join("root");
+    mkdirSync(outside);
+    mkdirSync(root);
+    writeFileSync(join(outside, "kept"), "kept");
+    symlinkSync(outside, join(root, "link"));
+    const capsule = await lab.create();
+    await inside(capsule, "printf evil! > e");
+    const { contents } = await capsule.snapshot("1", limits);
+    const id = contents.get("e") ?? "";
+    const manifest = hostile(
+      [{ ...file("out"), kind: "symlink" }, file("link/evil"), file("out/evil"), file("suid", 0o6755)],
+      ["link/kept"],
+    );
+    const named = new Map(manifest.entries.map(({ path }) => [path, id]));
+    await applySnapshot(root, await capsule.store(), manifest, named);
+    expect(readdirSync(outside)).toEqual(["kept"]);
+    expect(statSync(join(root, "suid")).mode & 0o7777).toBe(0o755);
+  });
+
+  it("paths that climb are refused, and every other one survives the way to JSON and back", () => {
+    for (const path of ["../x", "/etc/passwd", "a//b", "a/./b", "a/../b", "", "a\0b"]) {
+      expect(() => decodePath(path), path).toThrow(expect.objectContaining({ code: "snapshot_invalid" }));
+      const row = [path, "file", 0o644, 0, 0, "work"];
+      const text = JSON.stringify({ ...JSON.parse(encodeManifest(hostile([])).toString()), entries: [row] });
+      expect(() => decodeManifest(Buffer.from(text))).toThrow();
+    }
+    const name = fc
+      .uint8Array({ minLength: 1, maxLength: 20 })
+      .map((bytes) => Buffer.from(bytes).toString("latin1").replace(/[\0/]/g, "_"));
+    fc.assert(
+      fc.property(fc.array(name, { minLength: 1, maxLength: 4 }), (parts) => {
+        fc.pre(parts.every((part) => part !== "." && part !== ".."));
+        const path = parts.join("/");
+        expect(decodePath(JSON.parse(JSON.stringify(encodePath(path))))).toBe(path);
+        expect(storedPath(path).split("/").some(isGitLike)).toBe(false);
+      }),
+    );
+    for (const name of [
+      ".git",
+      ".GIT",
+      "git~1",
+      ".git ",
+      ".git.",
+      ".g\u200cit",
+      ".git::$INDEX_ALLOCATION",
+      "a\\.git",
+    ])
+      expect(isGitLike(Buffer.from(name).toString("latin1")), name).toBe(true);
+    for (const name of [".gitignore", "git", "x.git", ".github"]) expect(isGitLike(name), name).toBe(false);
+  });
+});
+
+describe.skipIf(!canOverlay)("bases", () => {
+  it("K11 twenty tasks at once wait for one builder, and share what it built", async () => {
+    await using lab = new CapsuleLab("overlay", { files: { "a.txt": "1", ".gitignore": "deps\n" } });
+    const setup = "sleep 0.5; mkdir deps; head -c 16 /dev/urandom | od -An -tx1 > deps/id";
+    const capsules = await Promise.all(Array.from({ length: 20 }, () => lab.create({ setup })));
+    const ids = await Promise.all(capsules.map((capsule) => inside(capsule, "cat deps/id")));
+    expect(new Set(ids).size).toBe(1);
+    expect(await listBases(await lab.repo())).toHaveLength(1);
+  });
+
+  it("a commit near a base stands on it, with its own files and a clean status; one with other lock files does not", async () => {
+    await using lab = new CapsuleLab("overlay", {
+      files: { "a.txt": "1", b: "b", "package.json": "{}", ".gitignore": "deps\n" },
+    });
+    const setup = "mkdir deps; cp package.json deps/";
+    await lab.create({ setup });
+    rmSync(join(lab.main, "b"));
+    const near = commitFiles(lab.main, { "a.txt": "2", "new/c": "c" }, "near");
+    const capsule = await lab.create({ setup });
+    expect(capsule.spec.base).toBe(near);
+    expect(
+      await inside(
+        capsule,
+        "cat a.txt new/c deps/package.json; ls b 2>/dev/null || true; git status --porcelain; git rev-parse HEAD",
+      ),
+    ).toBe(`2c{}${near}`);
+    const snapshot = await capsule.snapshot("1", limits);
+    expect(await listBases(await lab.repo())).toHaveLength(1);
+    commitFiles(lab.main, { "package.json": '{"a":1}' }, "other dependencies");
+    expect(await inside(await lab.create({ setup }), "cat deps/package.json")).toBe('{"a":1}');
+    expect(await listBases(await lab.repo())).toHaveLength(2);
+    await lab.remove(capsule);
+    const again = await lab.restore(snapshot.commit, capsule.spec.session, { setup });
+    expect(await inside(again, "cat a.txt new/c; git status --porcelain")).toBe("2c");
+  });
+
+  it("a commit that a task made gets a base of its own, and no say in the settings", async () => {
+    await using lab = new CapsuleLab("overlay");
+    gitIn(lab.main, "checkout", "-q", "-b", "holdfast/s/1");
+    const made = commitFiles(lab.main, { "a.txt": "by a task" }, "made by a task");
+    gitIn(lab.main, "checkout", "-q", "main");
+    await lab.create({}, made);
+    await lab.create({}, made);
+    const keys = (await listBases(await lab.repo())).map(({ key }) => key);
+    expect(keys).toHaveLength(2);
+  });
+});
+
+describe.skipIf(!canOverlay)("overlays", () => {
+  it("K12 a capsule has one holder; when that is killed, the next use mounts again, with nothing lost", async () => {
+    await using lab = new CapsuleLab("overlay");
+    const capsule = await lab.create();
+    await inside(capsule, "echo kept > kept");
+    const first = capsule.place.readHolder();
+    await capsule.attach();
+    expect(capsule.place.readHolder()).toEqual(first);
+    process.kill(first?.pid ?? 0, "SIGKILL");
+    while (first && isAlive(first)) await sleep(2);
+    expect(await inside(capsule, "cat kept")).toBe("kept");
+    const second = capsule.place.readHolder();
+    expect(second?.pid).not.toBe(first?.pid);
+    await capsule.detach();
+    expect(inNamespace(second?.mountNamespace ?? "")).toEqual([]);
+    expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(lab.home);
+  });
+
+  it("Q1 a holder whose starter is killed before it is on record ends by itself", async () => {
+    using temp = new TempDir();
+    for (const dir of ["lower", "upper", "work", "tree"]) mkdirSync(temp.join(dir));
+    const child = new TestChild("start-holder.ts", [temp.path]);
+    await child.line((line) => line === "mounted");
+    expect(markedProcesses().filter(({ mark }) => mark === temp.path)).toHaveLength(1);
+    child.kill("SIGKILL");
+    await child.ended();
+    const deadline = Date.now() + 10_000;
+    while (markedProcesses().some(({ mark }) => mark === temp.path) && Date.now() < deadline) await sleep(5);
+    expect(markedProcesses().filter(({ mark }) => mark === temp.path)).toEqual([]);
+  });
+
+  it("layers stack up to a limit; beyond it a fork is made from the snapshot, and is the same", async () => {
+    await using lab = new CapsuleLab("overlay");
+    const capsule = await lab.create();
+    let last = "";
+    for (let turn = 1; turn <= 25; turn += 1) {
+      await inside(capsule, `echo ${turn} > turn-${turn}; echo ${turn} > latest; rm -f turn-${turn - 3}`);
+      last = (await capsule.snapshot(`${turn}`, limits)).commit;
+      await capsule.seal(last);
+    }
+    expect(capsule.spec.stack.length).toBeGreaterThan(10);
+    expect(capsule.spec.stack.length).toBeLessThan(30);
+    const files = listTree((await capsule.attach()).root, (path) => path.startsWith(".git"));
+    const fork = await lab.restore(last);
+    expect(listTree((await fork.attach()).root, (path) => path.startsWith(".git"))).toEqual(files);
+    expect(fork.spec.stack.length).toBeLessThan(30);
+  });
+});
+
+describe("the trash", () => {
+  it("K14 what is thrown away is gone at once, locked directories too, and its deletion survives being cut off", async () => {
+    using temp = new TempDir();
+    mkdirSync(temp.join("trash"));
+    mkdirSync(temp.join("thing/locked"), { recursive: true });
+    writeFileSync(temp.join("thing/locked/file"), "x");
+    execFileSync("chmod", ["000", temp.join("thing/locked")]);
+    await moveToTrash(realDisk, temp.join("trash"), temp.join("thing"), "one");
+    await moveToTrash(realDisk, temp.join("trash"), temp.join("never-there"), "two");
+    expect(existsSync(temp.join("thing"))).toBe(false);
+    expect(readdirSync(temp.join("trash"))).toEqual(["one"]);
+    // Nobody deleted it yet: a crash. The next one to look does.
+    expect(await sweepTrash(temp.join("trash"))).toBe(1);
+    const deadline = Date.now() + 10_000;
+    while (readdirSync(temp.join("trash")).length > 0 && Date.now() < deadline) await sleep(5);
+    expect(readdirSync(temp.join("trash"))).toEqual([]);
+  });
+});
+
+it("git's own names for contents are ours", () => {
+  using temp = new TempDir();
+  writeFileSync(temp.join("f"), "hello\n");
+  const id = createHash("sha1").update("blob 6\0hello\n").digest("hex");
+  expect(execFileSync("git", ["hash-object", temp.join("f")], { encoding: "utf8" }).trim()).toBe(id);
+});

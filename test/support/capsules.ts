@@ -1,0 +1,125 @@
+/**
+ * Capsules for tests: a home, a real repo, and a way to run things inside.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  Capsule,
+  type CapsulePorts,
+  type CapsuleSettings,
+  createCapsule,
+  openRepo,
+  type Repo,
+  type RunSetup,
+  resolveCommit,
+  restoreCapsule,
+  type StrategyName,
+  setupRunner,
+} from "../../src/capsule/index.ts";
+import { findProgram } from "../../src/process/index.ts";
+import { surroundings } from "../../src/task/room.ts";
+import { realDisk, systemClock } from "../../src/util/index.ts";
+import { TempDir } from "./home.ts";
+import { makeRepo } from "./repo.ts";
+
+export const plainSettings: CapsuleSettings = {
+  strategy: "auto",
+  setup: "",
+  include: [],
+  ports: [],
+  limits: { maxSnapshotBytes: 1 << 30, maxIgnoredBytes: 1 << 28 },
+};
+
+export const hasSandbox = findProgram("bwrap") !== undefined;
+
+export class CapsuleLab implements AsyncDisposable {
+  readonly temp: TempDir;
+  readonly main: string;
+  readonly home: string;
+  readonly ports: CapsulePorts;
+  readonly settings: CapsuleSettings;
+  readonly #made = new Set<Capsule>();
+  #count = 0;
+
+  constructor(
+    strategy: StrategyName,
+    options: { readonly parent?: string; readonly files?: Record<string, string> } = {},
+  ) {
+    this.temp = new TempDir(options.parent ?? tmpdir());
+    this.home = this.temp.join("home");
+    for (const dir of ["", "leases", "trash", "sessions"]) mkdirSync(join(this.home, dir), { mode: 0o700 });
+    this.main = makeRepo(this.temp.join("main"), options.files);
+    this.ports = { homeDir: this.home, disk: realDisk, clock: systemClock };
+    this.settings = { ...plainSettings, strategy };
+  }
+
+  get trash(): string {
+    return join(this.home, "trash");
+  }
+
+  repo(): Promise<Repo> {
+    return openRepo(this.home, this.main);
+  }
+
+  async #request(settings: Partial<CapsuleSettings>, session = `sess_${++this.#count}`) {
+    const repo = await this.repo();
+    const dir = join(this.home, "sessions", session, "tasks", "1", "capsule");
+    const sandbox = hasSandbox ? surroundings({ ports: this.ports, repo }, join(dir, "tree")) : undefined;
+    const runSetup: RunSetup = setupRunner({ sandbox, onOutput: () => {} });
+    return { dir, session, task: 1, repo, settings: { ...this.settings, ...settings }, runSetup };
+  }
+
+  async create(settings: Partial<CapsuleSettings> = {}, base?: string): Promise<Capsule> {
+    const request = await this.#request(settings);
+    const commit = await resolveCommit(request.repo, base);
+    const { capsule } = await createCapsule(this.ports, { ...request, base: commit });
+    this.#made.add(capsule);
+    return capsule;
+  }
+
+  /** In the place of the session that is named, or in one of its own: a fork. */
+  async restore(
+    snapshot: string,
+    session?: string,
+    settings: Partial<CapsuleSettings> = {},
+  ): Promise<Capsule> {
+    const { capsule } = await restoreCapsule(this.ports, await this.#request(settings, session), snapshot);
+    this.#made.add(capsule);
+    return capsule;
+  }
+
+  async open(capsule: Capsule): Promise<Capsule | undefined> {
+    return Capsule.open(this.ports, await this.repo(), capsule.place.dir);
+  }
+
+  async remove(capsule: Capsule): Promise<void> {
+    this.#made.delete(capsule);
+    await capsule.remove(this.trash, `${capsule.spec.session}-${this.#made.size}-${performance.now()}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const capsule of this.#made) await capsule.detach();
+    execFileSync("chmod", ["-R", "u+rwX", this.temp.path]);
+    this.temp[Symbol.dispose]();
+  }
+}
+
+/** Runs a shell script where the capsule's files are, as an agent without a sandbox would. */
+export async function inside(
+  capsule: Capsule,
+  script: string,
+  env: Record<string, string> = {},
+): Promise<string> {
+  const view = await capsule.attach();
+  const [program = "", ...args] = [...view.enter, "sh", "-euc", `cd "$0"; ${script}`, view.workTree];
+  return execFileSync(program, args, {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent", LC_ALL: "C", ...env },
+    maxBuffer: 1 << 28,
+  }).trimEnd();
+}
+
+export const limits = plainSettings.limits;

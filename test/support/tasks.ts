@@ -1,0 +1,56 @@
+/**
+ * A home and a repo for tests of whole tasks.
+ */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import type { Holdfast, Session, Task } from "../../src/index.ts";
+import { markedProcesses } from "../../src/process/index.ts";
+import { hasSandbox } from "./capsules.ts";
+import { TestHome } from "./home.ts";
+import { makeRepo } from "./repo.ts";
+
+/** Without bubblewrap the same things are tested without a wall; the tests of the wall say that they are left out. */
+export const sandbox = { sandbox: hasSandbox };
+
+export class TaskHome extends TestHome {
+  readonly main: string;
+
+  constructor(files?: Record<string, string>) {
+    super();
+    this.main = makeRepo(this.join("main"), files);
+  }
+
+  async start(hf: Holdfast, title = "a task"): Promise<{ session: Session; task: Task }> {
+    const session = await hf.openSession({ repo: this.main, title });
+    return { session, task: await hf.startTask(session, sandbox) };
+  }
+
+  capsuleDir(id: string, task = 1): string {
+    return this.sessionDir(id, "tasks", String(task), "capsule");
+  }
+
+  /** Processes that carry the mark of one of its capsules. */
+  strays(): number[] {
+    return markedProcesses()
+      .filter(({ mark }) => mark.startsWith(join(this.dir, "sessions")))
+      .map(({ pid }) => pid);
+  }
+
+  override [Symbol.dispose](): void {
+    for (const pid of this.strays()) process.kill(pid, "SIGKILL");
+    execFileSync("chmod", ["-R", "u+rwX", this.path]);
+    super[Symbol.dispose]();
+  }
+}
+
+/** One turn: a shell script in the capsule, and a checkpoint after it. */
+export async function turn(task: Task, script: string): Promise<string> {
+  let said = "";
+  await task.runTurn(["sh", "-c", script], {
+    onOutput: (chunk) => {
+      said += chunk.toString();
+    },
+  });
+  await task.checkpoint();
+  return said.trimEnd();
+}

@@ -1,0 +1,372 @@
+/**
+ * Tasks from end to end: sessions whose files and history are always of the same moment.
+ */
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import type { Holdfast, Session } from "../../src/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { TestChild } from "../support/children.ts";
+import { fingerprint, gitIn, listTree } from "../support/repo.ts";
+import { sandbox, TaskHome, turn } from "../support/tasks.ts";
+
+const inCapsule = async (hf: Holdfast, session: Session, script: string) => {
+  const task = await hf.currentTask(session, sandbox);
+  let said = "";
+  await task.runTurn(["sh", "-c", script], {
+    onOutput: (chunk) => {
+      said += chunk;
+    },
+  });
+  return said.trimEnd();
+};
+
+describe("a task", () => {
+  it("runs, leaves a patch and a branch, and its session is whole", async () => {
+    using home = new TaskHome({ "a.txt": "one\n" });
+    const hf = await home.open();
+    const before = fingerprint(home.main);
+    const { session, task } = await home.start(hf, "fix the login timeout");
+    const end = await task.runTurn(["sh", "-c", "echo two >> a.txt; echo new > b; echo said"]);
+    expect(end).toMatchObject({ exitCode: 0, isInterrupted: false });
+    const result = await task.end("done");
+    await session.pause();
+    expect(result).toMatchObject({
+      outcome: "done",
+      branch: `holdfast/${session.id}/1`,
+      stat: { files: 2, insertions: 2 },
+    });
+    expect(gitIn(home.main, "log", "--format=%B", "-1", result.branch ?? "")).toBe(
+      `fix the login timeout\n\nSession: ${session.id}\nTask: 1`,
+    );
+    expect(gitIn(home.main, "rev-parse", `${result.branch}^{tree}`)).toBe(result.tree);
+    expect(readFileSync(result.patch, "utf8")).toContain("+two");
+    execFileSync("git", ["apply", "--check", result.patch], { cwd: home.main });
+    expect(fingerprint(home.main)).toBe(before);
+    expect((await hf.auditSession(session.id)).findings).toEqual([]);
+    expect(home.strays(), "a session at rest costs no process").toEqual([]);
+    const { patch, tree } = await hf.diffSession(session.id);
+    expect([patch.toString(), tree]).toEqual([readFileSync(result.patch, "utf8"), result.tree]);
+  });
+
+  it("T2 a teardown takes nothing away before a snapshot has it, and a restore brings all of it back", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(
+      task,
+      "echo kept > kept; mkdir empty; git add kept; git commit -qm kept; git stash list; echo s >> kept; git stash -q",
+    );
+    const files = listTree((await task.capsule.attach()).root, (path) => path.startsWith(".git"));
+    await task.rest();
+    await session.pause();
+    const receipt = await hf.tearDownSession(session.id);
+    expect(receipt).toMatchObject({ wasMissing: false, omitted: [] });
+    expect(existsSync(home.capsuleDir(session.id))).toBe(false);
+    await expect(hf.tearDownSession(session.id)).rejects.toMatchObject({ code: "no_capsule" });
+    await hf.restoreSession(session.id);
+    const again = await hf.resumeSession(session.id);
+    const back = await hf.currentTask(again, sandbox);
+    expect(listTree((await back.capsule.attach()).root, (path) => path.startsWith(".git"))).toEqual(files);
+    expect(await inCapsule(hf, again, "git log --format=%s -1; git stash list")).toMatch(/^kept\nstash@/);
+    await back.rest();
+    await again.pause();
+  });
+
+  it("a fork at each turn has that turn's files; the others go on undisturbed", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    for (let number = 1; number <= 4; number += 1)
+      await turn(task, `echo ${number} > latest; echo ${number} > only-${number}; rm -f only-${number - 1}`);
+    await task.rest();
+    await session.pause();
+    for (let at = 1; at <= 4; at += 1) {
+      const fork = await hf.forkSession(session.id, { atTurn: at });
+      expect(await inCapsule(hf, fork, "cat latest; ls only-*")).toBe(`${at}\nonly-${at}`);
+      const forked = await hf.currentTask(fork, sandbox);
+      await turn(forked, "echo fork > latest");
+      await forked.rest();
+      await fork.pause();
+    }
+    const resumed = await hf.resumeSession(session.id);
+    expect(await inCapsule(hf, resumed, "cat latest")).toBe("4");
+    await (await hf.currentTask(resumed, sandbox)).rest();
+    await resumed.pause();
+    const beginning = await hf.forkSession(session.id, { atTurn: 0 });
+    await expect(hf.currentTask(beginning)).rejects.toMatchObject({ code: "no_capsule" });
+    await beginning.pause();
+  });
+
+  it("a new task in an old session begins with what it published, in a capsule of its own", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await task.runTurn(["sh", "-c", "echo first > result; echo junk > .untracked"]);
+    await task.end("done");
+    const second = await hf.startTask(session, sandbox);
+    expect(second.number).toBe(2);
+    expect(existsSync(home.capsuleDir(session.id, 1)), "the old one was torn down").toBe(false);
+    await second.runTurn(["sh", "-c", "cat result; echo second >> result"]);
+    const { branch } = await second.end("done");
+    await session.pause();
+    expect(gitIn(home.main, "show", `${branch}:result`)).toBe("first\nsecond");
+    expect(gitIn(home.main, "log", "--format=%s", `${branch}`).split("\n")).toHaveLength(3);
+  });
+});
+
+describe("teardown, whatever state the capsule is in", () => {
+  it("its holder was killed", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await task.runTurn(["sh", "-c", "echo work > work"]);
+    for (const pid of home.strays()) process.kill(pid, "SIGKILL");
+    await session.pause();
+    const { snapshot } = await hf.tearDownSession(session.id);
+    expect(snapshot).toMatch(/^[0-9a-f]{40}$/);
+    expect((await hf.diffSession(session.id)).stat.paths).toEqual(["work"]);
+  });
+
+  it("somebody deleted its directory: the last checkpoint is what is left, and it is said", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "echo work > work");
+    await task.rest();
+    await session.pause();
+    rmSync(home.capsuleDir(session.id), { recursive: true });
+    expect(await hf.tearDownSession(session.id)).toMatchObject({
+      wasMissing: true,
+      snapshot: expect.any(String),
+    });
+    await hf.restoreSession(session.id);
+    expect(existsSync(home.capsuleDir(session.id))).toBe(true);
+  });
+
+  it("a file that is too large: the capsule stays whole, and the error names it", async () => {
+    using home = new TaskHome({
+      "a.txt": "1",
+      ".gitignore": "*.log\n",
+      "holdfast.yaml": "capsule: { max_snapshot_mb: 50, max_ignored_mb: 1 }\n",
+    });
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const { root } = await task.capsule.attach();
+    writeFileSync(join(root, "huge"), "");
+    truncateSync(join(root, "huge"), 20 * 1024 ** 3);
+    await task.capsule.detach();
+    await session.release();
+    await expect(hf.tearDownSession(session.id)).rejects.toMatchObject({
+      code: "snapshot_too_large",
+      message: expect.stringContaining("huge"),
+    });
+    const resumed = await hf.resumeSession(session.id);
+    expect(
+      await inCapsule(
+        hf,
+        resumed,
+        "stat -c %s huge; rm huge; head -c 2000000 /dev/zero > big.log; echo small > small.log",
+      ),
+    ).toBe(String(20 * 1024 ** 3));
+    await (await hf.currentTask(resumed, sandbox)).rest();
+    await resumed.pause();
+    await expect(hf.tearDownSession(session.id)).rejects.toMatchObject({
+      code: "snapshot_too_large",
+      message: expect.stringContaining("big.log"),
+    });
+    expect(await hf.tearDownSession(session.id, { dropIgnored: true })).toMatchObject({
+      omitted: ["big.log"],
+    });
+    await hf.restoreSession(session.id);
+    const last = await hf.resumeSession(session.id);
+    expect(await inCapsule(hf, last, "ls *.log")).toBe("small.log");
+    await (await hf.currentTask(last, sandbox)).rest();
+    await last.pause();
+  });
+});
+
+describe("pause, resume, archive", () => {
+  it("a session whose process died in a turn comes back with the files of that moment", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    await using child = new TestChild("run-task.ts", [
+      home.dir,
+      home.main,
+      "echo half > half; echo ready; sleep 60",
+    ]);
+    const id = (await child.line((line) => line.startsWith("sess_"))).trim();
+    await child.line((line) => line === "ready");
+    child.kill("SIGKILL");
+    await child.ended();
+    const resumed = await hf.resumeSession(id);
+    expect(await inCapsule(hf, resumed, "cat half")).toBe("half");
+    await (await hf.currentTask(resumed, sandbox)).rest();
+    await resumed.pause();
+  });
+
+  it("an archived session has no capsule, and its files again when it is resumed", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "echo archived > a");
+    await task.rest();
+    await session.pause();
+    await hf.archiveSession(session.id);
+    expect(existsSync(home.capsuleDir(session.id))).toBe(false);
+    const resumed = await hf.resumeSession(session.id);
+    expect(await inCapsule(hf, resumed, "cat a")).toBe("archived");
+    await (await hf.currentTask(resumed, sandbox)).rest();
+    await resumed.pause();
+  });
+});
+
+describe("a hand-off", () => {
+  it("gives a person a real directory with a git of its own, and takes what they changed as a turn of theirs", async () => {
+    using home = new TaskHome({
+      "a.txt": "one\n",
+      "b.txt": "b\n",
+      ".gitignore": "deps\n",
+      "holdfast.yaml": "capsule: { setup: 'mkdir deps; echo d > deps/d' }\n",
+    });
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(
+      task,
+      "echo agent >> a.txt; git config core.fsmonitor /bin/false; git init -q nested; echo n > nested/n; git add a.txt; git commit -qm mine",
+    );
+    await task.rest();
+    await session.pause();
+    const directory = home.join("mine");
+    await hf.handOffSession(session.id, { to: "ani", directory });
+    await expect(hf.handOffSession(session.id, { to: "ani" })).rejects.toMatchObject({
+      code: "handoff_open",
+    });
+    await expect(hf.resumeSession(session.id)).rejects.toMatchObject({ code: "illegal_transition" });
+    expect(gitIn(directory, "status", "--porcelain")).toBe(" M a.txt\n?? nested/");
+    expect(existsSync(join(directory, "nested/.git")), "no gitdir of an agent's").toBe(false);
+    expect(readFileSync(join(directory, "HANDOFF.md"), "utf8")).toContain("handoff");
+    writeFileSync(join(directory, "a.txt"), "one\nagent\nperson\n");
+    rmSync(join(directory, "b.txt"));
+    mkdirSync(join(directory, "new"));
+    writeFileSync(join(directory, "new/file"), "n", { mode: 0o755 });
+    const returned = await hf.takeBackSession(session.id);
+    expect(returned).toMatchObject({ turn: 2, isChanged: true });
+    const resumed = await hf.resumeSession(session.id);
+    expect(
+      await inCapsule(
+        hf,
+        resumed,
+        "cat a.txt deps/d new/file; ls b.txt 2>&1 | grep -c No; ls -d nested/.git; git log --format=%s -1; ls HANDOFF.md 2>/dev/null",
+      ),
+    ).toBe("one\nagent\nperson\nd\nn1\nnested/.git\nmine");
+    await (await hf.currentTask(resumed, sandbox)).rest();
+    await resumed.pause();
+    const turns = [];
+    for await (const record of hf.readJournal(session.id))
+      if (record.type === "turn_started") turns.push(record.data["by"]);
+    expect(turns[1]).toBe("ani");
+    expect(readdirSync(directory), "it stays the person's").toContain("a.txt");
+  });
+});
+
+describe("moving", () => {
+  it("an export carries the files of every checkpoint; the import puts them back and compares", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "echo 1 > f; ln -s f l; mkdir e");
+    await turn(task, "echo 2 > f");
+    await task.rest();
+    await session.pause();
+    const file = home.join("out.holdfast");
+    await hf.exportSession(session.id, file);
+
+    using other = new TaskHome();
+    rmSync(other.main, { recursive: true });
+    execFileSync("git", ["clone", "-q", home.main, other.main]);
+    const there = await other.open();
+    await there.importSession(file, { repo: other.main });
+    const moved = await there.resumeSession(session.id);
+    expect(await inCapsule(there, moved, "cat f; readlink l; ls -d e; git status --porcelain | wc -l")).toBe(
+      "2\nf\ne\n2",
+    );
+    await (await there.currentTask(moved, sandbox)).rest();
+    const fork = await there.forkSession(session.id, { atTurn: 1 });
+    expect(await inCapsule(there, fork, "cat f")).toBe("1");
+    await (await there.currentTask(fork, sandbox)).rest();
+    await fork.pause();
+    await moved.pause();
+
+    using stranger = new TaskHome({ "other.txt": "another repo" });
+    const nowhere = await stranger.open();
+    await expect(nowhere.importSession(file, { repo: stranger.main })).rejects.toMatchObject({
+      code: "base_missing",
+    });
+    expect(await nowhere.listSessions()).toEqual([]);
+    // Without a repo the history comes alone, its files are kept, and go along with the next export.
+    const id = await nowhere.importSession(file);
+    await nowhere.exportSession(id, stranger.join("again.holdfast"));
+    expect((await nowhere.showSession(id)).turns).toBe(2);
+  });
+});
+
+describe.skipIf(!hasSandbox)("the sandbox", () => {
+  it("Q2 nothing outlives the command, and nothing outlives us", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "(setsid sh -c 'while :; do sleep 0.01; done' &) ; (nohup sleep 600 &) ; echo started");
+    await task.rest();
+    await session.pause();
+    expect(home.strays()).toEqual([]);
+    await using child = new TestChild("run-task.ts", [
+      home.dir,
+      home.main,
+      "(setsid sleep 601 &); echo ready; sleep 602",
+    ]);
+    await child.line((line) => line === "ready");
+    child.kill("SIGKILL");
+    await child.ended();
+    const deadline = Date.now() + 10_000;
+    const sleepers = () =>
+      execFileSync("sh", ["-c", "pgrep -f 'sleep 60[012]' || true"], { encoding: "utf8" }).trim();
+    while (sleepers() !== "" && Date.now() < deadline) await sleep(20);
+    expect(sleepers()).toBe("");
+  });
+
+  it("the command sees its capsule at the checkout's path, and neither the home nor anybody's else", async () => {
+    using home = new TaskHome();
+    writeFileSync(home.join("beside"), "x");
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const said = await turn(
+      task,
+      `pwd; ls -A ${home.dir}/sessions; ls ${home.dir}; echo w > ${home.main}/written; touch ${home.dir}/x 2>&1 | grep -c 'Read-only'; touch /usr/x 2>&1 | grep -c 'Read-only'; echo $HOME`,
+    );
+    expect(said.split("\n")).toEqual([
+      home.main,
+      session.id,
+      "repos",
+      "sessions",
+      "1",
+      "1",
+      home.sessionDir(session.id, "tasks/1/home"),
+    ]);
+    expect(existsSync(join(home.main, "written"))).toBe(false);
+    await task.rest();
+    await session.pause();
+    expect((await hf.diffSession(session.id)).stat.paths).toEqual(["written"]);
+  });
+});
+if (!hasSandbox) console.log("left out: the tests of the sandbox: bubblewrap is not installed");
