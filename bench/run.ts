@@ -3,10 +3,11 @@
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { benchCapsules } from "./capsules.ts";
 import { benchJournal, benchList } from "./journal.ts";
 import { printTable } from "./measure.ts";
 
-const benches = { journal: benchJournal, list: benchList };
+const benches = { journal: benchJournal, list: benchList, capsules: benchCapsules };
 const wanted = process.argv.slice(2);
 const progress = (text: string) => process.stderr.write(`bench: ${text} …\n`);
 

@@ -52,6 +52,7 @@ export type {
   Receipt,
   Restored,
   Returned,
+  TakeBackOptions,
   Task,
   TaskEnd,
   TaskOptions,

@@ -188,8 +188,10 @@ function makeFifo(cursor: Cursor, path: BytePath): void {
 function settle(cursor: Cursor, { path, kind, mode, mtimeMs }: ManifestEntry): void {
   if (kind === "socket" || kind === "device") return;
   cursor.inParent(path, (dir, name) => {
-    if (!dir.stat(name)) return;
-    lutimesSync(dir.at(name), mtimeMs / 1000, mtimeMs / 1000);
-    if (kind !== "symlink") chmodSync(dir.at(name), mode & 0o777);
+    const stats = dir.stat(name);
+    if (!stats) return;
+    lutimesSync(dir.at(name), new Date(mtimeMs), new Date(mtimeMs));
+    // A mode is set through links: only what is none gets one.
+    if (!stats.isSymbolicLink()) chmodSync(dir.at(name), mode & 0o1777);
   });
 }

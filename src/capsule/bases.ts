@@ -24,6 +24,7 @@ import { makeGitdir, type Surroundings } from "./gitdir.ts";
 import { type BytePath, decodePath, encodePath } from "./path.ts";
 import { listGitlinks, type Repo, treeOf, userPlace } from "./repo.ts";
 import type { RunSetup } from "./setup.ts";
+import { makeShareable } from "./share.ts";
 
 export interface Base {
   readonly key: string;
@@ -37,7 +38,7 @@ export interface BaseRequest {
   readonly commit: string | null;
   /** Empty: nothing is installed. */
   readonly setup: string;
-  /** A commit that is not the user's gets a base of its own: nobody else builds on what a task made. */
+  /** A commit that is not the user's stands on a base near it, or gets one of its own: nobody else builds on it. */
   readonly privateTo: string | undefined;
   readonly surroundings: Surroundings;
   readonly runSetup: RunSetup;
@@ -76,7 +77,11 @@ export async function ensureBase(repo: Repo, disk: Disk, request: BaseRequest): 
     if (meanwhile) return meanwhile;
     const setupKey = await setupKeyOf(repo, request);
     const near = request.isExact ? undefined : await nearBase(repo, request, setupKey);
-    return near ?? build(repo, disk, key, setupKey, request);
+    // One of its own has a name of its own: nobody else finds it near.
+    const { privateTo } = request;
+    return (
+      near ?? build(repo, disk, key, privateTo === undefined ? setupKey : `${setupKey}-${privateTo}`, request)
+    );
   });
 }
 
@@ -110,10 +115,10 @@ async function touched(base: Base, repo: Repo): Promise<Base> {
   return base;
 }
 
-async function setupKeyOf(repo: Repo, { commit, setup, privateTo }: BaseRequest): Promise<string> {
-  if (setup === "") return privateTo ?? "none";
+async function setupKeyOf(repo: Repo, { commit, setup }: BaseRequest): Promise<string> {
+  if (setup === "") return "none";
   const files = await listManifests(repo, commit);
-  return sha256Hex(JSON.stringify([setup, repo.checkout, files, privateTo ?? null])).slice(0, 32);
+  return sha256Hex(JSON.stringify([setup, repo.checkout, files])).slice(0, 32);
 }
 
 async function listManifests(repo: Repo, commit: string | null): Promise<string[]> {
@@ -130,9 +135,16 @@ async function nearBase(repo: Repo, { commit }: BaseRequest, setupKey: string): 
   if (commit === null) return undefined;
   const others = (await listBases(repo)).filter((base) => base.setupKey === setupKey && base.commit !== null);
   for (const base of others.slice(0, NEAR_CANDIDATES)) {
-    const args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", base.commit ?? "", commit];
-    const out = await git(userPlace(repo), args).catch(() => undefined);
-    if (out && out.toString("latin1").split("\0").length <= NEAR_FILES) return touched(base, repo);
+    const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", base.commit ?? "", commit];
+    const out = (await git(userPlace(repo), args).catch(() => undefined))?.toString("latin1");
+    // Where a submodule points is in no file.
+    if (
+      out === undefined ||
+      out.split("\0").length > 2 * NEAR_FILES ||
+      /(^|\0):(160000|\d+ 160000)/.test(out)
+    )
+      continue;
+    return touched(base, repo);
   }
   return undefined;
 }
@@ -149,18 +161,20 @@ async function build(
   const building = join(basesDir(repo), `${BUILDING}${process.pid}-${randomUUID().slice(0, 8)}`);
   try {
     const tree = join(building, "tree");
-    await mkdir(tree, { recursive: true, mode: 0o700 });
+    await mkdir(building, { mode: 0o700 });
+    await makeShareable(tree);
     const gitDir = join(building, "git");
     await makeGitdir({ path: gitDir, repo, surroundings, branch: "base", commit });
     await checkOut({ gitDir, workTree: tree }, commit ?? (await treeOf(repo, null)));
     if (setup !== "") {
       await request.runSetup({ tree, work: building, command: setup });
+      // A gitdir that set-up made would show through every capsule's own.
+      await removeTree(join(tree, ".git"));
       await git({ gitDir, workTree: tree }, ["update-index", "-q", "--refresh"], { accept: [0, 1] });
     }
     await rename(join(gitDir, "index"), join(building, "index"));
     await rm(gitDir, { recursive: true });
-    for (const scratch of ["home", "tmp"])
-      await rm(join(building, scratch), { recursive: true, force: true });
+    for (const scratch of ["home", "tmp"]) await removeTree(join(building, scratch));
     // A base that lost its last bytes with the power would be wrong for every capsule to come.
     await syncFileSystem(building);
     const gitlinks = (await listGitlinks(repo, commit)).map(encodePath);
@@ -180,6 +194,11 @@ export async function checkOut(place: { gitDir: string; workTree: string }, tree
   await git(place, ["read-tree", "--reset", "-u", treeish], {
     config: ["checkout.workers=0", "core.fsync=none"],
   });
+}
+
+/** The index of another commit, with the files left as they are. */
+export async function setIndex(place: { gitDir: string; workTree: string }, treeish: string): Promise<void> {
+  await git(place, ["read-tree", "--reset", treeish]);
 }
 
 /** Most recently used first. */

@@ -26,12 +26,15 @@ export type Change =
   | { readonly entry: Entry; readonly dir: OpenDir; readonly name: BytePath }
   | { readonly gone: BytePath };
 
+/** The furthest that a date can be. */
+const MAX_TIME_MS = 8.64e15;
+
 export function entryOf(path: BytePath, stats: Stats): Entry {
   return {
     path,
     kind: kindOf(stats),
     mode: stats.mode & 0o7777,
-    mtimeMs: Math.trunc(stats.mtimeMs),
+    mtimeMs: Math.max(-MAX_TIME_MS, Math.min(MAX_TIME_MS, Math.trunc(stats.mtimeMs))),
     size: stats.size,
   };
 }
@@ -154,10 +157,9 @@ function hasForeignNames(
   seen: readonly BytePath[],
   touched: ReadonlySet<BytePath>,
 ): boolean {
-  const untouched = seen.find((name) => !touched.has(name));
-  return (
-    base !== undefined && untouched !== undefined && merged.stat(untouched)?.ino !== base.stat(untouched)?.ino
-  );
+  if (base === undefined) return false;
+  // Every name: files may be hard links of each other.
+  return seen.some((name) => !touched.has(name) && merged.stat(name)?.ino !== base.stat(name)?.ino);
 }
 
 /** What a path had when the capsule was made. */

@@ -5,6 +5,7 @@
  *    hook, monitor, pager, filter driver and transport is off, no configuration but that gitdir's own is read,
  *    and nothing goes into nested repos.
  */
+import { open } from "node:fs/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { type ProgramOptions, type ProgramResult, runProgram } from "../process/index.ts";
 
@@ -15,11 +16,13 @@ export interface GitPlace {
   /** Words that go before the command: how to stand where the work tree is mounted. */
   readonly enter?: readonly string[];
   readonly indexFile?: string;
+  /** Where objects are written, if not to the gitdir's own. */
+  readonly objects?: string;
   /** More object directories to read from. */
   readonly alternates?: readonly string[];
 }
 
-export interface GitOptions extends Pick<ProgramOptions, "input" | "onOutput" | "cwd"> {
+export interface GitOptions extends Pick<ProgramOptions, "input" | "onOutput" | "cwd" | "timeoutMs"> {
   /** `name=value` pairs for this call. */
   readonly config?: readonly string[];
   /** Exit statuses that are answers. Default: 0. */
@@ -73,6 +76,22 @@ export async function gitLine(
   return (await git(place, args, options)).toString("utf8").trimEnd();
 }
 
+/** Standard output, however long, into a new file. */
+export async function gitToFile(
+  place: GitPlace,
+  args: readonly string[],
+  path: string,
+  options: Omit<GitOptions, "onOutput"> = {},
+): Promise<void> {
+  const handle = await open(path, "wx", 0o600);
+  try {
+    await runGit(place, args, { ...options, onOutput: (chunk) => handle.writeFile(chunk) });
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+}
+
 export async function runGit(
   place: GitPlace,
   args: readonly string[],
@@ -85,7 +104,7 @@ export async function runGit(
   const result = await runProgram([...(place.enter ?? []), "git", ...where, ...settings, ...args], {
     env: environment(place, options.identity),
     cwd: cwd ?? "/",
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
     ...(input && { input }),
     ...(onOutput && { onOutput }),
   });
@@ -113,6 +132,7 @@ function environment(place: GitPlace, identity?: Identity): Record<string, strin
     GIT_DIR: place.gitDir,
     ...(place.workTree && { GIT_WORK_TREE: place.workTree }),
     ...(place.indexFile && { GIT_INDEX_FILE: place.indexFile }),
+    ...(place.objects && { GIT_OBJECT_DIRECTORY: place.objects }),
     ...(place.alternates?.length && {
       GIT_ALTERNATE_OBJECT_DIRECTORIES: place.alternates.map(quotedDir).join(":"),
     }),
@@ -140,7 +160,7 @@ function quotedDir(path: string): string {
 
 function failure(command: string, { stderr, exitCode, signal, isTimedOut }: ProgramResult): HoldfastError {
   const said = stderr.trim().split("\n").slice(-5).join("; ");
-  if (/No space left on device|Disk quota exceeded|unable to write|write error/i.test(said))
+  if (/No space left|Disk quota exceeded|Out of diskspace|unable to write file/i.test(said))
     return new HoldfastError("disk_full", `git ${command} could not write: ${said}`);
   const how = isTimedOut ? "took too long" : `ended with ${exitCode ?? signal}`;
   return new HoldfastError("git_failed", `git ${command} ${how}: ${said}`, { command });

@@ -4,25 +4,31 @@
  *
  * K6 What can be read from it is what the user has, and what this task made: no other task's unpublished work.
  */
-import { copyFile, mkdir, writeFile } from "node:fs/promises";
+
+import { rmSync, writeFileSync } from "node:fs";
+import { copyFile, mkdir, open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Identity } from "./git.ts";
-import { objectsLink, type Repo, readRefs, readShallow, userIdentity } from "./repo.ts";
+import { Cursor } from "./open-dir.ts";
+import { objectsLink, type Repo, readRefs, readShallow, userExcludes, userIdentity } from "./repo.ts";
 
 /** What a gitdir needs to know of the user's repo, read once for many of them. */
 export interface Surroundings {
   readonly refs: readonly { readonly name: string; readonly id: string }[];
   readonly identity: Identity;
   readonly shallow: Buffer | undefined;
+  /** The user's own rules of what is ignored. */
+  readonly excludes: string;
 }
 
 export async function surroundingsOf(repo: Repo): Promise<Surroundings> {
-  const [refs, identity, shallow] = await Promise.all([
+  const [refs, identity, shallow, excludes] = await Promise.all([
     readRefs(repo),
     userIdentity(repo),
     readShallow(repo),
+    userExcludes(repo),
   ]);
-  return { refs, identity, shallow };
+  return { refs, identity, shallow, excludes };
 }
 
 export interface NewGitdir {
@@ -49,24 +55,42 @@ export async function makeGitdir({
   const refFile = join(path, "refs", "heads", branch);
   await mkdir(join(refFile, ".."), { recursive: true });
   const { identity, refs, shallow } = surroundings;
-  const write = (name: string, text: string | Buffer) => writeFile(join(path, name), text);
+  const write = (name: string, text: string | Buffer) => writeFile(join(path, name), text, { flush: true });
   await Promise.all([
     write("HEAD", `ref: refs/heads/${branch}\n`),
     write("config", configOf(repo, identity)),
     write("packed-refs", packedRefs(refs)),
-    write("info/exclude", ""),
-    linkObjects(path, repo),
-    commit && writeFile(refFile, `${commit}\n`),
+    write("info/exclude", surroundings.excludes),
+    write("objects/info/alternates", alternatesOf(repo)),
+    commit && writeFile(refFile, `${commit}\n`, { flush: true }),
     shallow && write("shallow", shallow),
-    index && copyFile(index, join(path, "index")),
+    index && copySynced(index, join(path, "index")),
   ]);
 }
 
-/** Where it borrows from: written anew after a restore, because the path is this home's. */
-export async function linkObjects(gitdir: string, repo: Repo): Promise<void> {
-  await mkdir(join(gitdir, "objects", "info"), { recursive: true });
-  await writeFile(join(gitdir, "objects", "info", "alternates"), `${objectsLink(repo)}\n`);
+async function copySynced(from: string, to: string): Promise<void> {
+  await copyFile(from, to);
+  const handle = await open(to, "r+");
+  try {
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
 }
+
+/**
+ * Where it borrows from, written anew after a restore, because the path is this home's. A gitdir that is not made
+ * of plain directories is the task's own doing, and stays as it is: nothing is written through a link.
+ */
+export function linkObjects(root: string, repo: Repo): void {
+  using cursor = new Cursor(root);
+  cursor.inParent(".git/objects/info/alternates", (dir, name) => {
+    rmSync(dir.at(name), { recursive: true, force: true });
+    writeFileSync(dir.at(name), alternatesOf(repo), { flag: "wx" });
+  });
+}
+
+const alternatesOf = (repo: Repo) => `${objectsLink(repo)}\n`;
 
 function configOf(repo: Repo, { name, email }: Identity): string {
   const format = repo.objectFormat === "sha256" ? "\n[extensions]\n\tobjectFormat = sha256" : "";

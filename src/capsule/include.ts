@@ -2,13 +2,13 @@
  * Owns `capsule.include`: files of the main checkout that git ignores and a task needs. They are copied in when
  * a capsule is made, and are never part of what it publishes, nor of a snapshot while they are unchanged.
  */
-import { closeSync, constants, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, mkdirSync, openSync, symlinkSync, writeSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { contentId } from "./changes.ts";
-import { OpenDir } from "./open-dir.ts";
+import { OpenDir, type OpenFile } from "./open-dir.ts";
 import { type BytePath, fromText, joined, nameOf, toText } from "./path.ts";
 
-/** What was copied, with its content's id; and what was not there. */
+/** What the checkout has, with its content's id; and what it has not. */
 export interface Included {
   readonly copied: Record<string, string>;
   readonly missing: readonly string[];
@@ -20,7 +20,7 @@ export function includeFiles(
   paths: readonly string[],
   algorithm: "sha1" | "sha256",
 ): Included {
-  const copied: Record<string, string> = {};
+  const copied = new Map<string, string>();
   const missing: string[] = [];
   using from = OpenDir.root(checkout);
   using to = OpenDir.root(root);
@@ -31,7 +31,7 @@ export function includeFiles(
     const found = copy(from, to, path);
     if (!found) missing.push(text);
   }
-  return { copied, missing };
+  return { copied: Object.fromEntries(copied), missing };
 
   function copy(source: OpenDir, target: OpenDir, path: BytePath): boolean {
     const [first = "", ...rest] = path.split("/");
@@ -58,21 +58,29 @@ export function includeFiles(
       for (const one of sourceInside.names()) step(sourceInside, targetInside, here, one, []);
       return true;
     }
-    if (rest.length > 0 || !stats.isFile()) return false;
-    copied[toText(here)] = copyFile(source, target, name, stats.mode & 0o777);
+    if (rest.length > 0) return false;
+    if (stats.isSymbolicLink()) {
+      const link = source.link(name);
+      if (!target.stat(name)) symlinkSync(link, target.at(name));
+      copied.set(toText(here), contentId(algorithm, [link]));
+      return true;
+    }
+    if (!stats.isFile()) return false;
+    using file = source.file(name);
+    // What is there already came with the task's own files: it may have changed it.
+    if (!target.stat(name)) copyFile(file, target, name, stats.mode & 0o777);
+    copied.set(toText(here), contentId(algorithm, file.chunks(), file.size));
     return true;
   }
+}
 
-  function copyFile(source: OpenDir, target: OpenDir, name: BytePath, mode: number): string {
-    using file = source.file(name);
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-    const fd = openSync(target.at(name), flags, mode);
-    try {
-      for (const chunk of file.chunks()) for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
-    } finally {
-      closeSync(fd);
-    }
-    return contentId(algorithm, file.chunks(), file.size);
+function copyFile(file: OpenFile, target: OpenDir, name: BytePath, mode: number): void {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const fd = openSync(target.at(name), flags, mode);
+  try {
+    for (const chunk of file.chunks()) for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
+  } finally {
+    closeSync(fd);
   }
 }
 
@@ -83,8 +91,9 @@ export function isUnchangedInclude(
   path: BytePath,
   algorithm: "sha1" | "sha256",
 ): boolean {
-  const id = included[toText(path)];
+  const id = Object.hasOwn(included, toText(path)) ? included[toText(path)] : undefined;
   if (id === undefined) return false;
+  if (dir.stat(nameOf(path))?.isSymbolicLink()) return contentId(algorithm, [dir.link(nameOf(path))]) === id;
   using file = dir.file(nameOf(path));
   return contentId(algorithm, file.chunks(), file.size) === id;
 }

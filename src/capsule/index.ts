@@ -1,15 +1,8 @@
 export { applySnapshot } from "./apply.ts";
-export { abandonedBuilds, checkOut, listBases, openBase } from "./bases.ts";
-export {
-  Capsule,
-  type CapsulePorts,
-  type CapsuleSettings,
-  chooseStrategy,
-  clearUnfinished,
-  createCapsule,
-  restoreCapsule,
-} from "./capsule.ts";
-export { moveToTrash, removeTree, sweepTrash } from "./directories.ts";
+export { abandonedBuilds, checkOut, listBases, openBase, setIndex } from "./bases.ts";
+export { Capsule, type CapsulePorts } from "./capsule.ts";
+export { type CapsuleSettings, clearUnfinished, createCapsule, restoreCapsule } from "./create.ts";
+export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directories.ts";
 export { baseEnvironment } from "./environment.ts";
 export { makeGitdir, surroundingsOf } from "./gitdir.ts";
 export { findLayer, forgetLayer, layerDir, listLayers } from "./layers.ts";
@@ -18,32 +11,37 @@ export { mirrorFiles } from "./mirror.ts";
 export { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
 export { leasesDir, listLeases, releasePorts } from "./ports.ts";
 export { probeStrategies } from "./probe.ts";
-export { publish, publishedBranch } from "./publish.ts";
+export { publish, publishedBranch, shareCommit } from "./publish.ts";
 export {
   borrowedObjects,
   hasObject,
   heldCommits,
+  holdCommit,
+  isMerged,
   isUsersCommit,
   listCommit,
   listRepos,
   objectsLink,
   openRepo,
   type Repo,
-  readCommitted,
+  readCommittedBytes,
   releaseCommit,
   repoLock,
   resolveCommit,
+  treeOf,
   userIdentity,
 } from "./repo.ts";
 export { type RunSetup, setupRunner } from "./setup.ts";
 export type { Limits, Snapshot } from "./snapshot.ts";
 export {
-  abandonedPacks,
+  abandonedImports,
   adoptSnapshots,
   countPacks,
   dropSnapshots,
   hasSnapshot,
   listManifestBases,
+  listSnapshotSessions,
+  makeAside,
   openStore,
   packSnapshots,
   readManifestBytes,
@@ -51,4 +49,5 @@ export {
   type Store,
   unpackSnapshots,
 } from "./store.ts";
-export { contentsOf, type DiffStat, makeWork, patchOf, statOf, type Work } from "./work.ts";
+export { chooseStrategy } from "./strategies.ts";
+export { type Contents, contentsOf, type DiffStat, makeWork, statOf, type Work, writePatch } from "./work.ts";

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { HoldfastError, type Json } from "../contract/index.ts";
 import { parseObject } from "../util/index.ts";
 import type { Entry, Kind } from "./changes.ts";
-import { type BytePath, decodePath, encodePath } from "./path.ts";
+import { type BytePath, decodePath, encodePath, hasGitLike, parentOf } from "./path.ts";
 
 /**
  * work: what a commit of the task would hold · ignored: what git ignores · gitdir: the capsule's own .git ·
@@ -28,8 +28,8 @@ export interface SnapshotManifest {
   readonly branch: string;
   readonly entries: readonly ManifestEntry[];
   readonly gone: readonly BytePath[];
-  /** Files of the work whose lines end in CRLF, and which git stores with LF. */
-  readonly lf: readonly BytePath[];
+  /** Files of the work that a commit holds otherwise: with other ends of lines, in another encoding. */
+  readonly converted: readonly BytePath[];
   /** Ignored files beyond the limit: not in the snapshot. */
   readonly omitted: readonly { readonly path: BytePath; readonly size: number }[];
 }
@@ -45,15 +45,15 @@ const schema = z.object({
   kind: z.literal("snapshot"),
   base: commit,
   lower: commit,
-  setupKey: z.string().max(64),
+  setupKey: z.string().max(128),
   branch: z.string().max(200),
   entries: z.array(z.tuple([z.unknown(), z.enum(KINDS), count, z.int(), count, z.enum(roles)])),
   gone: z.array(z.unknown()),
-  lf: z.array(z.unknown()),
+  converted: z.array(z.unknown()),
   omitted: z.array(z.tuple([z.unknown(), count])),
 });
 
-export function encodeManifest({ entries, gone, lf, omitted, ...facts }: SnapshotManifest): Buffer {
+export function encodeManifest({ entries, gone, converted, omitted, ...facts }: SnapshotManifest): Buffer {
   const rows = entries.map(
     ({ path, kind, mode, mtimeMs, size, role }): Json => [encodePath(path), kind, mode, mtimeMs, size, role],
   );
@@ -63,7 +63,7 @@ export function encodeManifest({ entries, gone, lf, omitted, ...facts }: Snapsho
     ...facts,
     entries: rows,
     gone: gone.map(encodePath),
-    lf: lf.map(encodePath),
+    converted: converted.map(encodePath),
     omitted: omitted.map(({ path, size }): Json => [encodePath(path), size]),
   };
   return Buffer.from(`${JSON.stringify(value)}\n`);
@@ -76,10 +76,27 @@ export function decodeManifest(bytes: Buffer): SnapshotManifest {
     throw new HoldfastError("snapshot_invalid", "a snapshot's manifest has not the right form");
   const { base, lower, setupKey, branch } = parsed.data;
   const entries = parsed.data.entries.map(([path, kind, mode, mtimeMs, size, role]) => {
-    return { path: decodePath(path), kind, mode: mode & 0o7777, mtimeMs, size, role };
+    const decoded = decodePath(path);
+    return { path: decoded, kind, mode: mode & 0o7777, mtimeMs, size, role: roleByName(decoded) ?? role };
   });
+  assertTree(entries);
   const gone = parsed.data.gone.map(decodePath);
-  const lf = parsed.data.lf.map(decodePath);
+  const converted = parsed.data.converted.map(decodePath);
   const omitted = parsed.data.omitted.map(([path, size]) => ({ path: decodePath(path), size }));
-  return { base, lower, setupKey, branch, entries, gone, lf, omitted };
+  return { base, lower, setupKey, branch, entries, gone, converted, omitted };
+}
+
+/** What a name alone decides, whatever a manifest says. */
+export function roleByName(path: BytePath): Role | undefined {
+  if (path === ".git" || path.startsWith(".git/")) return "gitdir";
+  return hasGitLike(path) ? "aside" : undefined;
+}
+
+function assertTree(entries: readonly Pick<ManifestEntry, "path" | "kind">[]): void {
+  const kinds = new Map(entries.map(({ path, kind }) => [path, kind]));
+  const isSound =
+    kinds.size === entries.length &&
+    entries.every(({ path }) => (kinds.get(parentOf(path)) ?? "dir") === "dir");
+  if (!isSound)
+    throw new HoldfastError("snapshot_invalid", "a snapshot names a path twice, or one below a file");
 }

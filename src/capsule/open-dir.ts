@@ -18,6 +18,7 @@ import {
   readSync,
   rmSync,
   type Stats,
+  statSync,
 } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { errorCode } from "../util/index.ts";
@@ -40,8 +41,12 @@ export class OpenDir implements Disposable {
 
   /** The root itself may be reached through links: its path is ours. */
   static root(path: string): OpenDir {
+    const { mode, uid } = statSync(path);
+    const isLocked = (mode & 0o500) !== 0o500 && process.getuid?.() === uid;
+    if (isLocked) chmodSync(path, 0o700);
     const fd = openSync(path, O_RDONLY | O_DIRECTORY);
-    return new OpenDir(fd, hasDescriptorPaths ? `/proc/self/fd/${fd}` : path);
+    const restore = isLocked ? () => chmodSync(path, mode & 0o7777) : undefined;
+    return new OpenDir(fd, hasDescriptorPaths ? `/proc/self/fd/${fd}` : path, restore);
   }
 
   /** A path that names the entry for one call to the file system that follows no links. */

@@ -67,7 +67,7 @@ export function isGitLike(name: BytePath): boolean {
     .replace(IGNORABLE, "")
     .toLowerCase()
     .split("\\")
-    .some((part) => /^(\.git|git~\d)[ .]*(:.*)?$/.test(part));
+    .some((part) => /^(\.git|git~\d)[ .]*(:[\s\S]*)?$/.test(part));
 }
 
 /** Whether a component of the path is one. Most paths have nothing that could be. */
@@ -79,13 +79,20 @@ const mayBeGitLike = (path: BytePath) => /git/i.test(path) || /[\x80-\xff]/.test
 
 const ESCAPE = "%git%";
 
-/** Where a path's content stands in a snapshot's tree: such names get a prefix. */
+/** Where a path's content stands in a snapshot's tree: every name that git could care about gets a prefix. */
 export function storedPath(path: BytePath): BytePath {
   if (!mayBeGitLike(path)) return path;
   return path
     .split("/")
-    .map((name) => (isGitLike(name) || name.startsWith(ESCAPE) ? ESCAPE + name : name))
+    .map((name) => (needsEscape(name) ? ESCAPE + name : name))
     .join("/");
+}
+
+/** More than `isGitLike`: also `.gitmodules` and the like, which git looks into when it checks a tree. */
+function needsEscape(name: BytePath): boolean {
+  if (name.startsWith(ESCAPE)) return true;
+  const parts = [name, ...toText(name).replace(IGNORABLE, "").split("\\")];
+  return parts.some((part) => /^(\.git|git~|gi[0-9a-f]{4}~)/i.test(part));
 }
 
 /** As git's import stream wants it: in quotes, with everything unusual in octal. */

@@ -7,8 +7,8 @@ import { endHolder, findProgram, startHolder } from "../process/index.ts";
 import { parseObject, readTextOr, realDisk, replaceFile, temporaryPath } from "../util/index.ts";
 import { removeTree } from "./directories.ts";
 import type { StrategyName } from "./place.ts";
+import { copySharing, makeShareable } from "./share.ts";
 import type { Probe } from "./strategy.ts";
-import { copySharing } from "./worktree.ts";
 
 export async function probeStrategies(homeDir: string): Promise<Probe[]> {
   return [await probe("overlay", homeDir), await probe("clone", homeDir), await probe("worktree", homeDir)];
@@ -35,7 +35,8 @@ export async function probe(strategy: StrategyName, homeDir: string): Promise<Pr
     return { strategy, isAvailable: true, detail: "git checkouts work everywhere" };
   const dir = temporaryPath(join(homeDir, "probe"));
   try {
-    await mkdir(join(dir, "lower"), { recursive: true, mode: 0o700 });
+    await mkdir(dir, { mode: 0o700 });
+    await makeShareable(join(dir, "lower"));
     await writeFile(join(dir, "lower", "file"), "probe");
     const detail = strategy === "overlay" ? await tryOverlay(dir) : await tryClone(dir);
     return { strategy, isAvailable: true, detail };

@@ -5,12 +5,14 @@
  *    ref, moved only from where it was known to be. No tag, no FETCH_HEAD, no hook.
  */
 
+import { createReadStream, existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 import type { Disk } from "../util/index.ts";
-import { git, type Identity, runGit } from "./git.ts";
+import { git, gitToFile, type Identity, runGit } from "./git.ts";
 import { objectsLink, type Repo, userPlace } from "./repo.ts";
-import type { Store } from "./store.ts";
+import { makeAside, type Store } from "./store.ts";
 
 export interface Publication {
   readonly repo: Repo;
@@ -19,6 +21,8 @@ export interface Publication {
   readonly commit: string;
   readonly base: string | null;
   readonly branch: string;
+  /** Whose work it is: a tip that doesn't say so was put there by somebody else. */
+  readonly session: string;
   readonly identity: Identity;
 }
 
@@ -31,31 +35,28 @@ export async function publish({
   commit,
   base,
   branch,
+  session,
   identity,
 }: Publication): Promise<void> {
   const ref = `refs/heads/${branch}`;
   const before = await currentValue(repo, ref);
   if (before === commit) return;
-  await copyObjects(repo, store, commit, base);
+  if (before !== undefined && !(await isOurs(repo, before, session)))
+    throw new HoldfastError("publish_refused", `the branch ${branch} was moved by somebody else`, { branch });
+  await shareCommit(repo, store, commit, base);
+  await disk.syncDir(join(repo.objects, "pack"));
   const { exitCode, stderr } = await runGit(
     userPlace(repo),
-    [
-      "update-ref",
-      "--create-reflog",
-      "-m",
-      "holdfast: published",
-      ref,
-      commit,
-      before ?? "0".repeat(commit.length),
-    ],
+    ["update-ref", "-m", "holdfast: published", ref, commit, before ?? "0".repeat(commit.length)],
     { accept: [0, 128], identity },
   );
   if (exitCode !== 0)
     throw new HoldfastError("publish_refused", `the branch ${branch} could not be set: ${stderr.trim()}`, {
       branch,
     });
-  await disk.syncDir(join(repo.objects, "pack"));
-  await disk.syncDir(dirname(join(repo.gitDir, ref)));
+  // Where refs are files, their directory has the new name.
+  const dir = dirname(join(repo.gitDir, ref));
+  if (existsSync(dir)) await disk.syncDir(dir);
 }
 
 async function currentValue(repo: Repo, ref: string): Promise<string | undefined> {
@@ -65,19 +66,37 @@ async function currentValue(repo: Repo, ref: string): Promise<string | undefined
   return exitCode === 0 ? stdout.toString("utf8").trim() : undefined;
 }
 
+async function isOurs(repo: Repo, commit: string, session: string): Promise<boolean> {
+  const message = await git(userPlace(repo), ["log", "-1", "--format=%B", commit]);
+  return message.toString("utf8").split("\n").includes(`Session: ${session}`);
+}
+
 /** One pack with what the base has not got; refused as a whole if any object is not as it should be. */
-async function copyObjects(repo: Repo, store: Store, commit: string, base: string | null): Promise<void> {
+export async function shareCommit(
+  repo: Repo,
+  store: Store,
+  commit: string,
+  base: string | null,
+): Promise<void> {
   const from = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
   const revisions = Buffer.from(`${commit}\n${base === null ? "" : `^${base}\n`}`);
-  const pack = await git(from, ["pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"], {
-    input: [revisions],
-    config: ["pack.threads=1"],
-  });
+  const aside = await makeAside(store);
+  const pack = join(aside, "work.pack");
+  try {
+    const packing = ["pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"];
+    await gitToFile(from, packing, pack, { input: [revisions], config: ["pack.threads=1"] });
+    await takeInto(repo, pack);
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+async function takeInto(repo: Repo, pack: string): Promise<void> {
   const { exitCode, stderr } = await runGit(
     userPlace(repo),
     ["index-pack", "--stdin", "--strict", "--fix-thin"],
     {
-      input: [pack],
+      input: createReadStream(pack),
       config: ["transfer.fsckObjects=true", "fsck.zeroPaddedFilemode=ignore"],
       accept: [0, 1, 128],
     },

@@ -4,14 +4,14 @@
  *
  * K5 Working tree, index, config, hooks and the user's branches are as they were, whatever a task does.
  */
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { mkdir, readdir, readFile, readlink, symlink } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 import { runProgram } from "../process/index.ts";
 import { errorCode, readTextOr, sha256Hex } from "../util/index.ts";
 import { type GitPlace, git, gitLine, type Identity, readUserConfig, runGit } from "./git.ts";
-import type { BytePath } from "./path.ts";
+import { type BytePath, toText } from "./path.ts";
 
 export interface Repo {
   /** The name of its directory in the home. */
@@ -80,7 +80,8 @@ export async function listRepos(homeDir: string): Promise<Repo[]> {
 }
 
 async function discover(path: string): Promise<[string, string, string, string]> {
-  if (!existsSync(path)) throw new HoldfastError("not_a_repo", `there is no directory ${path}`, { path });
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw new HoldfastError("not_a_repo", `there is no directory ${path}`, { path });
   const ask = (...args: string[]) =>
     runProgram(["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "rev-parse", ...args], {
       cwd: path,
@@ -196,16 +197,34 @@ export async function userIdentity(repo: Repo): Promise<Identity> {
   };
 }
 
+/** Whether the user's HEAD has it. */
+export async function isMerged(repo: Repo, commit: string): Promise<boolean> {
+  const args = ["merge-base", "--is-ancestor", commit, "HEAD"];
+  return (await runGit({ gitDir: repo.headDir }, args, { accept: [0, 1, 128] })).exitCode === 0;
+}
+
+/** What the user's git ignores by rules that are in no commit: info/exclude, and a file of the user's own. */
+export async function userExcludes(repo: Repo): Promise<string> {
+  const configured = (await readUserConfig(repo.gitDir, "^core\\.excludesfile$")).get("core.excludesfile");
+  const home = process.env["HOME"] ?? "/nonexistent";
+  const own = configured?.replace(/^~(?=\/)/, home) ?? join(home, ".config", "git", "ignore");
+  return `${readTextOr(join(repo.gitDir, "info", "exclude"), "")}\n${readTextOr(own, "")}\n`;
+}
+
 export async function hasObject(repo: Repo, id: string): Promise<boolean> {
   return (await runGit(userPlace(repo), ["cat-file", "-e", id], { accept: [0, 1, 128] })).exitCode === 0;
 }
 
 /** A file of a commit, or undefined when it has none of that name. */
-export async function readCommitted(repo: Repo, commit: string, path: string): Promise<string | undefined> {
-  const { exitCode, stdout } = await runGit(userPlace(repo), ["cat-file", "blob", `${commit}:${path}`], {
-    accept: [0, 128],
-  });
-  return exitCode === 0 ? stdout.toString("utf8") : undefined;
+export async function readCommittedBytes(
+  repo: Repo,
+  commit: string | null,
+  path: BytePath,
+): Promise<Buffer | undefined> {
+  if (commit === null) return undefined;
+  const args = ["cat-file", "blob", `${commit}:${toText(path)}`];
+  const { exitCode, stdout } = await runGit(userPlace(repo), args, { accept: [0, 128] });
+  return exitCode === 0 ? stdout : undefined;
 }
 
 export async function treeOf(repo: Repo, commit: string | null): Promise<string> {
@@ -236,7 +255,9 @@ export async function listCommit(
     });
 }
 
+export const isGitlink = ({ mode }: { readonly mode: string }) => mode === "160000";
+
 /** Submodules: directories whose content is another repo's. */
 export async function listGitlinks(repo: Repo, commit: string | null): Promise<BytePath[]> {
-  return (await listCommit(repo, commit)).filter(({ mode }) => mode === "160000").map(({ path }) => path);
+  return (await listCommit(repo, commit)).filter(isGitlink).map(({ path }) => path);
 }

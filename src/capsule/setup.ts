@@ -7,14 +7,12 @@ import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 import { runCommand, type SandboxView, sandboxed } from "../process/index.ts";
 import { baseEnvironment } from "./environment.ts";
-import type { View } from "./view.ts";
 
 export interface SetupRequest {
   readonly tree: string;
   /** A directory of ours for its home and temporary files. */
   readonly work: string;
   readonly command: string;
-  readonly view?: View;
 }
 
 export type RunSetup = (request: SetupRequest) => Promise<void>;
@@ -25,31 +23,32 @@ export interface SetupOptions {
   /** Undefined: without a sandbox, in the directory itself. */
   readonly sandbox: Pick<SandboxView, "at" | "hidden" | "readable"> | undefined;
   readonly onOutput: (chunk: Buffer) => void;
+  readonly signal?: AbortSignal | undefined;
 }
 
-export function setupRunner({ sandbox, onOutput }: SetupOptions): RunSetup {
-  return async ({ tree, work, command, view }) => {
+export function setupRunner({ sandbox, onOutput, signal: stop }: SetupOptions): RunSetup {
+  return async ({ tree, work, command }) => {
     const home = join(work, "home");
     const tmp = join(work, "tmp");
     for (const dir of [home, tmp]) await mkdir(dir, { recursive: true, mode: 0o700 });
     let said = "";
     const shell = ["sh", "-c", command];
     const wrapped = sandbox ? [...sandboxed({ ...sandbox, tree, writable: [home, tmp] }), ...shell] : shell;
-    const argv = [...(view?.enter ?? []), ...wrapped];
     const { exitCode, signal } = await runCommand({
-      argv,
+      argv: wrapped,
       cwd: sandbox ? "/" : tree,
       env: baseEnvironment({ HOME: home, TMPDIR: tmp }),
+      signal: stop,
       onOutput: (chunk) => {
         said = (said + chunk.toString("utf8")).slice(-OUTPUT_KEPT);
         onOutput(chunk);
       },
     });
+    if (stop?.aborted) throw new HoldfastError("interrupted", "capsule.setup was interrupted");
     if (exitCode === 0) return;
-    throw new HoldfastError(
-      "setup_failed",
-      `capsule.setup ended with ${exitCode ?? signal}: ${command}\n${said.trimEnd()}`,
-      { exitCode, output: said },
-    );
+    throw new HoldfastError("setup_failed", `capsule.setup ended with ${exitCode ?? signal}: ${command}`, {
+      exitCode,
+      output: said,
+    });
   };
 }

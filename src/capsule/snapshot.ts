@@ -7,10 +7,12 @@
 import { HoldfastError } from "../contract/index.ts";
 import { sha256Hex } from "../util/index.ts";
 import type { Change, Entry } from "./changes.ts";
-import { type Rules, rolesOf, storedWithLf } from "./classify.ts";
+import { type Rules, rolesOf } from "./classify.ts";
+import { convertedFiles } from "./conversion.ts";
 import { encodeManifest, type ManifestEntry, type SnapshotManifest } from "./manifest.ts";
+import { Cursor } from "./open-dir.ts";
 import { type BytePath, quoted, storedPath, toBytes, toText } from "./path.ts";
-import { importObjects, type Store, snapshotRef } from "./store.ts";
+import { importObjects, nameSnapshot, type Store, streamRef } from "./store.ts";
 
 export interface Limits {
   readonly maxSnapshotBytes: number;
@@ -34,125 +36,141 @@ export interface Snapshot {
   readonly manifest: SnapshotManifest;
   /** The ids of the contents, by path. */
   readonly contents: ReadonlyMap<BytePath, string>;
+  /** Of what a commit holds otherwise. */
+  readonly converted: ReadonlyMap<BytePath, string>;
   /** What the capsule holds beyond its base. */
   readonly bytes: number;
 }
 
-interface Kept extends Entry {
+/** With the number of its content in the stream. */
+interface Kept extends ManifestEntry {
   readonly mark: number | undefined;
 }
 
 export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> {
-  const { store, rules, limits, facts, session } = request;
-  const ref = snapshotRef(session, request.name);
-  const kept: Kept[] = [];
-  const gone: BytePath[] = [];
-  const crlf = new Map<BytePath, { isBinary: boolean }>();
-  const omitted: { path: BytePath; size: number }[] = [];
-  let marks = 0;
-  let bytes = 0;
-  let result: { manifest: SnapshotManifest; encoded: Buffer } | undefined;
+  const { store, rules, facts, session } = request;
+  const { entries, gone } = await collect(request.changes);
+  const { kept, omitted, bytes } = await choose(request, entries);
+  let marks = kept.filter(({ mark }) => mark !== undefined).length;
+  const converted = new Map<BytePath, number>();
+  let encoded: Buffer | undefined;
+  let manifest: SnapshotManifest | undefined;
 
   async function* stream(): AsyncGenerator<Uint8Array> {
+    const crlf = new Set<BytePath>();
+    using cursor = new Cursor(rules.view.root);
     yield Buffer.from("feature done\n");
-    for await (const change of request.changes) {
-      if ("gone" in change) {
-        gone.push(change.gone);
-        continue;
-      }
-      const { entry } = change;
-      if (entry.kind === "file" && entry.size > limits.maxIgnoredBytes && (await isIgnored(rules, entry))) {
-        omitted.push({ path: entry.path, size: entry.size });
-        continue;
-      }
-      bytes += entry.kind === "file" ? entry.size : 0;
-      if (bytes > limits.maxSnapshotBytes) throw tooLarge(entry, limits.maxSnapshotBytes);
-      if (entry.kind !== "file" && entry.kind !== "symlink") {
-        kept.push({ ...entry, mark: undefined });
-        continue;
-      }
+    for (const entry of kept) if (entry.mark !== undefined) yield* blob(cursor, entry, entry.mark, crlf);
+    const ofWork = kept
+      .filter(({ role, kind }) => role === "work" && kind === "file")
+      .map(({ path }) => path);
+    for (const [path, stored] of await convertedFiles(rules, ofWork, crlf)) {
       marks += 1;
-      kept.push({ ...entry, mark: marks });
-      yield* blob(change, marks, crlf);
+      converted.set(path, marks);
+      yield Buffer.concat([header(marks, stored.length), stored, LINE_FEED]);
     }
-    const roles = await rolesOf(rules, kept);
-    const { entries, left } = withinLimit(
-      kept.map((entry): Kept & ManifestEntry => ({ ...entry, role: roles.get(entry.path) ?? "aside" })),
-      limits.maxIgnoredBytes,
-    );
-    const ofWork = new Map([...crlf].filter(([path]) => roles.get(path) === "work"));
-    const lf = await storedWithLf(rules, ofWork);
-    const manifest: SnapshotManifest = {
-      ...facts,
-      entries: entries.map(({ path, kind, mode, mtimeMs, size, role }) => ({
-        path,
-        kind,
-        mode,
-        mtimeMs,
-        size,
-        role,
-      })),
-      gone,
-      lf,
-      omitted: [...omitted, ...left],
-    };
-    const encoded = encodeManifest(manifest);
-    result = { manifest, encoded };
-    yield* commit(request, ref, encoded, entries, marks + 1);
+    const plain = kept.map(({ mark: _, ...entry }) => entry);
+    manifest = { ...facts, entries: plain, gone, converted: [...converted.keys()], omitted };
+    encoded = encodeManifest(manifest);
+    yield* commit(request, encoded, kept, converted, marks + 1);
   }
 
-  const { ids } = await importObjects(store, stream(), { ref });
+  const { ids } = await importObjects(store, stream());
   const commitId = ids.get(marks + 2);
-  if (!result || commitId === undefined) throw new Error("a snapshot ended without its commit");
+  if (!encoded || !manifest || commitId === undefined) throw new Error("a snapshot ended without its commit");
+  await nameSnapshot(store, session, request.name, commitId);
   const contents = new Map(
     kept.flatMap(({ path, mark }) => (mark ? [[path, ids.get(mark) ?? ""] as const] : [])),
   );
+  const stored = new Map([...converted].map(([path, mark]) => [path, ids.get(mark) ?? ""]));
   return {
     commit: commitId,
-    manifestSha256: sha256Hex(result.encoded),
-    manifest: result.manifest,
+    manifestSha256: sha256Hex(encoded),
+    manifest,
     contents,
+    converted: stored,
     bytes,
   };
 }
 
-async function isIgnored(rules: Rules, entry: Entry): Promise<boolean> {
-  return (await rolesOf(rules, [entry])).get(entry.path) === "ignored";
+async function collect(changes: AsyncIterable<Change>): Promise<{ entries: Entry[]; gone: BytePath[] }> {
+  const entries: Entry[] = [];
+  const gone: BytePath[] = [];
+  for await (const change of changes) {
+    if ("gone" in change) gone.push(change.gone);
+    else entries.push(change.entry);
+  }
+  return { entries, gone };
+}
+
+/** Before a byte is read: what each entry is, and whether it fits. */
+async function choose({ rules, limits }: SnapshotRequest, entries: readonly Entry[]) {
+  const roles = await rolesOf(rules, entries);
+  const all = entries.map((entry) => ({ ...entry, role: roles.get(entry.path) ?? ("aside" as const) }));
+  const beyond = beyondLimit(all, limits.maxIgnoredBytes);
+  let bytes = 0;
+  let marks = 0;
+  const kept: Kept[] = [];
+  for (const entry of all) {
+    if (beyond.has(entry)) continue;
+    bytes += entry.kind === "file" ? entry.size : 0;
+    if (bytes > limits.maxSnapshotBytes) throw tooLarge(entry, limits.maxSnapshotBytes);
+    const hasContent = entry.kind === "file" || entry.kind === "symlink";
+    if (hasContent) marks += 1;
+    kept.push({ ...entry, mark: hasContent ? marks : undefined });
+  }
+  return { kept, bytes, omitted: [...beyond].map(({ path, size }) => ({ path, size })) };
+}
+
+/** Ignored files are kept up to the limit, the small ones first; the others are named. */
+function beyondLimit(entries: readonly ManifestEntry[], maxBytes: number): Set<ManifestEntry> {
+  const ignored = entries.filter(({ role, kind }) => role === "ignored" && kind === "file");
+  const beyond = new Set<ManifestEntry>();
+  let kept = 0;
+  for (const entry of ignored.sort((a, b) => a.size - b.size)) {
+    kept += entry.size;
+    if (kept > maxBytes) beyond.add(entry);
+  }
+  return beyond;
 }
 
 async function* blob(
-  { entry, dir, name }: Exclude<Change, { gone: BytePath }>,
+  cursor: Cursor,
+  entry: Entry,
   mark: number,
-  crlf: Map<BytePath, { isBinary: boolean }>,
+  crlf: Set<BytePath>,
 ): AsyncGenerator<Uint8Array> {
   if (entry.kind === "symlink") {
-    const target = dir.link(name);
+    const target = cursor.inParent(entry.path, (dir, name) => dir.link(name)) ?? vanished(entry);
     yield Buffer.concat([header(mark, target.length), target, LINE_FEED]);
     return;
   }
-  using file = dir.file(name);
+  using file = cursor.inParent(entry.path, (dir, name) => dir.file(name)) ?? vanished(entry);
   yield header(mark, file.size);
-  let isBinary: boolean | undefined;
+  let hasCrlf = false;
   for (const chunk of file.chunks()) {
-    isBinary ??= chunk.subarray(0, BINARY_LOOK).includes(0);
-    if (chunk.includes("\r\n")) crlf.set(entry.path, { isBinary });
+    hasCrlf ||= chunk.includes("\r\n");
     yield chunk;
   }
   yield LINE_FEED;
+  if (hasCrlf) crlf.add(entry.path);
 }
 
-/** As git does: a NUL in the beginning. */
-const BINARY_LOOK = 8000;
+function vanished({ path }: Entry): never {
+  throw new HoldfastError("snapshot_raced", `${JSON.stringify(toText(path))} went away while it was read`);
+}
+
 const LINE_FEED = Buffer.from("\n");
 const header = (mark: number, size: number) => Buffer.from(`blob\nmark :${mark}\ndata ${size}\n`);
 
 async function* commit(
-  { atMs, session, facts }: SnapshotRequest,
-  ref: string,
+  { atMs, session, facts, store }: SnapshotRequest,
   manifest: Buffer,
-  entries: readonly (Kept & ManifestEntry)[],
+  entries: readonly Kept[],
+  converted: ReadonlyMap<BytePath, number>,
   mark: number,
 ): AsyncGenerator<Uint8Array> {
+  const { ref, forget } = streamRef(store);
   yield header(mark, manifest.length);
   yield manifest;
   const message = `Snapshot of ${session}\n\nBase: ${facts.base}\nLower: ${facts.lower}\n`;
@@ -169,24 +187,9 @@ async function* commit(
     lines.push(`M ${mode} :${content} ${quoted(`files/${storedPath(path)}`)}`);
     if (lines.length > 1000) yield toBytes(`${lines.splice(0).join("\n")}\n`);
   }
-  yield toBytes(`${lines.join("\n")}\n\ndone\n`);
-}
-
-/** Ignored files are kept up to the limit, the small ones first; the others are named. */
-function withinLimit<T extends ManifestEntry>(entries: readonly T[], maxBytes: number) {
-  const ignored = entries.filter(({ role, kind }) => role === "ignored" && kind === "file");
-  const total = ignored.reduce((sum, { size }) => sum + size, 0);
-  if (total <= maxBytes) return { entries, left: [] };
-  const beyond = new Set<T>();
-  let kept = 0;
-  for (const entry of [...ignored].sort((a, b) => a.size - b.size)) {
-    if (kept + entry.size > maxBytes) beyond.add(entry);
-    else kept += entry.size;
-  }
-  return {
-    entries: entries.filter((entry) => !beyond.has(entry)),
-    left: [...beyond].map(({ path, size }) => ({ path, size })),
-  };
+  for (const [path, content] of converted)
+    lines.push(`M 100644 :${content} ${quoted(`converted/${storedPath(path)}`)}`);
+  yield toBytes(`${lines.map((line) => `${line}\n`).join("")}\n${forget}done\n`);
 }
 
 function tooLarge({ path, size }: Entry, maxBytes: number): HoldfastError {

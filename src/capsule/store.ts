@@ -4,16 +4,18 @@
  *
  * K7 What a snapshot's commit names is on disk when `importObjects` returns, names included.
  */
-import { existsSync } from "node:fs";
-import { mkdir, readdir, rm, stat, unlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+import { createReadStream, existsSync } from "node:fs";
+import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import { type Disk, readTextOr, temporaryPath, withFileLock } from "../util/index.ts";
-import { type GitPlace, git, gitLine, runGit } from "./git.ts";
+import { type Disk, isAlive, readTextOr, replaceFile, withFileLock } from "../util/index.ts";
+import { type GitPlace, git, gitLine, gitToFile, runGit } from "./git.ts";
 import { type Repo, repoLock } from "./repo.ts";
 
 export interface Store extends GitPlace {
   readonly disk: Disk;
+  readonly objectFormat: Repo["objectFormat"];
 }
 
 const SNAPSHOTS = "refs/snapshots";
@@ -23,7 +25,7 @@ export async function openStore(repo: Pick<Repo, "dir" | "objectFormat">, disk: 
   // HEAD is written last: with it the store is whole.
   if (!existsSync(join(gitDir, "HEAD")))
     await withFileLock(repoLock(repo), () => makeStore(repo, disk, gitDir));
-  return { gitDir, disk };
+  return { gitDir, disk, objectFormat: repo.objectFormat };
 }
 
 async function makeStore(
@@ -36,51 +38,103 @@ async function makeStore(
     await mkdir(join(gitDir, part), { recursive: true, mode: 0o700 });
   const isSha256 = repo.objectFormat === "sha256";
   const format = isSha256 ? "[extensions]\n\tobjectFormat = sha256\n" : "";
-  await writeFile(
-    join(gitDir, "config"),
-    `[core]\n\trepositoryformatversion = ${isSha256 ? 1 : 0}\n\tbare = true\n${format}`,
-  );
-  await writeFile(join(gitDir, "HEAD"), "ref: refs/heads/none\n");
+  const config = `[core]\n\trepositoryformatversion = ${isSha256 ? 1 : 0}\n\tbare = true\n${format}`;
+  await replaceFile(disk, join(gitDir, "config"), Buffer.from(config));
+  await replaceFile(disk, join(gitDir, "HEAD"), Buffer.from("ref: refs/heads/none\n"));
   for (const part of ["objects/pack", "objects", SNAPSHOTS, "refs", "", ".."])
     await disk.syncDir(join(gitDir, part));
 }
 
-export const snapshotRef = (session: string, name: string) => `${SNAPSHOTS}/${session}/${name}`;
+const snapshotRef = (session: string, name: string) => `${SNAPSHOTS}/${session}/${name}`;
 
 /**
- * Feeds a stream to `git fast-import`, which writes one pack. Returns the ids of the marks that it set.
- * Without `alternates` nothing but the store's own objects is taken for being there already.
+ * Feeds a stream to `git fast-import`, which writes one pack, aside; synced, it is moved into the store. Returns
+ * the ids of the marks that were set. Only the store's own objects, and those of `alternates`, are taken for being
+ * there already.
  */
 export async function importObjects(
   store: Store,
   stream: AsyncIterable<Uint8Array>,
-  { alternates = [], ref }: { readonly alternates?: readonly string[]; readonly ref?: string } = {},
+  alternates: readonly string[] = [],
 ): Promise<{ ids: Map<number, string>; answers: string }> {
-  const marks = temporaryPath(join(store.gitDir, "marks"));
+  const aside = await makeAside(store);
+  const marks = join(aside, "marks");
   try {
-    const answers = await git(
-      { gitDir: store.gitDir, alternates },
-      ["fast-import", "--quiet", "--done", "--force", `--export-marks=${marks}`],
-      {
-        input: stream,
-        config: ["fastimport.unpackLimit=0", "core.compression=1", "core.bigFileThreshold=64m"],
-      },
-    );
-    await store.disk.syncDir(join(store.gitDir, "objects", "pack"));
-    if (ref !== undefined) await syncRef(store, ref);
+    await mkdir(join(aside, "pack"), { mode: 0o700 });
+    const place = {
+      gitDir: store.gitDir,
+      objects: aside,
+      alternates: [join(store.gitDir, "objects"), ...alternates],
+    };
+    const args = ["fast-import", "--quiet", "--done", "--force", `--export-marks=${marks}`];
+    const answers = await git(place, args, { input: stream, config: IMPORT_SETTINGS });
+    await takeIn(store, join(aside, "pack"));
     return { ids: parseMarks(readTextOr(marks, "")), answers: answers.toString("latin1") };
   } catch (error) {
     await clearCrashReports(store);
     throw error;
   } finally {
-    await unlink(marks).catch(() => {});
+    await rm(aside, { recursive: true, force: true });
   }
 }
 
-async function syncRef(store: Store, ref: string): Promise<void> {
-  const parts = ref.split("/").slice(0, -1);
-  for (let length = parts.length; length > 0; length -= 1)
-    await store.disk.syncDir(join(store.gitDir, ...parts.slice(0, length)));
+/** A commit in a stream needs a ref; at the stream's end this one is forgotten again. */
+export function streamRef({ objectFormat }: Store): { readonly ref: string; readonly forget: string } {
+  const ref = `refs/stream/${randomUUID()}`;
+  return { ref, forget: `reset ${ref}\nfrom ${"0".repeat(objectFormat === "sha256" ? 64 : 40)}\n\n` };
+}
+
+const ASIDE = "incoming-";
+const IMPORT_SETTINGS = ["fastimport.unpackLimit=0", "core.compression=1", "core.bigFileThreshold=64m"];
+
+/** A directory for what is on its way, named after us: when we are gone, it is anybody's to clear. */
+export async function makeAside({ gitDir }: Pick<GitPlace, "gitDir">): Promise<string> {
+  const path = join(gitDir, `${ASIDE}${process.pid}-${randomUUID().slice(0, 8)}`);
+  await mkdir(path, { mode: 0o700 });
+  return path;
+}
+
+/** The pack before its index: with that, git takes it for whole. */
+async function takeIn(store: Store, from: string): Promise<void> {
+  const to = join(store.gitDir, "objects", "pack");
+  const names = (await readdir(from))
+    .filter((name) => /\.(pack|idx)$/.test(name))
+    .sort()
+    .reverse();
+  for (const name of names) {
+    await syncFile(join(from, name));
+    await store.disk.rename(join(from, name), join(to, name));
+  }
+  if (names.length > 0) await store.disk.syncDir(to);
+}
+
+async function syncFile(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A snapshot that has a name is kept. Written by hand: the name is new, so nobody else can be writing it. */
+export async function nameSnapshot(
+  store: Store,
+  session: string,
+  name: string,
+  commit: string,
+): Promise<void> {
+  const path = join(store.gitDir, snapshotRef(session, name));
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await replaceFile(store.disk, path, Buffer.from(`${commit}\n`));
+  await store.disk.syncDir(dirname(dirname(path)));
+}
+
+/** Of imports that were killed. */
+export async function abandonedImports({ gitDir }: Store): Promise<string[]> {
+  const names = (await readdir(gitDir)).filter((name) => name.startsWith(ASIDE));
+  const isLeft = (name: string) => !isAlive({ pid: Number(name.split("-")[1]), startTicks: null });
+  return names.filter(isLeft).map((name) => join(gitDir, name));
 }
 
 async function clearCrashReports({ gitDir }: Store): Promise<void> {
@@ -128,23 +182,21 @@ export async function adoptSnapshots(store: Store, from: string, to: string): Pr
 }
 
 /** One pack with all that these snapshots are made of. */
-export async function packSnapshots(store: Store, commits: readonly string[]): Promise<Buffer> {
+export async function packSnapshots(store: Store, commits: readonly string[], path: string): Promise<void> {
   const input = [Buffer.from(commits.map((commit) => `${commit}\n`).join(""))];
-  return git(store, ["pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"], {
-    input,
-    config: ["pack.threads=1"],
-  });
+  const args = ["pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"];
+  await gitToFile(store, args, path, { input, config: ["pack.threads=1"] });
 }
 
 /** Takes such a pack in, from wherever it comes: git checks every object, and that none is missing. */
 export async function unpackSnapshots(
   store: Store,
   session: string,
-  pack: Buffer,
+  pack: string,
   commits: readonly string[],
 ): Promise<void> {
   const { exitCode, stderr } = await runGit(store, ["index-pack", "--stdin", "--strict", "--fsck-objects"], {
-    input: [pack],
+    input: createReadStream(pack),
     accept: [0, 1, 128],
   });
   if (exitCode !== 0)
@@ -155,17 +207,25 @@ export async function unpackSnapshots(
   for (const commit of commits)
     if (!(await hasSnapshot(store, commit)))
       throw new HoldfastError("export_invalid", `snapshot ${commit} is missing`);
-  const commands = commits.map((commit) => `update ${snapshotRef(session, commit)} ${commit}\n`);
-  await git(store, ["update-ref", "--stdin"], { input: [Buffer.from(commands.join(""))] });
   await store.disk.syncDir(join(store.gitDir, "objects", "pack"));
-  for (const ref of commits.map((commit) => snapshotRef(session, commit)).slice(0, 1))
-    await syncRef(store, ref);
+  for (const commit of commits) await nameSnapshot(store, session, commit, commit);
 }
 
 /** The commits that all snapshots stand on. Each names them in its message, so that no manifest has to be read. */
 export async function listManifestBases(store: Store): Promise<string[]> {
   const out = await gitLine(store, ["for-each-ref", "--format=%(contents:body)", SNAPSHOTS]);
   return [...new Set(out.match(/[0-9a-f]{40,64}/g) ?? [])];
+}
+
+/** The sessions that have snapshots here. */
+export async function listSnapshotSessions({
+  gitDir,
+}: Store): Promise<{ session: string; changedAtMs: number }[]> {
+  const dir = join(gitDir, SNAPSHOTS);
+  const names = await readdir(dir).catch(() => []);
+  return Promise.all(
+    names.map(async (session) => ({ session, changedAtMs: (await stat(join(dir, session))).mtimeMs })),
+  );
 }
 
 /** Snapshots of a session go with it. */
@@ -178,21 +238,14 @@ export async function dropSnapshots(store: Store, session: string): Promise<void
     await git(store, ["update-ref", "--stdin"], { input: [Buffer.from(commands.join(""))] });
 }
 
-/** Many small packs are slow to look through: one takes their place, without what no snapshot names. */
+/**
+ * Many small packs are slow to look through: one takes their place. Nothing is dropped, also not what no snapshot
+ * names: somebody may be about to name it.
+ */
 export async function repackStore(store: Store): Promise<void> {
-  await git(store, ["repack", "-a", "-d", "-q"], { config: ["pack.threads=1"] });
+  await git(store, ["repack", "-a", "-d", "-k", "-q"], { config: ["pack.threads=1"] });
 }
 
 export async function countPacks({ gitDir }: Store): Promise<number> {
   return (await readdir(join(gitDir, "objects", "pack"))).filter((name) => name.endsWith(".pack")).length;
-}
-
-/** Half-written packs: of imports that were killed, once nobody can be writing them any more. */
-export async function abandonedPacks({ gitDir }: Store, olderThanMs: number): Promise<string[]> {
-  const dir = join(gitDir, "objects", "pack");
-  const names = (await readdir(dir)).filter((name) => name.startsWith("tmp_"));
-  const paths = await Promise.all(
-    names.map(async (name) => ((await stat(join(dir, name))).mtimeMs < olderThanMs ? [join(dir, name)] : [])),
-  );
-  return paths.flat();
 }

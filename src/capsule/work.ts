@@ -2,12 +2,13 @@
  * Owns the task's work as git sees it: the tree of a commit, the commit, the patch. All of it can be made
  * again from a snapshot and its base, so nothing here has to be kept.
  */
-import { randomUUID } from "node:crypto";
-import { git, type Identity } from "./git.ts";
+
+import { HoldfastError } from "../contract/index.ts";
+import { git, gitToFile, type Identity } from "./git.ts";
 import type { SnapshotManifest } from "./manifest.ts";
-import { type BytePath, quoted, storedPath, toBytes } from "./path.ts";
+import { type BytePath, quoted, storedPath, toBytes, toText } from "./path.ts";
 import { objectsLink, type Repo, treeOf } from "./repo.ts";
-import { importObjects, type Store } from "./store.ts";
+import { importObjects, type Store, streamRef } from "./store.ts";
 
 export interface Work {
   readonly commit: string;
@@ -19,6 +20,7 @@ export interface WorkRequest {
   readonly store: Store;
   readonly manifest: SnapshotManifest;
   readonly contents: ReadonlyMap<BytePath, string>;
+  readonly converted: ReadonlyMap<BytePath, string>;
   readonly identity: Identity;
   readonly message: string;
   readonly atMs: number;
@@ -30,9 +32,7 @@ const COMMIT_MARK = 1;
 export async function makeWork(request: WorkRequest): Promise<Work> {
   const { repo, store, manifest } = request;
   const lowerTree = manifest.lower === null ? null : await treeOf(repo, manifest.lower);
-  const { ids, answers } = await importObjects(store, stream(request, lowerTree), {
-    alternates: [objectsLink(repo)],
-  });
+  const { ids, answers } = await importObjects(store, stream(request, lowerTree), [objectsLink(repo)]);
   const commit = ids.get(COMMIT_MARK);
   const tree = /^040000 tree ([0-9a-f]{40,64})/m.exec(answers)?.[1] ?? (await treeOf(repo, null));
   if (commit === undefined) throw new Error("git made no commit of the work");
@@ -40,28 +40,14 @@ export async function makeWork(request: WorkRequest): Promise<Work> {
 }
 
 async function* stream(
-  { store, manifest, contents, identity, message, atMs }: WorkRequest,
+  { store, manifest, contents, converted, identity, message, atMs }: WorkRequest,
   lowerTree: string | null,
 ): AsyncGenerator<Uint8Array> {
   const seconds = Math.trunc(atMs / 1000);
   const who = `${identity.name} <${identity.email}> ${seconds} +0000`;
   const text = Buffer.from(message);
   yield Buffer.from("feature done\n");
-  let mark = COMMIT_MARK;
-  const marks = new Map<BytePath, number>();
-  for (const path of manifest.lf) {
-    const raw = await readContent(store, contents.get(path) ?? "");
-    const bytes = Buffer.from(raw.toString("latin1").replaceAll("\r\n", "\n"), "latin1");
-    mark += 1;
-    marks.set(path, mark);
-    yield Buffer.concat([
-      Buffer.from(`blob\nmark :${mark}\ndata ${bytes.length}\n`),
-      bytes,
-      Buffer.from("\n"),
-    ]);
-  }
-  // The name is only for the stream: it is gone at its end.
-  const ref = `refs/work/${randomUUID()}`;
+  const { ref, forget } = streamRef(store);
   yield Buffer.from(
     `commit ${ref}\nmark :${COMMIT_MARK}\nauthor ${who}\ncommitter ${who}\ndata ${text.length}\n`,
   );
@@ -78,25 +64,31 @@ async function* stream(
   for (const entry of manifest.entries) {
     if (!isWork(entry)) continue;
     const mode = entry.kind === "symlink" ? "120000" : entry.mode & 0o100 ? "100755" : "100644";
-    const own = marks.get(entry.path);
-    lines.push(`M ${mode} ${own ? `:${own}` : contents.get(entry.path)} ${quoted(entry.path)}`);
+    const content = converted.get(entry.path) ?? contents.get(entry.path);
+    lines.push(`M ${mode} ${content} ${quoted(entry.path)}`);
     if (lines.length > 1000) {
       yield toBytes(asLines(lines));
       lines = [];
     }
   }
   yield toBytes(`${asLines(lines)}\nls :${COMMIT_MARK} ""\n`);
-  yield Buffer.from(`reset ${ref}\nfrom ${"0".repeat(40)}\n\ndone\n`);
+  yield Buffer.from(`${forget}done\n`);
 }
 
 const asLines = (lines: readonly string[]) => lines.map((line) => `${line}\n`).join("");
 
-/** What `git diff` shows between the base and the work. */
-export async function patchOf(repo: Repo, store: Store, base: string | null, work: Work): Promise<Buffer> {
+/** What `git diff` shows between the base and the work, into a new file. */
+export async function writePatch(
+  repo: Repo,
+  store: Store,
+  base: string | null,
+  work: Work,
+  path: string,
+): Promise<void> {
   const from = base ?? (await treeOf(repo, null));
   const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
   const args = ["diff-tree", "-p", "-r", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "-M"];
-  return git(place, [...args, from, work.tree]);
+  await gitToFile(place, [...args, from, work.tree], path);
 }
 
 export interface DiffStat {
@@ -123,7 +115,7 @@ export async function statOf(repo: Repo, store: Store, base: string | null, work
     .toString("utf8")
     .split("\0")
     .filter(Boolean)
-    .map((row) => row.split("\t"));
+    .map((row) => /^(\S+)\t(\S+)\t([\s\S]*)$/.exec(row)?.slice(1) ?? []);
   const sum = (column: number) => rows.reduce((total, row) => total + (Number(row[column]) || 0), 0);
   return {
     files: rows.length,
@@ -133,22 +125,34 @@ export async function statOf(repo: Repo, store: Store, base: string | null, work
   };
 }
 
-/** The ids of a snapshot's contents, read back from its commit. */
+export interface Contents {
+  readonly contents: ReadonlyMap<BytePath, string>;
+  readonly converted: ReadonlyMap<BytePath, string>;
+}
+
+/** The ids of a snapshot's contents, read back from its commit: all of them, or it fails. */
 export async function contentsOf(
   store: Store,
   commit: string,
   manifest: SnapshotManifest,
-): Promise<Map<BytePath, string>> {
-  const out = (await git(store, ["ls-tree", "-r", "-z", "--full-tree", `${commit}`])).toString("latin1");
+): Promise<Contents> {
+  const out = (await git(store, ["ls-tree", "-r", "-z", "--full-tree", commit])).toString("latin1");
   const ids = new Map<BytePath, string>();
   for (const row of out.split("\0")) {
     const tab = row.indexOf("\t");
     if (tab > 0) ids.set(row.slice(tab + 1), row.slice(0, tab).split(" ")[2] ?? "");
   }
+  const find = (folder: string, path: BytePath): [BytePath, string] => {
+    const id = ids.get(`${folder}/${storedPath(path)}`);
+    if (id) return [path, id];
+    throw new HoldfastError(
+      "snapshot_invalid",
+      `the snapshot has no content for ${JSON.stringify(toText(path))}`,
+    );
+  };
   const kept = manifest.entries.filter(({ kind }) => kind === "file" || kind === "symlink");
-  return new Map(kept.map(({ path }) => [path, ids.get(`files/${storedPath(path)}`) ?? ""]));
-}
-
-async function readContent(store: Store, id: string): Promise<Buffer> {
-  return git(store, ["cat-file", "blob", id]);
+  return {
+    contents: new Map(kept.map(({ path }) => find("files", path))),
+    converted: new Map(manifest.converted.map((path) => find("converted", path))),
+  };
 }

@@ -5,11 +5,11 @@
  * A worktree has a gitdir of its own too, instead of an entry in the user's repo: nothing there is shared, so
  * there is no lock to wait for, and nothing an agent does to its gitdir reaches the user's.
  */
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { HoldfastError } from "../contract/index.ts";
-import { endMarked, runProgram } from "../process/index.ts";
-import { parseObject, readTextOr } from "../util/index.ts";
+import { endMarked } from "../process/index.ts";
+import { parseObject, readTextOr, realDisk, replaceFile } from "../util/index.ts";
 import { checkOut, openBase } from "./bases.ts";
 import { contentId, type Listed, type Listing, listedChanges } from "./changes.ts";
 import { makeGitdir, type Surroundings } from "./gitdir.ts";
@@ -17,6 +17,7 @@ import { OpenDir } from "./open-dir.ts";
 import { ancestorsOf, type BytePath } from "./path.ts";
 import type { CapsuleSpec } from "./place.ts";
 import { listCommit, type Repo, treeOf } from "./repo.ts";
+import { copySharing } from "./share.ts";
 import type { Strategy } from "./strategy.ts";
 import { plainView } from "./view.ts";
 
@@ -55,6 +56,9 @@ export const clone: Strategy = {
 
   async populate({ repo }, place, spec, surroundings) {
     const base = openBase(repo, spec.baseKey ?? "");
+    const listing = join(base.dir, LISTING_FILE);
+    // What set-up left in the base, read once for all its clones.
+    if (spec.setup !== "" && !existsSync(listing)) await recordSetup(repo, spec, base.tree, listing);
     await copySharing(base.tree, place.tree);
     if (!surroundings) return;
     const { branch, lower } = spec;
@@ -69,24 +73,21 @@ export const clone: Strategy = {
   },
 
   async *changes(ground, place, spec) {
-    const extras = join(openBase(ground.repo, spec.baseKey ?? "").dir, "listing.json");
+    const extras = join(openBase(ground.repo, spec.baseKey ?? "").dir, LISTING_FILE);
     const listing = await listingOf(ground.repo, spec, extras);
     using root = OpenDir.root(place.tree);
     yield* listedChanges(root, listing, ground.repo.objectFormat);
   },
 };
 
-const NO_SURROUNDINGS: Surroundings = { refs: [], identity: { name: "", email: "" }, shallow: undefined };
+const NO_SURROUNDINGS: Surroundings = {
+  refs: [],
+  identity: { name: "", email: "" },
+  shallow: undefined,
+  excludes: "",
+};
 
-/** Shares the blocks, or fails: a copy that doesn't would be a slow worktree. */
-export async function copySharing(from: string, to: string): Promise<void> {
-  const isMac = process.platform === "darwin";
-  const argv = isMac ? ["cp", "-cRp", from, to] : ["cp", "-a", "--reflink=always", from, to];
-  const { exitCode, stderr } = await runProgram(argv, { env: { PATH: process.env["PATH"] ?? "" } });
-  if (exitCode === 0) return;
-  const reason = stderr.trim().split("\n", 1)[0];
-  throw new HoldfastError("strategy_unavailable", `this file system shares no blocks: ${reason}`);
-}
+const LISTING_FILE = "listing.json";
 
 /** What the checkout had: from the commit, corrected by what set-up did to it. */
 async function listingOf(repo: Repo, spec: CapsuleSpec, extrasFile: string): Promise<Listing> {
@@ -139,5 +140,5 @@ export async function recordSetup(
       ]);
     }
   }
-  await writeFile(listingFile, JSON.stringify({ entries, gone }), { mode: 0o600 });
+  await replaceFile(realDisk, listingFile, Buffer.from(JSON.stringify({ entries, gone })));
 }

@@ -26,7 +26,9 @@ export function note(line: string): void {
 
 /** Bytes that a task wrote: to a pipe as they are, to a terminal without what could play tricks with it. */
 export function stream(target: NodeJS.WriteStream, chunk: Buffer): void {
-  target.write(target.isTTY ? chunk.toString("utf8").split("\n").map(printable).join("\n") : chunk);
+  const harmless = (text: string) =>
+    text.split(/([\n\t])/).map((part, index) => (index % 2 === 0 ? printable(part) : part));
+  target.write(target.isTTY ? harmless(chunk.toString("utf8").replaceAll("\r\n", "\n")).join("") : chunk);
 }
 
 /** What long work is at, on one line that the next one replaces; nothing where no terminal is. */

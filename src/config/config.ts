@@ -8,7 +8,13 @@ import { HoldfastError } from "../contract/index.ts";
 
 export const CONFIG_FILE = "holdfast.yaml";
 
-const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not the name of an environment variable");
+/** A port in the place of one of these would break the command, or more. */
+const RESERVED =
+  /^(PATH|HOME|TMPDIR|SHELL|USER|LOGNAME|LANG|TERM|IFS|ENV|BASH_ENV|NODE_OPTIONS|(LD|DYLD|LC|GIT|HOLDFAST)_.*)$/;
+const variable = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not the name of an environment variable")
+  .refine((name) => !RESERVED.test(name), "has a meaning of its own");
 const megabytes = z.number().positive();
 
 const capsule = z.strictObject({
@@ -20,7 +26,8 @@ const capsule = z.strictObject({
   max_ignored_mb: megabytes.default(512),
 });
 const schema = z.strictObject({
-  capsule: capsule.prefault({}),
+  // With nothing below it, a key is as good as not there.
+  capsule: z.preprocess((value) => value ?? undefined, capsule.prefault({})),
 });
 
 export type Config = z.infer<typeof schema>;

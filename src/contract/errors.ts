@@ -84,7 +84,9 @@ export const errorCodes = {
   snapshot_raced: [exitStatus.refused, "something writes to the capsule: end it, then try again"],
   snapshot_invalid: [exitStatus.damaged, "it can't be restored; an earlier turn may be: holdfast fork --at"],
   publish_refused: [exitStatus.refused, "the work is safe in its snapshot: holdfast diff shows it"],
+  output_too_large: [exitStatus.refused, "look at it in the repo: the branch and the snapshot are whole"],
   git_failed: [exitStatus.refused, "the message has git's own words"],
+  interrupted: [exitStatus.interrupted, "run it again"],
   handoff_open: [exitStatus.refused, "holdfast handoff --return takes it back"],
 } as const satisfies Record<string, readonly [number, string]>;
 

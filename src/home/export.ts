@@ -5,8 +5,9 @@
  * the files that it lists, in its order, with nothing between them. There are no entry types, no links and
  * no names but those that the importer knows, so there is nothing to climb out with.
  */
+import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
-import { link, open, readFile, rm } from "node:fs/promises";
+import { link, mkdir, open, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
@@ -25,9 +26,9 @@ import {
   segmentName,
 } from "../journal/index.ts";
 import { inspectSession } from "../session/index.ts";
-import { errorCode, LINE_FEED, sealJson, sha256Hex, temporaryPath } from "../util/index.ts";
+import { errorCode, LINE_FEED, sealJson, temporaryPath } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
-import type { FoundSession, Home } from "./home.ts";
+import { type FoundSession, type Home, stagingDir } from "./home.ts";
 import { repoOf } from "./tasks.ts";
 
 export interface ExportedFile {
@@ -50,7 +51,8 @@ export const SNAPSHOTS_FILE = "snapshots.pack";
 
 interface Part {
   readonly path: string;
-  read(): Promise<Buffer>;
+  /** The same bytes each time. */
+  content(): AsyncIterable<Uint8Array>;
 }
 
 export async function exportSession(
@@ -63,11 +65,31 @@ export async function exportSession(
   if (damage) throw damaged(damage);
 
   const { head, parts, snapshots } = await partsOf(dir);
-  parts.push(...(await snapshotParts(home, dir, snapshots)));
+  const aside = join(stagingDir(home), `${process.pid}-${home.newId("export")}`);
+  try {
+    parts.push(...(await snapshotParts(home, dir, snapshots, aside)));
+    return await exportParts(home, id, to, head, parts);
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+async function exportParts(
+  home: Home,
+  id: string,
+  to: string,
+  head: Position,
+  parts: readonly Part[],
+): Promise<ExportManifest> {
   const files: ExportedFile[] = [];
   for (const part of parts) {
-    const content = await part.read();
-    files.push({ path: part.path, bytes: content.length, sha256: sha256Hex(content) });
+    const digest = createHash("sha256");
+    let bytes = 0;
+    for await (const chunk of part.content()) {
+      digest.update(chunk);
+      bytes += chunk.length;
+    }
+    files.push({ path: part.path, bytes, sha256: digest.digest("hex") });
   }
   const exportedAt = new Date(home.ports.clock.nowMs()).toISOString();
   const manifest: ExportManifest = {
@@ -104,7 +126,7 @@ async function writeExport(
   try {
     const content = async function* () {
       yield sealJson(manifest);
-      for (const part of parts) yield await part.read();
+      for (const part of parts) yield* part.content();
     };
     await pipeline(content, createZstdCompress(), handle.createWriteStream({ flush: true }));
     await assertReadsBack(temporary, manifest);
@@ -163,24 +185,41 @@ async function partsOf(dir: string): Promise<{ head: Position; parts: Part[]; sn
 }
 
 /** The files of every checkpoint, as one pack; one that was brought here and has no repo yet goes as it came. */
-async function snapshotParts(home: Home, dir: string, snapshots: readonly string[]): Promise<Part[]> {
+async function snapshotParts(
+  home: Home,
+  dir: string,
+  snapshots: readonly string[],
+  aside: string,
+): Promise<Part[]> {
   if (snapshots.length === 0) return [];
   const brought = join(dir, SNAPSHOTS_FILE);
-  if (existsSync(brought)) return [{ path: SNAPSHOTS_FILE, read: () => readFile(brought) }];
+  if (existsSync(brought)) return [filePart(brought)];
   const { state } = await inspectSession(dir);
   const store = await openStore(await repoOf(home, state), home.ports.disk);
-  const pack = await packSnapshots(store, snapshots);
-  return [{ path: SNAPSHOTS_FILE, read: async () => pack }];
+  await mkdir(aside, { mode: 0o700 });
+  await packSnapshots(store, snapshots, join(aside, SNAPSHOTS_FILE));
+  return [filePart(join(aside, SNAPSHOTS_FILE))];
+}
+
+function filePart(file: string): Part {
+  return { path: SNAPSHOTS_FILE, content: () => createReadStream(file) as AsyncIterable<Buffer> };
 }
 
 function segmentPart(dir: string, segment: number, end: number | undefined): Part {
   const name = segmentName(segment);
   return {
     path: `journal/${name}`,
-    read: async () => (await readMaybeCompressed(join(journalDir(dir), name))).subarray(0, end),
+    content: async function* () {
+      yield (await readMaybeCompressed(join(journalDir(dir), name))).subarray(0, end);
+    },
   };
 }
 
 function blobPart(dir: string, sha256: string, bytes: number): Part {
-  return { path: `blobs/${sha256}`, read: () => readMaybeCompressed(join(blobsDir(dir), sha256), bytes) };
+  return {
+    path: `blobs/${sha256}`,
+    content: async function* () {
+      yield await readMaybeCompressed(join(blobsDir(dir), sha256), bytes);
+    },
+  };
 }

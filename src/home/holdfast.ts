@@ -21,6 +21,7 @@ import type {
   Receipt,
   Restored,
   Returned,
+  TakeBackOptions,
   Task,
   TaskOptions,
   TeardownOptions,
@@ -50,6 +51,7 @@ import {
   currentTask,
   type Diff,
   diffSession,
+  discardUnused,
   handOffSession,
   restoreSession,
   startTask,
@@ -133,6 +135,11 @@ export class Holdfast {
     return this.#run((home) => startTask(home, session, options));
   }
 
+  /** Throws a session away that never did anything; says whether it was one. */
+  discardUnused(session: Session): Promise<boolean> {
+    return this.#run((home) => discardUnused(home, session));
+  }
+
   /** The task that an open session is at. */
   currentTask(session: Session, options: Pick<TaskOptions, "sandbox"> = {}): Promise<Task> {
     return this.#run((home) => currentTask(home, session, options));
@@ -160,7 +167,7 @@ export class Holdfast {
     return this.#run((home) => handOffSession(home, id, options.user, options));
   }
 
-  takeBackSession(id: string, options: Scope & { readonly directory?: string } = {}): Promise<Returned> {
+  takeBackSession(id: string, options: Scope & TakeBackOptions = {}): Promise<Returned> {
     return this.#run((home) => takeBackSession(home, id, options.user, options));
   }
 

@@ -3,7 +3,7 @@
  * A home is made on first use. Directories 0700, files 0600; a home that others can enter is refused.
  */
 import { existsSync } from "node:fs";
-import { mkdir, readdir, stat } from "node:fs/promises";
+import { mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { leasesDir } from "../capsule/index.ts";
@@ -74,7 +74,7 @@ export interface PrepareOptions {
 
 export async function prepareHome({ dir, ports, newId, create }: PrepareOptions): Promise<Home> {
   if (dir === "") throw new HoldfastError("usage", "the path of the home is empty");
-  const absolute = resolve(dir);
+  let absolute = resolve(dir);
   if (!create && !existsSync(absolute)) {
     throw new HoldfastError("home_not_found", `there is no home at ${absolute}`, { path: absolute });
   }
@@ -83,6 +83,8 @@ export async function prepareHome({ dir, ports, newId, create }: PrepareOptions)
     await assertPrivate(absolute);
     for (const part of [sessionsDir, stagingDir, trashDir, leasesIn])
       await makeDirs(ports.disk, part({ dir: absolute }));
+    // By its real name: paths in it are looked up in other mount namespaces too.
+    absolute = await realpath(absolute);
     const id = (await readHomeId(absolute)) ?? (await createHomeId(absolute, ports, newId));
     return { dir: absolute, id, ports, newId };
   } catch (error) {

@@ -7,6 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -25,15 +26,7 @@ import {
 } from "../journal/index.ts";
 import type { SnapshotState } from "../session/index.ts";
 import { readSnapshot } from "../task/index.ts";
-import {
-  type Disk,
-  isPlainObject,
-  LINE_FEED,
-  openSealedJson,
-  present,
-  readIfThere,
-  writeAll,
-} from "../util/index.ts";
+import { type Disk, isPlainObject, LINE_FEED, openSealedJson, present, writeAll } from "../util/index.ts";
 import { type Audit, auditSession } from "./audit.ts";
 import { type ExportedFile, type ExportManifest, SNAPSHOTS_FILE } from "./export.ts";
 import { defaultUser, type Home } from "./home.ts";
@@ -96,8 +89,10 @@ async function takeSnapshots(home: Home, repoPath: string, id: SessionId, staged
     });
   }
   if (named.size === 0) return;
-  const pack = await readIfThere(join(staged, SNAPSHOTS_FILE));
-  if (!pack) throw invalid("its journal names files, and it has none");
+  const pack = join(staged, SNAPSHOTS_FILE);
+  if (!existsSync(pack)) throw invalid("its journal names files, and it has none");
+  if (![...named.keys()].every((commit) => /^[0-9a-f]{40,64}$/.test(commit)))
+    throw invalid("its journal names a snapshot that is none");
   const repo = await openRepo(home.dir, repoPath);
   const store = await openStore(repo, home.ports.disk);
   await unpackSnapshots(store, id, pack, [...named.keys()]);

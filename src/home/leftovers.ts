@@ -2,15 +2,16 @@
  * Owns what capsules can leave behind when something is killed, and what of their caches may go. `doctor` shows
  * it, `gc` clears it. Nothing that a session still needs is ever in the list.
  */
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
   abandonedBuilds,
-  abandonedPacks,
+  abandonedImports,
   type CapsuleSpec,
   clearUnfinished,
   countPacks,
+  dropSnapshots,
   findLayer,
   forgetLayer,
   heldCommits,
@@ -20,6 +21,7 @@ import {
   listLeases,
   listManifestBases,
   listRepos,
+  listSnapshotSessions,
   moveToTrash,
   openBase,
   openStore,
@@ -35,7 +37,7 @@ import {
 import type { SessionId } from "../contract/index.ts";
 import { acquireOwner, probeOwner } from "../journal/index.ts";
 import { endMarked, markedProcesses } from "../process/index.ts";
-import { withFileLock } from "../util/index.ts";
+import { TEMPORARY_PREFIX, withFileLock } from "../util/index.ts";
 import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
 
 export interface Leftover {
@@ -56,7 +58,9 @@ const ABANDONED_MS = 60 * 60 * 1000;
 interface Found {
   readonly id: SessionId;
   readonly place: Place;
+  /** Undefined: none was written, or it can't be read. */
   readonly spec: CapsuleSpec | undefined;
+  readonly isUnfinished: boolean;
 }
 
 export async function findLeftovers(home: Home): Promise<Leftover[]> {
@@ -64,6 +68,7 @@ export async function findLeftovers(home: Home): Promise<Leftover[]> {
   return [
     ...unfinished(home, capsules),
     ...processes(home),
+    ...(await temporaries(home)),
     ...(await leases(home, capsules)),
     ...(await caches(home, capsules)),
   ];
@@ -75,8 +80,9 @@ async function listCapsules(home: Home): Promise<Found[]> {
     const tasks = join(sessionDirOf(home, id), "tasks");
     for (const task of await readdir(tasks).catch(() => [])) {
       const place = new Place(join(tasks, task, "capsule"));
-      if (existsSync(place.dir))
-        found.push({ id, place, spec: await place.readSpec().catch(() => undefined) });
+      if (!existsSync(place.dir)) continue;
+      const spec = await place.readSpec().catch(() => undefined);
+      found.push({ id, place, spec, isUnfinished: spec ? !spec.isWhole : !existsSync(place.specFile) });
     }
   }
   return found;
@@ -84,12 +90,14 @@ async function listCapsules(home: Home): Promise<Found[]> {
 
 function unfinished(home: Home, capsules: readonly Found[]): Leftover[] {
   return capsules
-    .filter(({ id, spec }) => !spec?.isWhole && !probeOwner(sessionDirOf(home, id)).held)
+    .filter(({ id, isUnfinished }) => isUnfinished && !probeOwner(sessionDirOf(home, id)).held)
     .map(({ id, place }) => ({
       what: place.dir,
       why: "a capsule that was never finished",
       isCache: false,
-      clear: () => underLock(home, id, () => clearUnfinished(place)),
+      // It may have been finished since.
+      clear: () =>
+        underLock(home, id, async () => ((await place.isThere()) ? undefined : clearUnfinished(place))),
     }));
 }
 
@@ -105,9 +113,25 @@ function processes(home: Home): Leftover[] {
         what: mark,
         why: "its processes outlived their owner",
         isCache: false,
-        clear: () => endMarked(mark),
+        clear: () => underLock(home, id, () => endMarked(mark)),
       };
     });
+}
+
+/** Of a question to the machine that was cut off: its directory, and what may hold a mount in it. */
+async function temporaries(home: Home): Promise<Leftover[]> {
+  const found: Leftover[] = [];
+  for (const name of (await readdir(home.dir)).filter((one) => one.startsWith(TEMPORARY_PREFIX))) {
+    const path = join(home.dir, name);
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (!stats || home.ports.clock.nowMs() - stats.mtimeMs < ABANDONED_MS) continue;
+    const clear = async () => {
+      await endMarked(path);
+      await removeTree(path);
+    };
+    found.push({ what: path, why: "left by a process that ended", isCache: false, clear });
+  }
+  return found;
 }
 
 async function leases(home: Home, capsules: readonly Found[]): Promise<Leftover[]> {
@@ -125,8 +149,10 @@ async function leases(home: Home, capsules: readonly Found[]): Promise<Leftover[
 
 async function caches(home: Home, capsules: readonly Found[]): Promise<Leftover[]> {
   const found: Leftover[] = [];
+  const sessions = new Set<string>(await listSessionIds(home));
   for (const repo of await listRepos(home.dir)) {
     const store = await openStore(repo, home.ports.disk);
+    found.push(...(await strangers(home, store, sessions)));
     const specs = capsules.flatMap(({ spec }) => (spec?.repo === repo.key ? [spec] : []));
     for (const path of await abandonedBuilds(repo))
       found.push({
@@ -135,10 +161,10 @@ async function caches(home: Home, capsules: readonly Found[]): Promise<Leftover[
         isCache: false,
         clear: () => removeTree(path),
       });
-    for (const path of await abandonedPacks(store, home.ports.clock.nowMs() - ABANDONED_MS))
+    for (const path of await abandonedImports(store))
       found.push({
         what: path,
-        why: "a pack whose writer ended",
+        why: "objects whose writer ended",
         isCache: false,
         clear: () => removeTree(path),
       });
@@ -146,6 +172,19 @@ async function caches(home: Home, capsules: readonly Found[]): Promise<Leftover[
     found.push(...(await packed(store)), ...(await holds(home, repo, specs)));
   }
   return found;
+}
+
+/** Snapshots of sessions that are not there: of an import, a fork or a deletion that was cut off. */
+async function strangers(home: Home, store: Store, sessions: ReadonlySet<string>): Promise<Leftover[]> {
+  const isOld = (changedAtMs: number) => home.ports.clock.nowMs() - changedAtMs > ABANDONED_MS;
+  return (await listSnapshotSessions(store))
+    .filter(({ session, changedAtMs }) => !sessions.has(session) && isOld(changedAtMs))
+    .map(({ session }) => ({
+      what: `snapshots of ${session}`,
+      why: "there is no such session",
+      isCache: true,
+      clear: () => dropSnapshots(store, session),
+    }));
 }
 
 async function oldBases(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Promise<Leftover[]> {
@@ -168,8 +207,11 @@ async function layerBases(repo: Repo): Promise<string[]> {
   return layers.flatMap((layer) => layer?.baseKey ?? []);
 }
 
+/** One that is being sealed is the capsule's too, whether its rename happened or not. */
+const layersOf = ({ stack, sealing }: CapsuleSpec) => (sealing === null ? stack : [sealing, ...stack]);
+
 async function oldLayers(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Promise<Leftover[]> {
-  const used = new Set(specs.flatMap(({ stack }) => stack));
+  const used = new Set(specs.flatMap(layersOf));
   const found: Leftover[] = [];
   for (const layer of await listLayers(repo)) {
     const path = layerDir(repo, layer);
@@ -179,7 +221,7 @@ async function oldLayers(home: Home, repo: Repo, specs: readonly CapsuleSpec[]):
       unlessUsed(
         home,
         repo,
-        ({ stack }) => stack.includes(layer),
+        (spec) => layersOf(spec).includes(layer),
         async () => {
           await forgetLayer(repo, layer);
           await discard(home, path, layer);
@@ -211,13 +253,24 @@ async function holds(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Pro
     ...specs.flatMap(({ base, lower }) => [base, lower]),
     ...(await neededBases(home, repo)),
   ]);
+  // One that is young may be for a capsule that is being made right now.
+  const isOld = (commit: string) => {
+    const stats = statSync(join(repo.gitDir, "refs/holdfast/held", commit), { throwIfNoEntry: false });
+    return !stats || home.ports.clock.nowMs() - stats.mtimeMs > ABANDONED_MS;
+  };
   return held
-    .filter((commit) => !needed.has(commit))
+    .filter((commit) => !needed.has(commit) && isOld(commit))
     .map((commit) => ({
       what: `refs/holdfast/held/${commit}`,
       why: "no snapshot stands on it any more",
       isCache: true,
-      clear: () => releaseCommit(repo, commit),
+      clear: () =>
+        unlessUsed(
+          home,
+          repo,
+          ({ base, lower }) => base === commit || lower === commit,
+          () => releaseCommit(repo, commit),
+        ),
     }));
 }
 

@@ -2,7 +2,7 @@
  * Owns the entrances to a session, open, resume and fork, and the exits that need no owner, pause and close.
  * What happens inside a session is the session's.
  */
-import { type Budget, HoldfastError, parseSessionId, parseUser } from "../contract/index.ts";
+import { type Budget, HoldfastError, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import {
   blobReferences,
   damaged,
@@ -27,7 +27,7 @@ import { present } from "../util/index.ts";
 import { assertPrivate, defaultUser, type FoundSession, findSession, type Home } from "./home.ts";
 import { stageSession } from "./staging.ts";
 import { shownStatus } from "./status.ts";
-import { assertForkable, bringFiles, forkFiles, restFiles } from "./tasks.ts";
+import { adoptFiles, assertForkable, bringFiles, forkFiles, restFiles } from "./tasks.ts";
 
 export interface NewSession {
   readonly user?: string;
@@ -119,17 +119,20 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
       `there is no turn ${atTurn} to fork at; the last that ended is ${last}`,
     );
   }
-  const cut =
-    atTurn === state.turns
-      ? { position, fold: { position, state } }
-      : await cutBeforeTurn(found.dir, atTurn + 1);
+  // The end, unless a task was begun behind the last turn.
+  const isEnd = atTurn === state.turns && (state.task === null || state.task.snapshot !== null);
+  const cut = isEnd
+    ? { position, fold: { position, state } }
+    : ((await cutAfterTurn(found.dir, atTurn)) ?? { position, fold: { position, state } });
   const stateThere = cut.fold?.state ?? (await stateAt(found.dir, cut.position));
   // The repo is where it is now: an imported session's history names the path of another machine.
   const repo = options.repo ?? state.repo;
   await assertForkable(home, { ...stateThere, repo });
-  const child = await forkAt(home, found, { ...options, user: found.user, repo }, cut);
+  const child = await forkAt(home, found, { ...options, user: found.user, repo }, cut, (id) =>
+    adoptFiles(home, { ...stateThere, repo }, found.id, id),
+  );
   try {
-    await forkFiles(home, found.id, child);
+    await forkFiles(home, child);
     return child;
   } catch (error) {
     await child.release();
@@ -154,13 +157,17 @@ export interface Cut {
   readonly blobs?: ReadonlySet<string>;
 }
 
-async function cutBeforeTurn(dir: string, turn: number): Promise<Cut> {
+/** Before the next turn, or the task that it is the first of. Undefined where nothing of the kind follows. */
+async function cutAfterTurn(dir: string, turn: number): Promise<Cut | undefined> {
   const blobs = new Set<string>();
+  let turns = 0;
   for await (const { record, start } of readDurable(dir)) {
-    if (record.type === "turn_started" && record.data["turn"] === turn) return { position: start, blobs };
+    if (turns === turn && (record.type === "turn_started" || record.type === "task_started"))
+      return { position: start, blobs };
+    if (record.type === "turn_started") turns += 1;
     for (const { $blob } of blobReferences(record.data)) blobs.add($blob.sha256);
   }
-  throw new HoldfastError("turn_not_found", `there is no turn ${turn}`);
+  return undefined;
 }
 
 /** Builds the child aside: linked history, then a record of its own that says where it comes from. */
@@ -169,9 +176,11 @@ export async function forkAt(
   parent: FoundSession,
   options: Omit<NewSession, "repo"> & { readonly repo: string | null },
   cut: Cut,
+  prepare: (id: SessionId) => Promise<void> = async () => {},
 ): Promise<Session> {
   const id = parseSessionId(home.newId("sess"));
   return stageSession(home, id, async (staged, own, disk) => {
+    await prepare(id);
     await forkSegments(disk, parent.dir, staged, cut.position);
     await forkBlobs(disk, parent.dir, staged, cut.blobs);
     const session = await own(cut.fold && { fold: cut.fold });

@@ -3,21 +3,26 @@
  * that its files and its history are always of the same moment.
  */
 import { existsSync } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
 import {
   adoptSnapshots,
   type CapsulePorts,
   type DiffStat,
   hasSnapshot,
+  makeAside,
+  moveToTrash,
   openRepo,
   openStore,
-  patchOf,
   type Repo,
   statOf,
   sweepTrash,
+  writePatch,
 } from "../capsule/index.ts";
-import { HoldfastError } from "../contract/index.ts";
-import { inspectSession, Session, type SessionState } from "../session/index.ts";
+import { type EventType, HoldfastError } from "../contract/index.ts";
+import { inspectSession, nextStatus, Session, type SessionState } from "../session/index.ts";
 import {
+  currentLimits,
   type HandOff,
   handOff,
   openCapsule,
@@ -25,9 +30,8 @@ import {
   type Restored,
   type Returned,
   type Room,
-  readConfig,
   restore,
-  settingsOf,
+  type TakeBackOptions,
   Task,
   type TaskOptions,
   type TeardownOptions,
@@ -70,8 +74,17 @@ async function asOwner<T>(
     ports: home.ports,
     ...(check && { admit: check }),
   });
+  let room: Room | undefined;
   try {
-    return await work(await roomOf(home, session));
+    room = await roomOf(home, session);
+    return await work(room);
+  } catch (error) {
+    // What it had begun to use is put to rest.
+    if (room)
+      await openCapsule(room)
+        .then((capsule) => capsule?.detach())
+        .catch(() => {});
+    throw error;
   } finally {
     await session.release();
     await sweepTrash(trashDir(home));
@@ -81,6 +94,16 @@ async function asOwner<T>(
 /** A new task in a session that is open. */
 export async function startTask(home: Home, session: Session, options: TaskOptions = {}): Promise<Task> {
   return Task.start(await roomOf(home, session), options);
+}
+
+/** A session that was opened for a task that could not be started, and never did anything: as if it had not been. */
+export async function discardUnused(home: Home, session: Session): Promise<boolean> {
+  const { turns, task } = session.state;
+  if (turns > 0 || task?.snapshot) return false;
+  const dir = sessionDirOf(home, session.id);
+  await session.release(() => moveToTrash(home.ports.disk, trashDir(home), dir, `${session.id}-unused`));
+  await sweepTrash(trashDir(home));
+  return true;
 }
 
 /** The task that an open session is at: for turns after a resume. */
@@ -94,8 +117,9 @@ export async function currentTask(
 
 /** Files that a session is without: those of its last checkpoint, unless its capsule is there. */
 export async function bringFiles(home: Home, session: Session): Promise<Restored | undefined> {
-  const { task } = session.state;
-  if (!task || (task.snapshot === null && task.capsule !== "there")) return undefined;
+  const { task, repo } = session.state;
+  // Imported without a repo: its files are kept aside, its history goes on.
+  if (!task || repo === null || (task.snapshot === null && task.capsule !== "there")) return undefined;
   const room = await roomOf(home, session);
   const capsule = await openCapsule(room);
   if (!capsule) return task.snapshot ? restore(room) : undefined;
@@ -111,15 +135,19 @@ export async function restFiles(home: Home, session: Session): Promise<void> {
   const room = await roomOf(home, session);
   const capsule = await openCapsule(room);
   if (!capsule) return;
-  const { limits } = settingsOf(await readConfig(room.repo, capsule.spec.base));
-  const { snapshot } = await takeCheckpoint(room, capsule, limits);
-  await capsule.seal(snapshot.commit);
+  // What still runs could write after the snapshot.
   await capsule.detach();
+  try {
+    const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room.repo));
+    await capsule.seal(snapshot.commit);
+  } finally {
+    await capsule.detach();
+  }
 }
 
 /** What a fork stands on must be there before the fork is. */
 export async function assertForkable(home: Home, { repo, id, task }: SessionState): Promise<void> {
-  if (!task?.snapshot) return;
+  if (!task?.snapshot || repo === null) return;
   const store = await openStore(await repoOf(home, { id, repo }), home.ports.disk);
   if (!(await hasSnapshot(store, task.snapshot.commit)))
     throw new HoldfastError("snapshot_invalid", `snapshot ${task.snapshot.commit} is not in the store`, {
@@ -127,12 +155,32 @@ export async function assertForkable(home: Home, { repo, id, task }: SessionStat
     });
 }
 
-export async function forkFiles(home: Home, parent: string, child: Session): Promise<void> {
-  if (!child.state.task?.snapshot) return;
-  const room = await roomOf(home, child);
-  await adoptSnapshots(await openStore(room.repo, home.ports.disk), parent, child.id);
-  await restore(room);
+/** Before the fork is there: from then on it needs them, whatever becomes of its parent. */
+export async function adoptFiles(
+  home: Home,
+  { repo, task }: SessionState,
+  parent: string,
+  child: string,
+): Promise<void> {
+  if (!task?.snapshot || repo === null) return;
+  await adoptSnapshots(await openStore(await openRepo(home.dir, repo), home.ports.disk), parent, child);
 }
+
+export async function forkFiles(home: Home, child: Session): Promise<void> {
+  if (child.state.task?.snapshot && child.state.repo !== null) await restore(await roomOf(home, child));
+}
+
+const assertAllows = (type: EventType, what: string) => (state: SessionState) => {
+  if (nextStatus(state.status, type) !== undefined) return;
+  const { status } = state;
+  throw new HoldfastError(
+    "illegal_transition",
+    `the files of a session that is ${status} can't be ${what}: resume it first`,
+    {
+      status,
+    },
+  );
+};
 
 export async function tearDownSession(
   home: Home,
@@ -140,11 +188,18 @@ export async function tearDownSession(
   user: string | undefined,
   options: TeardownOptions,
 ): Promise<Receipt> {
-  return asOwner(home, await findSession(home, idText, user), (room) => tearDown(room, options));
+  const found = await findSession(home, idText, user);
+  return asOwner(
+    home,
+    found,
+    (room) => tearDown(room, options),
+    assertAllows("capsule_torn_down", "torn down"),
+  );
 }
 
 export async function restoreSession(home: Home, idText: string, user?: string): Promise<Restored> {
-  return asOwner(home, await findSession(home, idText, user), (room) => restore(room));
+  const found = await findSession(home, idText, user);
+  return asOwner(home, found, (room) => restore(room), assertAllows("capsule_restored", "restored"));
 }
 
 export async function handOffSession(
@@ -176,12 +231,16 @@ export async function takeBackSession(
   home: Home,
   idText: string,
   user: string | undefined,
-  options: { directory?: string },
+  options: TakeBackOptions,
 ): Promise<Returned> {
   return asOwner(
     home,
     await findSession(home, idText, user),
-    (room) => takeBack(room, options),
+    async (room) => {
+      const returned = await takeBack(room, options);
+      await room.session.pause();
+      return returned;
+    },
     ({ status }) => {
       if (status !== "handed_off")
         throw new HoldfastError("illegal_transition", `the session is ${status}: nobody was given it`, {
@@ -211,11 +270,18 @@ export async function diffSession(home: Home, idText: string, user?: string): Pr
   const repo = await repoOf(home, state);
   const store = await openStore(repo, home.ports.disk);
   const work = await workAgain({ repo, id: found.id, state }, store, task.snapshot);
-  return {
-    patch: await patchOf(repo, store, task.base, work),
-    stat: await statOf(repo, store, task.base, work),
-    base: task.base,
-    tree: work.tree,
-    turn: task.snapshot.turn,
-  };
+  const aside = await makeAside(store);
+  const path = join(aside, "patch");
+  try {
+    await writePatch(repo, store, task.base, work, path);
+    return {
+      patch: await readFile(path),
+      stat: await statOf(repo, store, task.base, work),
+      base: task.base,
+      tree: work.tree,
+      turn: task.snapshot.turn,
+    };
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
 }

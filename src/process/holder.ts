@@ -12,6 +12,7 @@ import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { identityOf, isAlive, type ProcessIdentity, readTextOr } from "../util/index.ts";
+import { onlyStdio } from "./descriptors.ts";
 
 /** In the environment of everything that belongs to a capsule: how strays are found again. */
 export const CAPSULE_MARK = "HOLDFAST_CAPSULE";
@@ -49,18 +50,31 @@ export async function startHolder(
     {
       cwd: "/",
       detached: true,
-      env: { PATH: process.env["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin", [CAPSULE_MARK]: options.mark },
-      stdio: ["pipe", "pipe", "pipe"],
+      env: {
+        PATH: process.env["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin",
+        [CAPSULE_MARK]: options.mark,
+        // Newer versions of mount hand each option to the kernel alone, where it may have 256 bytes only.
+        LIBMOUNT_FORCE_MOUNT2: "always",
+      },
+      stdio: onlyStdio(["pipe", "pipe", "pipe"]) as ["pipe", "pipe", "pipe"],
     },
   );
   let said = "";
+  // It may be gone when we give it our word; that shows in its exit.
+  child.stdin.on("error", () => {});
   child.stderr.on("data", (chunk: Buffer) => {
     said = (said + chunk.toString("utf8")).slice(-2000);
   });
   const timer = setTimeout(() => child.kill("SIGKILL"), START_MS);
   try {
     const ready = once(child.stdout, "data").then(([chunk]) => String(chunk).startsWith("ready"));
-    const ended = once(child, "close").then(() => false);
+    const ended = once(child, "close").then(
+      () => false,
+      (error: Error) => {
+        said = error.message;
+        return false;
+      },
+    );
     const isReady = await Promise.race([ready, ended]);
     if (!isReady || child.pid === undefined)
       throw new HoldfastError("mount_failed", `the overlay could not be mounted: ${said.trim()}`);

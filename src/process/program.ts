@@ -3,6 +3,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { errorCode } from "../util/index.ts";
 
@@ -45,7 +46,7 @@ export async function runProgram(argv: readonly string[], options: ProgramOption
   const startedMs = performance.now();
   const started = new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
-    child.once("error", (error) => reject(missing(program, error)));
+    child.once("error", (error) => reject(missing(program, error, options.cwd)));
   });
   const ended = once(child, "close").catch(() => undefined);
   try {
@@ -53,7 +54,7 @@ export async function runProgram(argv: readonly string[], options: ProgramOption
     const [stdout, stderr] = await Promise.all([
       collect(child, options),
       tail(child.stderr),
-      feed(child, options.input),
+      feed(child, options.input, ended),
     ]);
     await ended;
     const isTimedOut = options.timeoutMs !== undefined && performance.now() - startedMs >= options.timeoutMs;
@@ -78,7 +79,8 @@ async function collect(
       continue;
     }
     length += chunk.length;
-    if (length > maxOutputBytes) throw new Error(`a program wrote more than ${maxOutputBytes} bytes`);
+    if (length > maxOutputBytes)
+      throw new HoldfastError("output_too_large", `a program wrote more than ${maxOutputBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -91,7 +93,11 @@ async function tail(stream: NodeJS.ReadableStream | null): Promise<string> {
   return text;
 }
 
-async function feed(child: ChildProcess, input: ProgramOptions["input"]): Promise<void> {
+async function feed(
+  child: ChildProcess,
+  input: ProgramOptions["input"],
+  ended: Promise<unknown>,
+): Promise<void> {
   const { stdin } = child;
   if (!input || !stdin) return;
   let isGone = false;
@@ -101,13 +107,14 @@ async function feed(child: ChildProcess, input: ProgramOptions["input"]): Promis
   });
   for await (const chunk of input) {
     if (isGone) return;
-    if (!stdin.write(chunk)) await Promise.race([once(stdin, "drain"), once(child, "close")]).catch(() => {});
+    if (!stdin.write(chunk)) await Promise.race([once(stdin, "drain").catch(() => {}), ended]);
   }
   stdin.end();
 }
 
-export function missing(program: string, error: unknown): unknown {
-  if (errorCode(error) !== "ENOENT") return error;
+export function missing(program: string, error: unknown, cwd?: string): unknown {
+  // A directory that is not there gives the same error.
+  if (errorCode(error) !== "ENOENT" || (cwd !== undefined && !existsSync(cwd))) return error;
   return new HoldfastError("program_missing", `there is no program ${program}`, { program });
 }
 

@@ -3,9 +3,10 @@
  * checkout's own path; the rest is read-only; the home of all sessions is not there; and every process in it
  * dies with ours.
  *
+ * Q3 Nothing outside the capsule and the task's own directories can be written, the kernel's settings included.
  * Q2 No process that was started in the sandbox outlives the one that started it.
  */
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 
@@ -48,7 +49,18 @@ export function assertSandbox(): void {
 export function sandboxed(view: SandboxView): string[] {
   const args = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"];
   if (process.getuid?.() === 0) args.push("--cap-drop", "ALL");
-  args.push("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp");
+  args.push(
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    ...kernelControls(),
+    "--tmpfs",
+    "/tmp",
+  );
   for (const path of view.hidden) args.push("--tmpfs", path);
   for (const [from, to] of view.readable) args.push("--ro-bind", from, to);
   for (const path of view.writable) args.push("--bind", path, path);
@@ -56,4 +68,10 @@ export function sandboxed(view: SandboxView): string[] {
   // What was made empty to stand things in is not a place to write to.
   for (const path of view.hidden) args.push("--remount-ro", path);
   return ["bwrap", ...args, "--"];
+}
+
+/** Files of /proc that change the machine for everybody: root may write them, with or without capabilities. */
+function kernelControls(): string[] {
+  const covered = existsSync("/proc/sysrq-trigger") ? ["--ro-bind", "/dev/null", "/proc/sysrq-trigger"] : [];
+  return ["--ro-bind", "/proc/sys", "/proc/sys", ...covered];
 }

@@ -37,7 +37,7 @@ const staying = (statuses: readonly StoredStatus[]): Moves =>
 export const lifecycle: Partial<Record<EventType, Moves>> = {
   session_resumed: from([...working, "paused", "closed", "archived"], "open"),
   session_paused: from(working, "paused"),
-  session_closed: from([...working, "paused", "handed_off"], "closed"),
+  session_closed: from([...working, "paused"], "closed"),
   session_archived: from(["closed", "paused"], "archived"),
   session_handed_off: from([...working, "paused"], "handed_off"),
   session_returned: from(["handed_off"], "open"),

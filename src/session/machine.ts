@@ -218,7 +218,6 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     case "session_handed_off":
       return { handoff: { to: textIn(data["to"]), directory: textOrNull(data["directory"]) } };
     case "session_returned":
-    case "session_closed":
       return { handoff: null };
     case "task_started":
       return {

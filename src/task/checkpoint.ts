@@ -4,6 +4,7 @@
  */
 import {
   type Capsule,
+  type Contents,
   contentsOf,
   decodeManifest,
   type Limits,
@@ -66,12 +67,13 @@ async function workOf(
   atMs: number,
 ): Promise<Work> {
   const store = await capsule.store();
-  const { manifest, contents } = snapshot;
+  const { manifest, contents, converted } = snapshot;
   return makeWork({
     repo,
     store,
     manifest,
     contents,
+    converted,
     identity: await userIdentity(repo),
     message: messageOf(session),
     atMs,
@@ -88,7 +90,7 @@ function messageOf({ id, state }: { readonly id: string; readonly state: Session
 export async function readSnapshot(
   store: Store,
   named: SnapshotState,
-): Promise<{ manifest: SnapshotManifest; contents: ReadonlyMap<string, string> }> {
+): Promise<Contents & { readonly manifest: SnapshotManifest }> {
   const bytes = await readManifestBytes(store, named.commit);
   if (sha256Hex(bytes) !== named.manifest)
     throw new HoldfastError(
@@ -97,7 +99,7 @@ export async function readSnapshot(
       { snapshot: named.commit },
     );
   const manifest = decodeManifest(bytes);
-  return { manifest, contents: await contentsOf(store, named.commit, manifest) };
+  return { manifest, ...(await contentsOf(store, named.commit, manifest)) };
 }
 
 /** The work of a snapshot, made again: the same tree that the journal names. */
@@ -106,13 +108,14 @@ export async function workAgain(
   store: Store,
   named: SnapshotState,
 ): Promise<Work> {
-  const { manifest, contents } = await readSnapshot(store, named);
+  const { manifest, contents, converted } = await readSnapshot(store, named);
   const identity = await userIdentity(repo);
   const work = await makeWork({
     repo,
     store,
     manifest,
     contents,
+    converted,
     identity,
     message: messageOf(session),
     atMs: 0,

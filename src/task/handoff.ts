@@ -2,7 +2,7 @@
  * Owns the hand-off: a person gets the task's files in a real directory, with a gitdir that no agent has
  * touched, and what they change comes back as a turn of theirs.
  */
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { appendFile, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import {
@@ -14,12 +14,16 @@ import {
   openStore,
   publishedBranch,
   removeTree,
+  setIndex,
   surroundingsOf,
+  syncFileSystem,
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { printable } from "../util/index.ts";
+import { budgetReached, reachedLimits } from "../session/index.ts";
+import { errorCode, printable } from "../util/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
-import { openCapsule, type Room, readConfig, requireCapsule, settingsOf } from "./room.ts";
+import { publishWork } from "./outcome.ts";
+import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
 import { restore } from "./teardown.ts";
 
 const NOTE_FILE = "HANDOFF.md";
@@ -36,11 +40,16 @@ export async function handOff(
 ): Promise<HandOff> {
   const { session, repo, ports } = room;
   const directory = resolve(options.directory ?? defaultDirectory(room));
-  if (existsSync(directory) && (await readdir(directory)).length > 0)
-    throw new HoldfastError("file_exists", `${directory} is there and not empty`, { path: directory });
+  const there = await readdir(directory).catch((error: unknown) =>
+    errorCode(error) === "ENOENT" ? [] : ["?"],
+  );
+  if (there.length > 0)
+    throw new HoldfastError("file_exists", `${directory} is there, and is no empty directory`, {
+      path: directory,
+    });
   const capsule = await openCapsule(room);
   if (capsule) {
-    await takeCheckpoint(room, capsule, settingsOf(await readConfig(repo, capsule.spec.base)).limits);
+    await takeCheckpoint(room, capsule, await currentLimits(repo));
     await capsule.detach();
   }
   const { task } = session.state;
@@ -54,7 +63,7 @@ export async function handOff(
   try {
     const gitDir = join(directory, ".git");
     const surroundings = await surroundingsOf(repo);
-    const { base } = manifest;
+    const { base, lower } = manifest;
     await makeGitdir({
       path: gitDir,
       repo,
@@ -63,14 +72,16 @@ export async function handOff(
       commit: base,
     });
     await writeFile(join(gitDir, "objects", "info", "alternates"), `${repo.objects}\n`);
-    if (base !== null) await checkOut({ gitDir, workTree: directory }, base);
+    // The files that the changes were measured against; then the index of the base, to show what differs from it.
+    if (lower !== null) await checkOut({ gitDir, workTree: directory }, lower);
     // Not the agent's gitdir, nor any other that it made.
     await applySnapshot(directory, store, withoutGitdirs(manifest), contents, { roles: ["work", "ignored"] });
-    const hasOwnNote = existsSync(join(directory, NOTE_FILE));
-    if (!hasOwnNote) {
-      await writeFile(join(directory, NOTE_FILE), noteOf(room, directory));
+    if (base !== null && base !== lower) await setIndex({ gitDir, workTree: directory }, base);
+    if (!isThere(join(directory, NOTE_FILE))) {
+      await writeFile(join(directory, NOTE_FILE), noteOf(room, directory), { flag: "wx" });
       await appendFile(join(gitDir, "info", "exclude"), `/${NOTE_FILE}\n`);
     }
+    await syncFileSystem(directory);
     await session.append("session_handed_off", { to: options.to, directory });
   } catch (error) {
     await removeTree(directory);
@@ -78,6 +89,9 @@ export async function handOff(
   }
   return { directory, to: options.to, snapshot: task.snapshot.commit };
 }
+
+/** A link that leads nowhere is there too. */
+const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
 type Manifest = Awaited<ReturnType<typeof readSnapshot>>["manifest"];
 
@@ -92,30 +106,50 @@ export interface Returned {
   readonly isChanged: boolean;
 }
 
+export interface TakeBackOptions {
+  /** Where the files are now, if not where they were given. */
+  readonly directory?: string;
+  /** Leave aside whatever the person has: the session goes on with what it had. */
+  readonly unchanged?: boolean;
+}
+
 /** The person's directory stays theirs; the capsule gets what they changed. */
-export async function takeBack(room: Room, options: { readonly directory?: string } = {}): Promise<Returned> {
+export async function takeBack(room: Room, options: TakeBackOptions = {}): Promise<Returned> {
   const { session, repo } = room;
   const { handoff, task } = session.state;
   if (!handoff || !task)
     throw new HoldfastError("illegal_transition", `session ${session.id} was not handed over`, {
       status: session.state.status,
     });
+  if (options.unchanged) {
+    await session.append("session_returned", { by: handoff.to });
+    const { commit = "", tree = "" } = task.snapshot ?? {};
+    return { turn: session.state.turns, snapshot: commit, tree, isChanged: false };
+  }
   const directory = resolve(options.directory ?? handoff.directory ?? "");
-  if (!existsSync(directory))
-    throw new HoldfastError("file_unwritable", `there is no directory ${directory}: name it with --to`, {
-      path: directory,
-    });
+  // A directory that is not the one we made would empty the capsule.
+  if (!existsSync(join(directory, ".git", "HEAD")))
+    throw new HoldfastError(
+      "file_unwritable",
+      `${directory} is not the directory that was handed over: name it with --to`,
+      {
+        path: directory,
+      },
+    );
+  const limitsReached = reachedLimits(session.state);
+  if (limitsReached.length > 0) throw budgetReached(limitsReached);
   if (!(await openCapsule(room))) await restore(room);
   const capsule = await requireCapsule(room);
   const { root } = await capsule.attach();
-  const hasOwnNote = existsSync(join(root, NOTE_FILE));
+  const hasOwnNote = isThere(join(root, NOTE_FILE));
   mirrorFiles(directory, root, await givenPaths(room), (path) => !hasOwnNote && path === NOTE_FILE);
   await session.append("session_returned", { by: handoff.to });
   const turn = await session.beginTurn(`The files came back from ${handoff.to}.`, { by: handoff.to });
   await turn.end();
-  const { limits } = settingsOf(await readConfig(repo, capsule.spec.base));
-  const { snapshot, work } = await takeCheckpoint(room, capsule, limits);
+  const { snapshot, work } = await takeCheckpoint(room, capsule, await currentLimits(repo));
   await capsule.detach();
+  // What was published goes on to be what the session has.
+  if (task.branch !== null && work.tree !== task.snapshot?.tree) await publishWork(room, work.commit);
   return {
     turn: turn.number,
     snapshot: snapshot.commit,

@@ -1,5 +1,5 @@
 export { readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
-export { type HandOff, handOff, type Returned, takeBack } from "./handoff.ts";
-export { openCapsule, type Room, readConfig, settingsOf } from "./room.ts";
+export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
+export { currentLimits, openCapsule, type Room } from "./room.ts";
 export { Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";

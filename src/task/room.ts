@@ -9,9 +9,11 @@ import {
   type CapsulePorts,
   type CapsuleSettings,
   isUsersCommit,
+  type Limits,
   objectsLink,
   type Repo,
-  readCommitted,
+  type RunSetup,
+  readCommittedBytes,
   resolveCommit,
   setupRunner,
 } from "../capsule/index.ts";
@@ -39,8 +41,8 @@ export const artifactsDir = (sessionDir: string, task: number) =>
 export async function readConfig(repo: Repo, commit: string | null): Promise<Config> {
   if (commit === null) return defaultConfig;
   const from = (await isUsersCommit(repo, commit)) ? commit : await resolveCommit(repo);
-  const text = from === null ? undefined : await readCommitted(repo, from, CONFIG_FILE);
-  return text === undefined ? defaultConfig : parseConfig(text);
+  const text = await readCommittedBytes(repo, from, CONFIG_FILE);
+  return text === undefined ? defaultConfig : parseConfig(text.toString("utf8"));
 }
 
 export function settingsOf({ capsule }: Config): CapsuleSettings {
@@ -72,10 +74,19 @@ export function surroundings(
 export function runSetupIn(
   room: Pick<Room, "ports" | "repo">,
   tree: string,
-  isSandboxed: boolean,
-  onOutput: (chunk: Buffer) => void,
-) {
-  return setupRunner({ sandbox: isSandboxed ? surroundings(room, tree) : undefined, onOutput });
+  options: {
+    readonly sandbox: boolean;
+    readonly onOutput?: (chunk: Buffer) => void;
+    readonly signal?: AbortSignal | undefined;
+  },
+): RunSetup {
+  const { onOutput = () => {}, signal } = options;
+  return setupRunner({ sandbox: options.sandbox ? surroundings(room, tree) : undefined, onOutput, signal });
+}
+
+/** As the user's newest commit has them: a limit that is too low can be raised while the task is there. */
+export async function currentLimits(repo: Repo): Promise<Limits> {
+  return settingsOf(await readConfig(repo, await resolveCommit(repo))).limits;
 }
 
 /** HOME and TMPDIR of a task: nobody else's. */
@@ -86,9 +97,19 @@ export async function makeScratch(sessionDir: string, task: number): Promise<{ h
   return { home, tmp };
 }
 
-export async function openCapsule({ ports, repo, sessionDir, session }: Room): Promise<Capsule | undefined> {
+export async function openCapsule({
+  ports,
+  repo,
+  sessionDir,
+  session,
+  trashDir,
+}: Room): Promise<Capsule | undefined> {
   const { task } = session.state;
-  return task ? Capsule.open(ports, repo, capsuleDir(sessionDir, task.number)) : undefined;
+  const capsule = task ? await Capsule.open(ports, repo, capsuleDir(sessionDir, task.number)) : undefined;
+  if (!capsule?.isHollow || !task?.snapshot) return capsule;
+  // Its layers were taken away from under it, and nothing was written since: its snapshot has all of it.
+  await capsule.remove(trashDir, `${session.id}-hollow-${ports.clock.nowMs()}`);
+  return undefined;
 }
 
 export async function requireCapsule(room: Room): Promise<Capsule> {

@@ -5,30 +5,29 @@
  * T2 A capsule is taken away only after a snapshot of all of it is on disk and in the journal.
  */
 import { createHash } from "node:crypto";
-import { mkdir } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import {
   baseEnvironment,
   type Capsule,
-  type CapsuleSettings,
   createCapsule,
   type DiffStat,
-  patchOf,
-  publish,
-  publishedBranch,
   resolveCommit,
   statOf,
-  userIdentity,
+  writePatch,
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { CAPSULE_MARK, runCommand, sandboxed } from "../process/index.ts";
 import { budgetReached, reachedLimits } from "../session/index.ts";
-import { replaceFile } from "../util/index.ts";
+import { temporaryPath } from "../util/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
+import { lastWork, publishWork } from "./outcome.ts";
 import {
   artifactsDir,
   assertCanSandbox,
   capsuleDir,
+  currentLimits,
   makeScratch,
   openCapsule,
   type Room,
@@ -40,12 +39,14 @@ import {
 import { tearDown } from "./teardown.ts";
 
 export interface TaskOptions {
-  /** A name of a commit. Default: the session's own published work, else HEAD. */
+  /** A name of a commit. Default: what the session's last task left, unless that is merged; else HEAD. */
   readonly base?: string;
   /** Without a sandbox nothing keeps the command from the rest of the machine. */
   readonly sandbox?: boolean;
   /** What `capsule.setup` writes, while it runs. */
   readonly onSetup?: (chunk: Buffer) => void;
+  /** Ends the set-up. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface TurnEnd {
@@ -76,23 +77,15 @@ export class Task {
   readonly base: string | null;
   readonly capsule: Capsule;
   readonly missingIncludes: readonly string[];
-  readonly #settings: CapsuleSettings;
   readonly #isSandboxed: boolean;
   #last: Checkpoint | undefined;
 
-  private constructor(
-    room: Room,
-    capsule: Capsule,
-    settings: CapsuleSettings,
-    isSandboxed: boolean,
-    missing: readonly string[],
-  ) {
+  private constructor(room: Room, capsule: Capsule, isSandboxed: boolean, missing: readonly string[]) {
     this.room = room;
     this.capsule = capsule;
     this.number = capsule.spec.task;
     this.base = capsule.spec.base;
     this.missingIncludes = missing;
-    this.#settings = settings;
     this.#isSandboxed = isSandboxed;
   }
 
@@ -103,14 +96,19 @@ export class Task {
     const limits = reachedLimits(session.state);
     if (limits.length > 0) throw budgetReached(limits);
     if (await openCapsule(room)) await tearDown(room);
-    const base = await resolveCommit(repo, options.base ?? session.state.task?.branch ?? "HEAD");
+    const carried = options.base === undefined ? await lastWork(room) : undefined;
+    const base = carried ?? (await resolveCommit(repo, options.base));
     const settings = settingsOf(await readConfig(repo, base));
     const number = (session.state.task?.number ?? 0) + 1;
     await session.append("task_started", { task: number, ...(base && { base }) });
     try {
       if (!isSandboxed) await session.append("sandbox_waived", { task: number, reason: "asked" });
       const dir = capsuleDir(sessionDir, number);
-      const runSetup = runSetupIn(room, join(dir, "tree"), isSandboxed, options.onSetup ?? (() => {}));
+      const runSetup = runSetupIn(room, join(dir, "tree"), {
+        sandbox: isSandboxed,
+        ...(options.onSetup && { onOutput: options.onSetup }),
+        signal: options.signal,
+      });
       const { capsule, missingIncludes } = await createCapsule(room.ports, {
         dir,
         session: session.id,
@@ -122,7 +120,7 @@ export class Task {
       });
       const { strategy, ports } = capsule.spec;
       await session.append("capsule_created", { task: number, strategy, ports, ...(base && { base }) });
-      return new Task(room, capsule, settings, isSandboxed, missingIncludes);
+      return new Task(room, capsule, isSandboxed, missingIncludes);
     } catch (error) {
       if (!session.state.openTurn)
         await session.append("task_ended", { task: number, outcome: "failed" }).catch(() => {});
@@ -134,8 +132,7 @@ export class Task {
   static async current(room: Room, options: Pick<TaskOptions, "sandbox"> = {}): Promise<Task> {
     const capsule = await openCapsule(room);
     if (!capsule) throw new HoldfastError("no_capsule", `session ${room.session.id} has no capsule now`);
-    const settings = settingsOf(await readConfig(room.repo, capsule.spec.base));
-    return new Task(room, capsule, settings, options.sandbox ?? true, []);
+    return new Task(room, capsule, options.sandbox ?? true, []);
   }
 
   /** One turn: a command in the capsule. Its processes are gone when this returns. */
@@ -211,18 +208,30 @@ export class Task {
   }
 
   async checkpoint(): Promise<Checkpoint> {
-    this.#last = await takeCheckpoint(this.room, this.capsule, this.#settings.limits);
+    this.#last = await takeCheckpoint(this.room, this.capsule, await currentLimits(this.room.repo));
     return this.#last;
   }
 
   /** Checkpoint, patch, and the branch if it succeeded. The capsule stays, and costs no process. */
   async end(outcome: TaskEnd["outcome"]): Promise<TaskEnd> {
+    // What still runs could write after the snapshot.
+    await this.capsule.detach();
+    try {
+      return await this.#end(outcome);
+    } finally {
+      await this.capsule.detach();
+    }
+  }
+
+  async #end(outcome: TaskEnd["outcome"]): Promise<TaskEnd> {
     const { session, repo } = this.room;
     const { snapshot, work } = await this.checkpoint();
     const store = await this.capsule.store();
-    const patch = await this.#writeArtifact("change.patch", await patchOf(repo, store, this.base, work));
+    const patch = await this.#writeArtifact("change.patch", (path) =>
+      writePatch(repo, store, this.base, work, path),
+    );
     const stat = await statOf(repo, store, this.base, work);
-    const branch = outcome === "done" && stat.files > 0 ? await this.#publish(work.commit) : null;
+    const branch = outcome === "done" && stat.files > 0 ? await publishWork(this.room, work.commit) : null;
     await session.append("task_ended", { task: this.number, outcome });
     await this.rest();
     const omitted = snapshot.manifest.omitted.map(({ path }) => path);
@@ -238,28 +247,27 @@ export class Task {
     };
   }
 
-  async #publish(commit: string): Promise<string> {
-    const { session, repo, ports } = this.room;
-    const branch = publishedBranch(session.id, this.number);
-    const store = await this.capsule.store();
-    const identity = await userIdentity(repo);
-    await publish({ repo, store, disk: ports.disk, commit, base: this.base, branch, identity });
-    await session.append("work_published", { task: this.number, branch, commit });
-    return branch;
-  }
-
-  async #writeArtifact(name: string, bytes: Buffer): Promise<string> {
-    const dir = artifactsDir(this.room.sessionDir, this.number);
+  async #writeArtifact(name: string, write: (path: string) => Promise<void>): Promise<string> {
+    const { session, sessionDir, ports } = this.room;
+    const dir = artifactsDir(sessionDir, this.number);
     await mkdir(dir, { recursive: true, mode: 0o700 });
     const path = join(dir, name);
-    await replaceFile(this.room.ports.disk, path, bytes);
-    const sha256 = createHash("sha256").update(bytes).digest("hex");
-    await this.room.session.append("artifact_written", {
-      task: this.number,
-      name,
-      sha256,
-      bytes: bytes.length,
-    });
+    const temporary = temporaryPath(path);
+    const digest = createHash("sha256");
+    let bytes = 0;
+    try {
+      await write(temporary);
+      for await (const chunk of createReadStream(temporary) as AsyncIterable<Buffer>) {
+        digest.update(chunk);
+        bytes += chunk.length;
+      }
+      await ports.disk.rename(temporary, path);
+    } finally {
+      await rm(temporary, { force: true });
+    }
+    await ports.disk.syncDir(dir);
+    const sha256 = digest.digest("hex");
+    await session.append("artifact_written", { task: this.number, name, sha256, bytes });
     return path;
   }
 

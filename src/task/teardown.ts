@@ -4,10 +4,19 @@
  * made up for by the next look at it.
  */
 import { join } from "node:path";
-import { openStore, restoreCapsule } from "../capsule/index.ts";
+import { moveToTrash, openStore, restoreCapsule } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
-import { capsuleDir, openCapsule, type Room, readConfig, runSetupIn, settingsOf } from "./room.ts";
+import {
+  capsuleDir,
+  currentLimits,
+  openCapsule,
+  type Room,
+  readConfig,
+  runSetupIn,
+  settingsOf,
+  taskDir,
+} from "./room.ts";
 
 export interface Receipt {
   readonly task: number;
@@ -27,11 +36,12 @@ export interface TeardownOptions {
 }
 
 export async function tearDown(room: Room, options: TeardownOptions = {}): Promise<Receipt> {
-  const { session, ports, trashDir } = room;
+  const { session, sessionDir, ports, trashDir } = room;
   const { task } = session.state;
-  if (!task || task.capsule === "none")
-    throw new HoldfastError("no_capsule", `session ${session.id} has no capsule`, { session: session.id });
   const capsule = await openCapsule(room);
+  // A capsule that is not on record yet counts too: whoever made it was killed before it could say so.
+  if (!task || (task.capsule === "none" && !capsule))
+    throw new HoldfastError("no_capsule", `session ${session.id} has no capsule`, { session: session.id });
   if (!capsule) {
     if (task.capsule === "torn_down")
       throw new HoldfastError("no_capsule", `the capsule of task ${task.number} was torn down before`);
@@ -43,8 +53,9 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
     });
     return { task: task.number, snapshot, freedBytes: 0, ports: [], omitted: [], wasMissing: true };
   }
-  const { limits } = settingsOf(await readConfig(room.repo, capsule.spec.base));
-  const { snapshot } = await takeCheckpoint(room, capsule, limits);
+  // What still runs could write after the snapshot.
+  await capsule.detach();
+  const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room.repo));
   const omitted = snapshot.manifest.omitted.map(({ path }) => path);
   if (omitted.length > 0 && !options.dropIgnored) {
     await capsule.detach();
@@ -55,6 +66,8 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
     );
   }
   const leased = Object.values(capsule.spec.ports);
+  const scratch = join(taskDir(sessionDir, task.number), "tmp");
+  await moveToTrash(ports.disk, trashDir, scratch, `${session.id}-tmp-${ports.clock.nowMs()}`);
   await capsule.remove(trashDir, `${session.id}-${task.number}-${ports.clock.nowMs()}`);
   await session.append("capsule_torn_down", {
     task: task.number,
@@ -93,7 +106,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
     });
   const settings = settingsOf(await readConfig(repo, task.base));
   const dir = capsuleDir(sessionDir, task.number);
-  const runSetup = runSetupIn(room, join(dir, "tree"), options.sandbox ?? true, () => {});
+  const runSetup = runSetupIn(room, join(dir, "tree"), { sandbox: options.sandbox ?? true });
   await readSnapshot(await openStore(repo, ports.disk), task.snapshot);
   const request = { dir, session: session.id, task: task.number, repo, settings, runSetup };
   const { capsule, left } = await restoreCapsule(ports, request, task.snapshot.commit);

@@ -5,7 +5,6 @@
  *    process would drop the lock. So it is never read, copied or unlinked while it may be held.
  */
 import { chmodSync, existsSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 
@@ -22,6 +21,8 @@ export interface FileLock {
 /** Undefined while another process, or another part of this one, holds it. */
 export function tryFileLock(path: string): FileLock | undefined {
   const isNew = !existsSync(path);
+  // Not imported: the command line must start, and say so, on a Node that has no SQLite.
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     // By its name, not through a descriptor (L1).

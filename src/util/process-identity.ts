@@ -10,16 +10,19 @@ export interface ProcessIdentity {
 }
 
 export function identityOf(pid: number): ProcessIdentity {
-  return { pid, startTicks: startTicksOf(pid) };
+  return { pid, startTicks: statOf(pid)?.startTicks ?? null };
 }
 
+/** One that has ended and waits for its parent to notice is not alive. */
 export function isAlive({ pid, startTicks }: ProcessIdentity): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
-  return startTicks === null || startTicks === startTicksOf(pid);
+  const stat = statOf(pid);
+  if (!stat) return startTicks === null;
+  return !stat.hasEnded && (startTicks === null || startTicks === stat.startTicks);
 }
 
 /** Only what has the form of one: these stand in files. */
@@ -29,10 +32,11 @@ export function parseIdentity(value: Record<string, unknown> | undefined): Proce
   return { pid: value["pid"] as number, startTicks: typeof startTicks === "number" ? startTicks : null };
 }
 
-function startTicksOf(pid: number): number | null {
+function statOf(pid: number): { startTicks: number; hasEnded: boolean } | undefined {
   const stat = readTextOr(`/proc/${pid}/stat`, undefined);
-  // The name in parentheses may hold anything, so count fields from behind it: field 22 of proc(5).
-  return stat === undefined ? null : Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
+  // The name in parentheses may hold anything, so count fields from behind it: fields 3 and 22 of proc(5).
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields && { startTicks: Number(fields[19]), hasEnded: fields[0] === "Z" || fields[0] === "X" };
 }
 
 export function readTextOr<T>(path: string, otherwise: T): string | T {

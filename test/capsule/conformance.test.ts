@@ -43,7 +43,7 @@ const filesOf = async (capsule: { attach(): Promise<{ root: string }> }) =>
   listTree((await capsule.attach()).root, notGit);
 const treeOf = async (
   lab: CapsuleLab,
-  { manifest, contents }: Pick<Snapshot, "manifest" | "contents">,
+  { manifest, contents, converted }: Snapshot,
   store: Awaited<ReturnType<typeof storeOf>>,
 ) => {
   const repo = await lab.repo();
@@ -52,6 +52,7 @@ const treeOf = async (
     store,
     manifest,
     contents,
+    converted,
     identity: await userIdentity(repo),
     message: "work\n",
     atMs: 0,
@@ -148,12 +149,23 @@ describe.each(available)("$strategy", ({ strategy }) => {
 
   it("directories that were moved, over others too, come back as they were", async () => {
     await using lab = new CapsuleLab(strategy, {
-      files: { "d/sub/x": "x", "d/same": "1", "e/sub/y": "y", "e/same": "2", "e/other": "3", "f/z": "z" },
+      files: {
+        "d/sub/x": "x",
+        "d/same": "1",
+        "p/LICENSE": "l",
+        "p/index": "i",
+        "q/LICENSE": "l",
+        "q/other": "o",
+        "e/sub/y": "y",
+        "e/same": "2",
+        "e/other": "3",
+        "f/z": "z",
+      },
     });
     const capsule = await lab.create();
     await inside(
       capsule,
-      "rm -rf d; mv e d; mv f g; rm -rf g/z; mkdir -p h; mv g h/g; rm -r d/sub; mkdir d/sub; echo n > d/sub/new",
+      "rm -rf q; mv p q; rm -rf d; mv e d; mv f g; rm -rf g/z; mkdir -p h; mv g h/g; rm -r d/sub; mkdir d/sub; echo n > d/sub/new",
     );
     const before = await filesOf(capsule);
     const first = await capsule.snapshot("1", limits);
@@ -276,6 +288,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
       commit: work.commit,
       base: snapshot.manifest.base,
       branch: "holdfast/x/1",
+      session: "sess_x",
       identity: { name: "A", email: "a@b" },
     });
     await capsule.seal(snapshot.commit);
@@ -317,6 +330,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
       commit: work.commit,
       base: snapshot.manifest.base,
       branch: "holdfast/s/1",
+      session: "sess_x",
       identity: await userIdentity(repo),
     });
     await lab.remove(capsule);
@@ -377,7 +391,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     });
     await expect(failing).rejects.toMatchObject({
       code: "setup_failed",
-      message: expect.stringContaining("this is why"),
+      facts: expect.objectContaining({ output: expect.stringContaining("this is why") }),
     });
     const left = [
       ...listTree(join(lab.home, "sessions")).keys(),

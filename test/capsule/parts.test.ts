@@ -73,7 +73,16 @@ describe("files that change while they are read", () => {
 
 describe("a manifest from somewhere else", () => {
   const hostile = (entries: SnapshotManifest["entries"], gone: string[] = []): SnapshotManifest => {
-    return { base: null, lower: null, setupKey: "none", branch: "b", entries, gone, lf: [], omitted: [] };
+    return {
+      base: null,
+      lower: null,
+      setupKey: "none",
+      branch: "b",
+      entries,
+      gone,
+      converted: [],
+      omitted: [],
+    };
   };
   const file = (path: string, mode = 0o644) => ({
     path,
@@ -175,15 +184,18 @@ describe.skipIf(!canOverlay)("bases", () => {
     expect(await inside(again, "cat a.txt new/c; git status --porcelain")).toBe("2c");
   });
 
-  it("a commit that a task made gets a base of its own, and no say in the settings", async () => {
+  it("a commit that a task made stands on a base of the user's, or on one of its own", async () => {
     await using lab = new CapsuleLab("overlay");
     gitIn(lab.main, "checkout", "-q", "-b", "holdfast/s/1");
     const made = commitFiles(lab.main, { "a.txt": "by a task" }, "made by a task");
     gitIn(lab.main, "checkout", "-q", "main");
     await lab.create({}, made);
     await lab.create({}, made);
-    const keys = (await listBases(await lab.repo())).map(({ key }) => key);
-    expect(keys).toHaveLength(2);
+    expect(await listBases(await lab.repo()), "nobody else's to build on").toHaveLength(2);
+    await lab.create();
+    const near = await lab.create({}, made);
+    expect(await inside(near, "cat a.txt; git status --porcelain")).toBe("by a task");
+    expect(near.spec.lower).toBe(gitIn(lab.main, "rev-parse", "main"));
   });
 });
 

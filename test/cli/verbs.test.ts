@@ -289,8 +289,9 @@ describe("the command line", () => {
     for (const words of [
       "interrupted",
       "outcome is unknown",
-      "[redacted:github]",
-      "1 turn of 4",
+      "redacted: github",
+      "fix the login timeout, step 1",
+      "git status: clean",
       "there is no session",
       "whole",
     ]) {

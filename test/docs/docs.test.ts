@@ -7,8 +7,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { verbs } from "../../src/cli/verbs.ts";
 import { errorCodes, exitStatus } from "../../src/contract/errors.ts";
+import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";
 import { TestHome } from "../support/home.ts";
+import { TaskHome } from "../support/tasks.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const read = (name: string) => readFileSync(join(root, name), "utf8");
@@ -75,6 +77,35 @@ describe("the docs", () => {
       encoding: "utf8",
     });
     expect(output).toContain("imported, paused");
+  });
+
+  it("the README's task runs as it stands", () => {
+    using home = new TaskHome();
+    const [first = "", rest = ""] = [...read("README.md").matchAll(/```sh\n(holdfast [\s\S]+?)```/g)].map(
+      ([, block]) => block ?? "",
+    );
+    expect(rest.match(/^holdfast [a-z]+/gm)?.length).toBeGreaterThan(5);
+    mkdirSync(home.join("bin"));
+    const wall = hasSandbox ? "" : 'if [ "$1" = run ]; then shift; set -- run --no-sandbox "$@"; fi\n';
+    writeFileSync(
+      home.join("bin/holdfast"),
+      `#!/bin/sh\n${wall}exec '${process.execPath}' '${cliPath}' "$@"\n`,
+      { mode: 0o755 },
+    );
+    const env = {
+      ...process.env,
+      HOLDFAST_HOME: home.dir,
+      PATH: `${home.join("bin")}:${process.env["PATH"]}`,
+    };
+    const run = (script: string, more = {}) =>
+      execFileSync("bash", ["-euo", "pipefail", "-c", script], {
+        cwd: home.main,
+        env: { ...env, ...more },
+        encoding: "utf8",
+      });
+    const S = /sess_\w+/.exec(run(`(${first.trim()}) 2>&1`))?.[0] ?? "";
+    expect(run(`(${rest}) 2>&1`, { S })).toContain("are back");
+    expect(readFileSync(join(home.main, "login.ts"), "utf8")).toBe("fixed\n");
   });
 
   it("every numbered invariant of the source stands in the title of a test", () => {

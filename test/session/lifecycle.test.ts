@@ -20,7 +20,6 @@ const legal: Partial<Record<EventType, Partial<Record<StoredStatus, StoredStatus
     active: "closed",
     waiting: "closed",
     paused: "closed",
-    handed_off: "closed",
   },
   session_archived: { closed: "archived", paused: "archived" },
   session_handed_off: {

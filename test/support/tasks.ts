@@ -1,7 +1,7 @@
 /**
  * A home and a repo for tests of whole tasks.
  */
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import type { Holdfast, Session, Task } from "../../src/index.ts";
 import { markedProcesses } from "../../src/process/index.ts";
@@ -38,7 +38,8 @@ export class TaskHome extends TestHome {
 
   override [Symbol.dispose](): void {
     for (const pid of this.strays()) process.kill(pid, "SIGKILL");
-    execFileSync("chmod", ["-R", "u+rwX", this.path]);
+    // What is swept away meanwhile is none of our concern.
+    spawnSync("chmod", ["-R", "u+rwX", this.path], { stdio: "ignore" });
     super[Symbol.dispose]();
   }
 }
@@ -52,5 +53,17 @@ export async function turn(task: Task, script: string): Promise<string> {
     },
   });
   await task.checkpoint();
+  return said.trimEnd();
+}
+
+/** A command in the capsule of the task that the session is at; says what it said. */
+export async function inCapsule(hf: Holdfast, session: Session, script: string): Promise<string> {
+  const task = await hf.currentTask(session, sandbox);
+  let said = "";
+  await task.runTurn(["sh", "-c", script], {
+    onOutput: (chunk) => {
+      said += chunk;
+    },
+  });
   return said.trimEnd();
 }

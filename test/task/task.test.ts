@@ -14,22 +14,10 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { Holdfast, Session } from "../../src/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { TestChild } from "../support/children.ts";
 import { fingerprint, gitIn, listTree } from "../support/repo.ts";
-import { sandbox, TaskHome, turn } from "../support/tasks.ts";
-
-const inCapsule = async (hf: Holdfast, session: Session, script: string) => {
-  const task = await hf.currentTask(session, sandbox);
-  let said = "";
-  await task.runTurn(["sh", "-c", script], {
-    onOutput: (chunk) => {
-      said += chunk;
-    },
-  });
-  return said.trimEnd();
-};
+import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 describe("a task", () => {
   it("runs, leaves a patch and a branch, and its session is whole", async () => {

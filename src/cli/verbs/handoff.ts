@@ -3,7 +3,12 @@ import { present, printable } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 
-type Options = CommonOptions & { readonly to?: string; readonly person?: string; readonly return?: boolean };
+type Options = CommonOptions & {
+  readonly to?: string;
+  readonly person?: string;
+  readonly return?: boolean;
+  readonly unchanged?: boolean;
+};
 
 export function command(): Command {
   return verb(
@@ -15,12 +20,17 @@ export function command(): Command {
     .option("--to <dir>", "where the files go (default: beside the repo); with --return, where they are now")
     .option("--person <name>", "who gets them (default: your user name)")
     .option("--return", "take back what the person changed")
+    .option("--unchanged", "with --return: go on without what the person has")
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
       const id = await home.resolveId(prefix, scope(options));
       const where = present({ directory: options.to });
       if (options.return) {
-        const returned = await home.takeBackSession(id, { ...scope(options), ...where });
+        const returned = await home.takeBackSession(id, {
+          ...scope(options),
+          ...where,
+          unchanged: options.unchanged ?? false,
+        });
         if (options.json) return sayJson({ session: id, ...returned });
         return say(
           `${id} is back: turn ${returned.turn}, ${returned.isChanged ? "with changes" : "nothing was changed"}`,

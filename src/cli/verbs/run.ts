@@ -1,6 +1,8 @@
 import type { Command } from "commander";
 import { exitStatus } from "../../contract/index.ts";
 import type { Holdfast } from "../../home/index.ts";
+import type { Session } from "../../session/index.ts";
+import type { Task, TaskOptions } from "../../task/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { note, plural, sayJson, stream } from "../screen.ts";
 import {
@@ -25,7 +27,7 @@ type Options = CommonOptions &
 export function command(): Command {
   const run = verb(
     "run",
-    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed\nbecomes a branch of the repo; the checkout is not touched.",
+    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed\nbecomes a branch of the repo, as one commit; the checkout is not touched. It runs at the top of the repo, with\nno standard input.",
     [
       "holdfast run -- npm test",
       "holdfast run --session 01k -- make",
@@ -33,25 +35,34 @@ export function command(): Command {
     ],
   )
     .argument("<command...>", "what to run; everything after -- belongs to it")
-    .option("--session <id>", "a new task in this session, on what it has published (default: a new session)")
+    .option(
+      "--session <id>",
+      "a new task in this session, on what its last one left (default: a new session)",
+    )
     .option("--repo <dir>", "the repo (default: where you are)")
-    .option("--base <ref>", "the commit that the task begins with (default: HEAD)")
+    .option(
+      "--base <ref>",
+      "the commit that the task begins with (default: the session's own work, else HEAD)",
+    )
     .option("--title <text>", "what it is about (default: the command)")
     .option("--no-sandbox", "without a wall: the command can do whatever you can");
   return withBudget(run).action(async (words: string[], options: Options) => {
     const home = await openHome(options, { create: true });
     const stop = new AbortController();
     const interrupt = () => stop.abort();
-    process.once("SIGINT", interrupt);
-    process.once("SIGTERM", interrupt);
+    // However often: the first one ends the command, and what it did is kept before we go.
+    for (const signal of SIGNALS) process.on(signal, interrupt);
+    // A reader that has seen enough is no reason to leave a task alone.
+    process.stdout.removeAllListeners("error").on("error", () => {});
     try {
       process.exitCode = await runTask(home, words, options, stop.signal);
     } finally {
-      process.off("SIGINT", interrupt);
-      process.off("SIGTERM", interrupt);
+      for (const signal of SIGNALS) process.off(signal, interrupt);
     }
   });
 }
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 async function runTask(
   home: Holdfast,
@@ -67,6 +78,8 @@ async function runTask(
     ? await home.resumeSession(await home.resolveId(options.session, scope(options)), {
         ...scope(options),
         ...present({ budget: budgetOf(options) }),
+        // The task brings its own.
+        files: false,
       })
     : await home.openSession({
         ...scope(options),
@@ -76,7 +89,8 @@ async function runTask(
       });
   const startedMs = performance.now();
   let isSetUp = false;
-  const task = await home.startTask(session, {
+  const task = await startOrDiscard(home, session, {
+    signal,
     ...present({ base: options.base }),
     sandbox: options.sandbox,
     onSetup: (chunk) => {
@@ -135,4 +149,14 @@ async function runTask(
   tell("persist", { ...end }, `tree=${end.tree.slice(0, 12)} ${published}`);
   if (turn.isInterrupted) return exitStatus.interrupted;
   return outcome === "done" ? exitStatus.done : exitStatus.failed;
+}
+
+/** A session that was opened for a task that can't be started is not left behind. */
+async function startOrDiscard(home: Holdfast, session: Session, options: TaskOptions): Promise<Task> {
+  try {
+    return await home.startTask(session, options);
+  } catch (error) {
+    await home.discardUnused(session);
+    throw error;
+  }
 }

@@ -1,0 +1,224 @@
+/**
+ * The attacker: whoever controls the command, the set-up, the repo's commits or an export.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { openRepo, openStore } from "../../src/capsule/index.ts";
+import { encodeManifest } from "../../src/capsule/manifest.ts";
+import { realDisk, sha256Hex } from "../../src/util/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { cliPath } from "../support/cli.ts";
+import { commitFiles, fingerprint, gitIn, listTree } from "../support/repo.ts";
+import { sandbox, TaskHome, turn } from "../support/tasks.ts";
+
+describe("set-up", () => {
+  it("K1 a gitdir that set-up plants in a base is never opened, and shows through no capsule", async () => {
+    const setup = `mkdir -p .git .evil/refs .evil/objects; echo ../.evil > .git/commondir; printf '[filter "x"]\\n smudge = "touch PWNED-smudge; cat"\\n clean = "touch PWNED-clean; cat"\\n' > .evil/config`;
+    using home = new TaskHome({
+      "f.txt": "one\n",
+      ".gitattributes": "*.txt filter=x\n",
+      ".gitignore": ".evil\n",
+      "setup.sh": setup,
+      "holdfast.yaml": "capsule: { setup: sh ./setup.sh }\n",
+    });
+    const hf = await home.open();
+    for (const content of ["one\n", "two\n"]) {
+      commitFiles(home.main, { "f.txt": content }, content);
+      const { session, task } = await home.start(hf);
+      expect(await turn(task, "cat f.txt; ls .git/commondir 2>/dev/null; git status --porcelain")).toBe(
+        content.trim(),
+      );
+      await task.end("done");
+      await session.pause();
+    }
+    const planted = [...listTree(home.path).keys()].filter((path) => path.includes("PWNED"));
+    expect(planted).toEqual([]);
+  });
+});
+
+describe("restore", () => {
+  it("K10 links in the place of the gitdir's parts lead nowhere: nothing outside is written", async () => {
+    using home = new TaskHome({ "holdfast.yaml": "capsule: { strategy: worktree }\n" });
+    const victim = home.join("victim");
+    writeFileSync(victim, "untouched");
+    const hf = await home.open();
+    for (const script of [
+      `mv .git/objects x; rm -f x/info/alternates; ln -s ${victim} x/info/alternates; ln -s ../x .git/objects`,
+      `rm -rf .git; ln -s ${home.main}/.git .git`,
+      "rm -rf .git; echo gitdir: nowhere > .git",
+      "rm -rf .git; mkfifo .git",
+      "rm -f .git/objects/info/alternates; mkdir -p .git/objects/info/alternates/x",
+    ]) {
+      const before = fingerprint(home.main);
+      const { session, task } = await home.start(hf);
+      await turn(task, `${script}; echo work > work`);
+      await task.rest();
+      await session.pause();
+      await hf.tearDownSession(session.id);
+      await hf.restoreSession(session.id);
+      expect(readFileSync(victim, "utf8"), script).toBe("untouched");
+      expect(existsSync(join(home.main, ".git/objects/info/alternates")), script).toBe(false);
+      expect(fingerprint(home.main), script).toBe(before);
+      expect((await hf.diffSession(session.id)).stat.paths).toContain("work");
+    }
+  });
+
+  it("a hand-off writes through no link, and gets no gitdir from anybody", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(
+      task,
+      `ln -s ${home.join("created")} HANDOFF.md; mkdir -p sub/.git; echo '[core]' > sub/.git/config`,
+    );
+    await task.rest();
+    await session.pause();
+    await hf.handOffSession(session.id, { to: "ani", directory: home.join("mine") });
+    expect(existsSync(home.join("created"))).toBe(false);
+    expect(existsSync(home.join("mine/sub/.git"))).toBe(false);
+  });
+});
+
+describe("an export from somewhere else", () => {
+  it("K10 its manifest can't make a mode, a link or a gitdir where it has no business", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "echo work > work");
+    await task.rest();
+    await session.pause();
+    const outside = home.join("outside");
+    writeFileSync(outside, "secret", { mode: 0o600 });
+    const repo = await openRepo(home.dir, home.main);
+    const store = await openStore(repo, realDisk);
+    const facts = {
+      base: gitIn(home.main, "rev-parse", "HEAD"),
+      lower: gitIn(home.main, "rev-parse", "HEAD"),
+      setupKey: "none",
+      branch: "b",
+      gone: [],
+      converted: [],
+      omitted: [],
+    };
+    const entry = (path: string, kind: "file" | "symlink", mode = 0o777) => ({
+      path,
+      kind,
+      mode,
+      mtimeMs: 0,
+      size: 1,
+      role: "work" as const,
+    });
+    const evil: [string, ReturnType<typeof encodeManifest>][] = [
+      ["a path twice", encodeManifest({ ...facts, entries: [entry("x", "file"), entry("x", "symlink")] })],
+      ["below a link", encodeManifest({ ...facts, entries: [entry("x", "symlink"), entry("x/y", "file")] })],
+      ["no content", encodeManifest({ ...facts, entries: [entry("missing", "file")] })],
+    ];
+    for (const [what, manifest] of evil) {
+      const git = (args: string[], input: string | Buffer) =>
+        execFileSync("git", args, {
+          env: {
+            ...process.env,
+            GIT_DIR: store.gitDir,
+            GIT_AUTHOR_NAME: "x",
+            GIT_AUTHOR_EMAIL: "x",
+            GIT_COMMITTER_NAME: "x",
+            GIT_COMMITTER_EMAIL: "x",
+          },
+          input,
+          encoding: "utf8",
+        }).trim();
+      const link = git(["hash-object", "-w", "--stdin"], outside);
+      const blob = git(["hash-object", "-w", "--stdin"], manifest);
+      const files = git(["mktree"], `120000 blob ${link}\tx\n`);
+      const tree = git(["mktree"], `040000 tree ${files}\tfiles\n100644 blob ${blob}\tmanifest.json\n`);
+      const commit = git(["commit-tree", tree, "-m", "evil"], "");
+      const hostile = await hf.resumeSession(session.id);
+      await hostile.append("snapshot_taken", {
+        task: 1,
+        snapshot: commit,
+        tree,
+        manifest: sha256Hex(manifest),
+        turn: 1,
+      });
+      await hostile.release();
+      const file = home.join(`${what}.holdfast`);
+      await hf.exportSession(session.id, file);
+      using other = new TaskHome();
+      const there = await other.open();
+      await expect(there.importSession(file, { repo: home.main }), what).rejects.toMatchObject({
+        code: "snapshot_invalid",
+      });
+      expect(await there.listSessions(), what).toEqual([]);
+      expect(statSync(outside).mode & 0o777, what).toBe(0o600);
+    }
+  });
+});
+
+describe.skipIf(!hasSandbox)("in the sandbox", () => {
+  it("Q3 the kernel's settings, the home, the system and other users' files can't be written", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const targets = [
+      "/proc/sys/kernel/core_pattern",
+      "/proc/sys/vm/drop_caches",
+      "/proc/sysrq-trigger",
+      "/sys/kernel/mm/ksm/run",
+      "/etc/hostname",
+      `${home.dir}/x`,
+      `${home.dir}/repos/x`,
+    ];
+    // Opened for writing, and closed again: nothing is changed where it would succeed.
+    const said = await turn(
+      task,
+      targets.map((path) => `if (: >> ${path}) 2>/dev/null; then echo writable ${path}; fi`).join("; "),
+    );
+    // /dev/null stands in the place of the trigger.
+    expect(said.replace("writable /proc/sysrq-trigger", "")).toBe("");
+    await task.rest();
+    await session.pause();
+  });
+
+  it("a descriptor that a shell left open does not reach the command", async () => {
+    using home = new TaskHome();
+    writeFileSync(home.join("lock"), "");
+    const script = `exec 200>>${home.join("lock")}; exec ${process.execPath} ${cliPath} run --repo ${home.main} -- sh -c 'ls -l /proc/self/fd; echo x >&200'`;
+    const child = spawn("bash", ["-c", script], {
+      env: { ...process.env, HOLDFAST_HOME: home.dir },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let said = "";
+    child.stdout.on("data", (chunk) => {
+      said += chunk;
+    });
+    await new Promise((resolve) => child.on("close", resolve));
+    expect(said).toContain("/dev/null");
+    expect(said).not.toContain("lock");
+    expect(readFileSync(home.join("lock"), "utf8")).toBe("");
+  });
+});
+
+it("a home that is reached through a link works by its real name", async () => {
+  using home = new TaskHome();
+  mkdirSync(home.join("real"));
+  chmodSync(home.join("real"), 0o700);
+  symlinkSync(home.join("real"), home.join("link"));
+  const { openHoldfast } = await import("../../src/index.ts");
+  const hf = await openHoldfast({ home: home.join("link") });
+  const session = await hf.openSession({ repo: home.main });
+  const task = await hf.startTask(session, sandbox);
+  await task.runTurn(["sh", "-c", "echo x > x"]);
+  const { stat } = await task.end("done");
+  await session.pause();
+  expect(stat.paths).toEqual(["x"]);
+});
