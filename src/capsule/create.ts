@@ -2,7 +2,7 @@
  * Owns the making of capsules, from a commit or from a snapshot. Whatever fails, nothing of it is left.
  */
 import { existsSync } from "node:fs";
-import { rename, writeFile } from "node:fs/promises";
+import { copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { withFileLock } from "../util/index.ts";
@@ -252,7 +252,7 @@ async function bringIncludes(capsule: Capsule, repo: Repo, paths: readonly strin
   const own: [string, string][] = [];
   for (const [path, id] of Object.entries(copied)) {
     // What the base has is the task's to change and to publish, like any other file.
-    const isTracked = (await readCommittedBytes(repo, capsule.spec.lower, fromText(path))) !== undefined;
+    const isTracked = (await readCommittedBytes(repo, capsule.spec.base, fromText(path))) !== undefined;
     if (!isTracked) own.push([path, id]);
   }
   return { copied: Object.fromEntries(own), missing };
@@ -275,8 +275,9 @@ async function moveOn(
   await git({ gitDir, workTree, enter }, ["read-tree", "-m", "-u", from, to], {
     config: ["core.fsync=none"],
   });
-  const own = join(place.upper, ".git");
-  await rename(join(gitDir, "index"), join(own, "index"));
+  // Through the mount: what lies below it is the kernel's while it stands.
+  const own = join(view.root, ".git");
+  await copyFile(join(gitDir, "index"), join(own, "index"));
   await writeFile(join(own, "refs", "heads", spec.branch), `${to}\n`, { flush: true });
   await removeTree(gitDir);
 }

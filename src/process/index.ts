@@ -1,5 +1,5 @@
 export { type Child, startSelf } from "./child.ts";
-export { runCommand, startDetached } from "./command.ts";
+export { type CommandEnd, runCommand, startDetached } from "./command.ts";
 export {
   CAPSULE_MARK,
   endHolder,
@@ -11,5 +11,5 @@ export {
   startHolder,
   throughHolder,
 } from "./holder.ts";
-export { type ProgramOptions, type ProgramResult, runMkfifo, runProgram } from "./program.ts";
+export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
 export { assertSandbox, findProgram, type SandboxView, sandboxed } from "./sandbox.ts";

@@ -122,3 +122,9 @@ export function missing(program: string, error: unknown, cwd?: string): unknown 
 export function runMkfifo(dir: string, name: string): void {
   spawnSync("mkfifo", ["-m", "600", "--", name], { cwd: dir, stdio: "ignore" });
 }
+
+/** A whole directory, locked ones in it too, before anything else happens: for the end of a process. */
+export function removeTreeNow(path: string): void {
+  spawnSync("chmod", ["-R", "u+rwX", "--", path], { stdio: "ignore" });
+  spawnSync("rm", ["-rf", "--", path], { stdio: "ignore" });
+}

@@ -18,8 +18,8 @@ import {
   writePatch,
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { CAPSULE_MARK, runCommand, sandboxed } from "../process/index.ts";
-import { budgetReached, reachedLimits } from "../session/index.ts";
+import { CAPSULE_MARK, type CommandEnd, runCommand, sandboxed } from "../process/index.ts";
+import { budgetReached, reachedLimits, type ToolCall, type Turn } from "../session/index.ts";
 import { temporaryPath } from "../util/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
 import { lastWork, publishWork } from "./outcome.ts";
@@ -135,7 +135,7 @@ export class Task {
     return new Task(room, capsule, options.sandbox ?? true, []);
   }
 
-  /** One turn: a command in the capsule. Its processes are gone when this returns. */
+  /** One turn: a command in the capsule, and a checkpoint behind it. Its processes are gone when this returns. */
   async runTurn(
     command: readonly string[],
     options: {
@@ -165,14 +165,22 @@ export class Task {
     });
     await session.append("process_ended", { pid, ...end });
     const isInterrupted = options.signal?.aborted ?? false;
-    const result = { exitCode: end.exitCode, signal: end.signal, output: output.text };
-    if (isInterrupted) {
-      await turn.interrupt();
-      return { ...end, isInterrupted };
-    }
+    await this.#settleTurn(turn, call, end, output.text, isInterrupted);
+    await this.checkpoint();
+    return { ...end, isInterrupted };
+  }
+
+  async #settleTurn(
+    turn: Turn,
+    call: ToolCall,
+    end: CommandEnd,
+    output: string,
+    isInterrupted: boolean,
+  ): Promise<void> {
+    const result = { exitCode: end.exitCode, signal: end.signal, output };
+    if (isInterrupted) return turn.interrupt();
     await (end.exitCode === 0 ? call.returned(result) : call.failed(result));
     await (end.exitCode === 0 ? turn.end() : turn.fail());
-    return { ...end, isInterrupted };
   }
 
   async #invocation(

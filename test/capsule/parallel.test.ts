@@ -14,7 +14,9 @@ const ROUNDS = 15;
 
 const available = await (async () => {
   using temp = new TempDir();
-  const probes = await Promise.all((["overlay", "worktree"] as const).map((one) => probe(one, temp.path)));
+  const probes = await Promise.all(
+    (["overlay", "clone", "worktree"] as const).map((one) => probe(one, temp.path)),
+  );
   return probes.filter(({ isAvailable }) => isAvailable);
 })();
 

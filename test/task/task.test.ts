@@ -133,6 +133,7 @@ describe("teardown, whatever state the capsule is in", () => {
     await turn(task, "echo work > work");
     await task.rest();
     await session.pause();
+    execFileSync("chmod", ["-R", "u+rwX", home.capsuleDir(session.id)]);
     rmSync(home.capsuleDir(session.id), { recursive: true });
     expect(await hf.tearDownSession(session.id)).toMatchObject({
       wasMissing: true,

@@ -1,13 +1,13 @@
 /**
  * The tour: what holdfast does today, on this machine, with real processes. No key, no server, nothing kept.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { exitStatus } from "../../contract/index.ts";
 import { type Holdfast, openHoldfast } from "../../home/index.ts";
-import { type Child, findProgram, runProgram, startSelf } from "../../process/index.ts";
+import { type Child, findProgram, removeTreeNow, runProgram, startSelf } from "../../process/index.ts";
 import { printable } from "../../util/index.ts";
 import { formatRecord } from "../record-line.ts";
 import { paint, say, sayJson } from "../screen.ts";
@@ -43,7 +43,7 @@ export function command(): Command {
       const guide = new Guide(json ?? false);
       const directory = mkdtempSync(join(tmpdir(), "holdfast-demo-"));
       // However it ends: a signal, or a reader that has seen enough.
-      if (!keep) process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
+      if (!keep) process.once("exit", () => removeTreeNow(directory));
       for (const signal of ["SIGINT", "SIGTERM"] as const)
         process.once(signal, () => process.exit(exitStatus.interrupted));
       await tour(guide, directory);
