@@ -101,7 +101,6 @@ export class CapsuleLab implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const capsule of this.#made) await capsule.detach();
-    execFileSync("chmod", ["-R", "u+rwX", this.temp.path]);
     this.temp[Symbol.dispose]();
   }
 }

@@ -1,7 +1,6 @@
 /**
  * A home and a repo for tests of whole tasks.
  */
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import type { Holdfast, Session, Task } from "../../src/index.ts";
 import { markedProcesses } from "../../src/process/index.ts";
@@ -38,8 +37,6 @@ export class TaskHome extends TestHome {
 
   override [Symbol.dispose](): void {
     for (const pid of this.strays()) process.kill(pid, "SIGKILL");
-    // What is swept away meanwhile is none of our concern.
-    spawnSync("chmod", ["-R", "u+rwX", this.path], { stdio: "ignore" });
     super[Symbol.dispose]();
   }
 }
