@@ -6,7 +6,6 @@ export {
   endMarked,
   enterHolder,
   type Holder,
-  inNamespace,
   markedProcesses,
   startHolder,
   throughHolder,

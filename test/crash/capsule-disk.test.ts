@@ -27,7 +27,7 @@ describe("a disk that is full", () => {
     const main = makeRepo(temp.join("main"));
     gitIn(main, "branch", "small");
     gitIn(main, "checkout", "-q", "-b", "large");
-    commitFiles(main, { large: Buffer.alloc(40 * 1024 * 1024, "x") }, "large");
+    commitFiles(main, { large: Buffer.alloc(80 * 1024 * 1024, "x") }, "large");
     await using child = new TestChild("fill-capsules.ts", [temp.join("mount"), main], {
       via: via as string[],
     });
