@@ -22,7 +22,7 @@ import { removeTree, syncFileSystem } from "./directories.ts";
 import { git } from "./git.ts";
 import { makeGitdir, type Surroundings } from "./gitdir.ts";
 import { type BytePath, decodePath, encodePath } from "./path.ts";
-import { listGitlinks, type Repo, treeOf, userPlace } from "./repo.ts";
+import { isAncestor, listGitlinks, type Repo, treeOf, userPlace } from "./repo.ts";
 import type { RunSetup } from "./setup.ts";
 import { makeShareable } from "./share.ts";
 
@@ -135,6 +135,8 @@ async function nearBase(repo: Repo, { commit }: BaseRequest, setupKey: string): 
   if (commit === null) return undefined;
   const others = (await listBases(repo)).filter((base) => base.setupKey === setupKey && base.commit !== null);
   for (const base of others.slice(0, NEAR_CANDIDATES)) {
+    // Whoever has the commit has its ancestors, too: a snapshot can go wherever the commit is.
+    if (!(await isAncestor(repo, base.commit ?? "", commit))) continue;
     const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", base.commit ?? "", commit];
     const out = (await git(userPlace(repo), args).catch(() => undefined))?.toString("latin1");
     // Where a submodule points is in no file.

@@ -2,11 +2,11 @@
  * Owns a capsule that is there: reached, snapshot, sealed, taken away. How its files come to be is its strategy's;
  * what happens to the session is recorded by the session.
  */
-import { existsSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import { type Clock, type Disk, isDiskFull } from "../util/index.ts";
+import { type Clock, type Disk, errorCode, isDiskFull } from "../util/index.ts";
 import { baseGitlinks, openBase } from "./bases.ts";
 import type { Change } from "./changes.ts";
 import type { Rules } from "./classify.ts";
@@ -119,6 +119,8 @@ export class Capsule {
   /** Everything that differs from the base, on disk when this returns. */
   async snapshot(name: string, limits: Limits): Promise<Snapshot> {
     const view = await this.attach();
+    // Its owner may have locked everybody out of all of it; the mode of the root is nobody's file.
+    if ((statSync(view.root).mode & 0o700) !== 0o700) chmodSync(view.root, 0o755);
     const store = await this.store();
     const aside = await makeAside(store);
     try {
@@ -195,8 +197,8 @@ export class Capsule {
     try {
       this.#spec = await sealUpper(this.#ports.disk, this.repo, this.place, this.#spec, snapshot);
     } catch (error) {
-      // A layer is a cache: without space for it, the capsule goes on as it is.
-      if (!isDiskFull(error)) throw error;
+      // A layer is a cache: without space for it, or a way to it, the capsule goes on as it is.
+      if (!isDiskFull(error) && errorCode(error) !== "EACCES") throw error;
       this.#spec = await settleSealing(this.#ports.disk, this.repo, this.place, {
         ...this.#spec,
         sealing: snapshot,

@@ -64,11 +64,15 @@ async function create(ports: CapsulePorts, request: NewCapsule): Promise<Created
     // Only an overlay can take a few files from elsewhere.
     return await createOn(ports, request, strategy, { isExact: strategy.name !== "overlay" });
   } catch (error) {
-    // Set-up may have changed a file that differs between the base and a commit near it.
-    if (!isHoldfastError(error, "git_failed") || !strategy.usesBase) throw error;
+    // Set-up may have changed a file that differs between the base and a commit near it; or it was just collected.
+    const isWorthAnother = isHoldfastError(error, "git_failed") || isCollected(error);
+    if (!isWorthAnother || !strategy.usesBase) throw error;
     return createOn(ports, request, strategy, { isExact: true });
   }
 }
+
+const isCollected = (error: unknown) =>
+  isHoldfastError(error, "base_missing") && error.facts["isCollected"] === true;
 
 async function createOn(
   ports: CapsulePorts,
@@ -153,7 +157,7 @@ async function restore(
       return { ...(await build(ports, request, strategy, spec, undefined, async () => {})), left: [] };
     } catch (error) {
       // The layer, or its base, was collected: the snapshot has all of it.
-      if (!isHoldfastError(error, "base_missing")) throw error;
+      if (!isCollected(error)) throw error;
     }
   }
   for (const commit of [base, lower]) if (commit !== null) await holdCommit(repo, commit);
@@ -218,7 +222,7 @@ async function build(
         ...spec.stack.map((layer) => layerDir(repo, layer)),
       ];
       if (!needed.every((path) => existsSync(path)))
-        throw new HoldfastError("base_missing", "the base was collected meanwhile; try again");
+        throw new HoldfastError("base_missing", "the base was collected meanwhile", { isCollected: true });
       for (const commit of [spec.base, spec.lower]) if (commit !== null) await holdCommit(repo, commit);
       await place.writeSpec(ports.disk, { ...spec, ports: leased });
     });

@@ -11,12 +11,11 @@ export { mirrorFiles } from "./mirror.ts";
 export { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
 export { leasesDir, listLeases, releasePorts } from "./ports.ts";
 export { probeStrategies } from "./probe.ts";
-export { publish, publishedBranch, shareCommit } from "./publish.ts";
+export { publish, publishedBranch } from "./publish.ts";
 export {
   borrowedObjects,
   hasObject,
   heldCommits,
-  holdCommit,
   isMerged,
   isUsersCommit,
   listCommit,

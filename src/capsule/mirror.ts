@@ -41,9 +41,14 @@ export function mirrorFiles(
     if (stats.isDirectory()) {
       if (existing && !existing.isDirectory()) rmSync(target, { force: true });
       if (!existing?.isDirectory()) mkdirSync(target, { mode: stats.mode & 0o777 });
-      using inside = here.child(name);
-      using inTarget = there.child(name);
-      if (inside && inTarget) mirror(inside, inTarget, joined(path, name));
+      // Written into first, and then given the mode that it has over there.
+      chmodSync(target, 0o700);
+      {
+        using inside = here.child(name);
+        using inTarget = there.child(name);
+        if (inside && inTarget) mirror(inside, inTarget, joined(path, name));
+      }
+      chmodSync(target, stats.mode & 0o777);
       return;
     }
     if (stats.isSymbolicLink()) {
@@ -67,6 +72,7 @@ function removeMissing(from: string, to: string, paths: readonly BytePath[]): vo
     if (source.inParent(path, (dir, name) => dir.stat(name) !== undefined)) continue;
     target.inParent(path, (dir, name) => {
       const stats = dir.stat(name);
+      if (stats) chmodSync(dir.at("."), 0o700);
       if (stats && !stats.isDirectory()) rmSync(dir.at(name), { force: true });
       using inside = dir.child(name);
       if (inside?.names().length === 0) rmdirSync(dir.at(name));

@@ -43,7 +43,7 @@ export async function publish({
   if (before === commit) return;
   if (before !== undefined && !(await isOurs(repo, before, session)))
     throw new HoldfastError("publish_refused", `the branch ${branch} was moved by somebody else`, { branch });
-  await shareCommit(repo, store, commit, base);
+  await copyObjects(repo, store, commit, base);
   await disk.syncDir(join(repo.objects, "pack"));
   const { exitCode, stderr } = await runGit(
     userPlace(repo),
@@ -72,12 +72,7 @@ async function isOurs(repo: Repo, commit: string, session: string): Promise<bool
 }
 
 /** One pack with what the base has not got; refused as a whole if any object is not as it should be. */
-export async function shareCommit(
-  repo: Repo,
-  store: Store,
-  commit: string,
-  base: string | null,
-): Promise<void> {
+async function copyObjects(repo: Repo, store: Store, commit: string, base: string | null): Promise<void> {
   const from = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
   const revisions = Buffer.from(`${commit}\n${base === null ? "" : `^${base}\n`}`);
   const aside = await makeAside(store);

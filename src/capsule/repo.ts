@@ -199,7 +199,11 @@ export async function userIdentity(repo: Repo): Promise<Identity> {
 
 /** Whether the user's HEAD has it. */
 export async function isMerged(repo: Repo, commit: string): Promise<boolean> {
-  const args = ["merge-base", "--is-ancestor", commit, "HEAD"];
+  return isAncestor(repo, commit, "HEAD");
+}
+
+export async function isAncestor(repo: Repo, commit: string, of: string): Promise<boolean> {
+  const args = ["merge-base", "--is-ancestor", commit, of];
   return (await runGit({ gitDir: repo.headDir }, args, { accept: [0, 1, 128] })).exitCode === 0;
 }
 

@@ -98,8 +98,8 @@ export async function startTask(home: Home, session: Session, options: TaskOptio
 
 /** A session that was opened for a task that could not be started, and never did anything: as if it had not been. */
 export async function discardUnused(home: Home, session: Session): Promise<boolean> {
-  const { turns, task } = session.state;
-  if (turns > 0 || task?.snapshot) return false;
+  // Opened, and perhaps without a wall: nothing else.
+  if (session.state.seq > 2) return false;
   const dir = sessionDirOf(home, session.id);
   await session.release(() => moveToTrash(home.ports.disk, trashDir(home), dir, `${session.id}-unused`));
   await sweepTrash(trashDir(home));

@@ -55,6 +55,8 @@ export interface TaskState {
   readonly capsule: "none" | "there" | "torn_down";
   readonly snapshot: SnapshotState | null;
   readonly branch: string | null;
+  /** The commit that was published last. */
+  readonly published: string | null;
 }
 
 export interface SessionState {
@@ -220,8 +222,14 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     case "session_returned":
       return { handoff: null };
     case "task_started":
+      // Recorded when its capsule is there.
       return {
-        task: { ...nothingDone, number: amount(data["task"]), base: textOrNull(data["base"]) },
+        task: {
+          ...nothingDone,
+          number: amount(data["task"]),
+          base: textOrNull(data["base"]),
+          capsule: "there",
+        },
       };
     case "task_ended":
       return inTask(state, { outcome: textIn(data["outcome"]) });
@@ -233,7 +241,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     case "snapshot_taken":
       return inTask(state, { snapshot: snapshotOf(data) });
     case "work_published":
-      return inTask(state, { branch: textIn(data["branch"]) });
+      return inTask(state, { branch: textIn(data["branch"]), published: textIn(data["commit"]) });
     case "budget_raised":
       return { budget: { ...state.budget, ...budgetIn(data["budget"]) } };
     case "approval_requested":
@@ -313,6 +321,7 @@ const nothingDone: TaskState = {
   capsule: "none",
   snapshot: null,
   branch: null,
+  published: null,
 };
 
 function inTask(state: SessionState, change: Partial<TaskState>): Partial<SessionState> {

@@ -3,19 +3,17 @@
  * task begins with.
  */
 import {
-  holdCommit,
   isMerged,
   isUsersCommit,
   openStore,
   publish,
   publishedBranch,
   resolveCommit,
-  shareCommit,
   treeOf,
   userIdentity,
 } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
-import { workAgain } from "./checkpoint.ts";
+import type { TaskState } from "../session/index.ts";
 import type { Room } from "./room.ts";
 
 export async function publishWork({ session, repo, ports }: Room, commit: string): Promise<string> {
@@ -29,23 +27,42 @@ export async function publishWork({ session, repo, ports }: Room, commit: string
   return branch;
 }
 
+export interface StartingPoint {
+  /** The commit that the work is measured against, and published on. */
+  readonly base: string | null;
+  /** The files, where no commit of the user's repo has them. */
+  readonly snapshot?: string;
+}
+
 /**
- * A session goes on with its own files: what its last task left, published or not. Undefined when there is nothing,
- * or it is merged: then the user's own HEAD has it.
+ * A session goes on with its own files: what its last task left. What was published is a commit; what was not is
+ * only in its snapshot, and stays there: no other session may read it. When there is nothing, or it is merged, the
+ * user's own HEAD has all of it.
  */
-export async function lastWork({ session, repo, ports }: Room): Promise<string | undefined> {
+export async function startingPoint(
+  { session, repo }: Room,
+  named: string | undefined,
+): Promise<StartingPoint> {
   const { task } = session.state;
-  if (!task?.snapshot) return undefined;
-  if (task.snapshot.tree === (await treeOf(repo, task.base)))
-    return task.base === null || (await isUsersCommit(repo, task.base)) ? undefined : task.base;
-  const published = task.branch === null ? undefined : await commitOf(repo, task.branch);
-  const isSame = published !== undefined && (await treeOf(repo, published)) === task.snapshot.tree;
-  if (isSame) return (await isMerged(repo, published)) ? undefined : published;
-  const store = await openStore(repo, ports.disk);
-  const { commit } = await workAgain({ repo, id: session.id, state: session.state }, store, task.snapshot);
-  await shareCommit(repo, store, commit, task.base);
-  await holdCommit(repo, commit);
-  return commit;
+  if (named !== undefined || !task?.snapshot) return { base: await resolveCommit(repo, named) };
+  const isUnchanged = task.snapshot.tree === (await treeOf(repo, task.base));
+  const published = isUnchanged ? (task.base ?? undefined) : await publishedCommit(repo, task);
+  if (published === undefined)
+    return isUnchanged
+      ? { base: await resolveCommit(repo) }
+      : { base: task.base, snapshot: task.snapshot.commit };
+  const isSuperseded =
+    (await isMerged(repo, published)) || (isUnchanged && (await isUsersCommit(repo, published)));
+  return { base: isSuperseded ? await resolveCommit(repo) : published };
+}
+
+/** The commit that has the task's last files, as far as it is still in the repo. */
+async function publishedCommit(repo: Room["repo"], task: TaskState): Promise<string | undefined> {
+  for (const name of [task.branch, task.published]) {
+    const commit = name === null ? undefined : await commitOf(repo, name);
+    if (commit !== undefined && (await treeOf(repo, commit)) === task.snapshot?.tree) return commit;
+  }
+  return undefined;
 }
 
 async function commitOf(repo: Room["repo"], name: string): Promise<string | undefined> {

@@ -11,9 +11,11 @@ import { join } from "node:path";
 import {
   baseEnvironment,
   type Capsule,
+  clearUnfinished,
   createCapsule,
   type DiffStat,
-  resolveCommit,
+  Place,
+  restoreCapsule,
   statOf,
   writePatch,
 } from "../capsule/index.ts";
@@ -22,7 +24,7 @@ import { CAPSULE_MARK, type CommandEnd, runCommand, sandboxed } from "../process
 import { budgetReached, reachedLimits, type ToolCall, type Turn } from "../session/index.ts";
 import { temporaryPath } from "../util/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
-import { lastWork, publishWork } from "./outcome.ts";
+import { publishWork, startingPoint } from "./outcome.ts";
 import {
   artifactsDir,
   assertCanSandbox,
@@ -96,34 +98,31 @@ export class Task {
     const limits = reachedLimits(session.state);
     if (limits.length > 0) throw budgetReached(limits);
     if (await openCapsule(room)) await tearDown(room);
-    const carried = options.base === undefined ? await lastWork(room) : undefined;
-    const base = carried ?? (await resolveCommit(repo, options.base));
-    const settings = settingsOf(await readConfig(repo, base));
+    const from = await startingPoint(room, options.base);
+    const settings = settingsOf(await readConfig(repo, from.base));
     const number = (session.state.task?.number ?? 0) + 1;
-    await session.append("task_started", { task: number, ...(base && { base }) });
+    if (!isSandboxed) await session.append("sandbox_waived", { task: number, reason: "asked" });
+    const dir = capsuleDir(sessionDir, number);
+    const runSetup = runSetupIn(room, join(dir, "tree"), {
+      sandbox: isSandboxed,
+      ...(options.onSetup && { onOutput: options.onSetup }),
+      signal: options.signal,
+    });
+    // One that is there and on no record was made by somebody who was killed before it was used.
+    await clearUnfinished(new Place(dir));
+    const request = { dir, session: session.id, task: number, repo, settings, runSetup };
+    const { capsule, missingIncludes } =
+      from.snapshot === undefined
+        ? await createCapsule(room.ports, { ...request, base: from.base })
+        : await restoreCapsule(room.ports, request, from.snapshot);
     try {
-      if (!isSandboxed) await session.append("sandbox_waived", { task: number, reason: "asked" });
-      const dir = capsuleDir(sessionDir, number);
-      const runSetup = runSetupIn(room, join(dir, "tree"), {
-        sandbox: isSandboxed,
-        ...(options.onSetup && { onOutput: options.onSetup }),
-        signal: options.signal,
-      });
-      const { capsule, missingIncludes } = await createCapsule(room.ports, {
-        dir,
-        session: session.id,
-        task: number,
-        repo,
-        base,
-        settings,
-        runSetup,
-      });
-      const { strategy, ports } = capsule.spec;
+      // On record when it is there: a task that can't be started leaves the session as it was.
+      const { strategy, ports, base } = capsule.spec;
+      await session.append("task_started", { task: number, ...(base && { base }) });
       await session.append("capsule_created", { task: number, strategy, ports, ...(base && { base }) });
       return new Task(room, capsule, isSandboxed, missingIncludes);
     } catch (error) {
-      if (!session.state.openTurn)
-        await session.append("task_ended", { task: number, outcome: "failed" }).catch(() => {});
+      await capsule.detach();
       throw error;
     }
   }

@@ -39,8 +39,7 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
   const { session, sessionDir, ports, trashDir } = room;
   const { task } = session.state;
   const capsule = await openCapsule(room);
-  // A capsule that is not on record yet counts too: whoever made it was killed before it could say so.
-  if (!task || (task.capsule === "none" && !capsule))
+  if (!task || task.capsule === "none")
     throw new HoldfastError("no_capsule", `session ${session.id} has no capsule`, { session: session.id });
   if (!capsule) {
     if (task.capsule === "torn_down")

@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Holdfast } from "../../src/index.ts";
-import { gitIn, makeRepo } from "../support/repo.ts";
+import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
 import { sandbox, TaskHome } from "../support/tasks.ts";
 
 describe("the next task of a session", () => {
@@ -46,8 +46,11 @@ describe("the next task of a session", () => {
     await (await hf.currentTask(fork, sandbox)).rest();
     await fork.pause();
     expect((await one(hf, fork.id, "ls")).said).toBe("a.txt\none\ntwo");
-    gitIn(home.main, "merge", "-q", "--ff-only", third.branch ?? "");
-    gitIn(home.main, "branch", "-D", third.branch ?? "");
+    const last = (await hf.showSession(session.id)).task?.branch ?? third.branch ?? "";
+    gitIn(home.main, "merge", "-q", "--ff-only", last);
+    gitIn(home.main, "branch", "-D", last);
+    commitFiles(home.main, { five: "5\n" }, "the user's own");
+    expect((await one(hf, session.id, "ls")).said).toBe("a.txt\nfive\nfour\none\nthree\ntwo");
   });
 
   it("a submodule that came with a later commit is in the branch", async () => {

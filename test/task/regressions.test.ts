@@ -46,20 +46,78 @@ describe("what went wrong once", () => {
     await resumed.pause();
   });
 
-  it("a capsule that was made and never recorded can be torn down, and the session goes on", async () => {
+  it("a capsule that was made and never recorded gives way to the next, and the session goes on", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     await using child = new TestChild("die-before-record.ts", [home.dir, home.main]);
     const id = (await child.line((line) => line.startsWith("sess_"))).trim();
     await child.ended();
-    expect((await hf.showSession(id)).task).toMatchObject({ number: 1, capsule: "none" });
+    expect((await hf.showSession(id)).task).toBeNull();
     expect(existsSync(home.capsuleDir(id))).toBe(true);
     const resumed = await hf.resumeSession(id);
     const task = await hf.startTask(resumed, sandbox);
-    expect(task.number).toBe(2);
-    expect(existsSync(home.capsuleDir(id, 1))).toBe(false);
+    expect(task.number).toBe(1);
     await task.end("done");
     await resumed.pause();
+  });
+
+  it("a task that can't be started takes nothing from its session", async () => {
+    using home = new TaskHome({
+      "package.json": "{}",
+      "holdfast.yaml": "capsule: { setup: '! grep -q broken package.json' }\n",
+    });
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "echo work > work; echo broken > package.json");
+    await task.end("done");
+    await expect(hf.startTask(session, sandbox)).rejects.toMatchObject({ code: "setup_failed" });
+    await session.pause();
+    expect((await hf.diffSession(session.id)).stat.paths).toEqual(["package.json", "work"]);
+    await hf.restoreSession(session.id);
+    expect(await hf.discardUnused(await hf.resumeSession(session.id))).toBe(false);
+  });
+
+  it("what git can't convert is published as it is, and everything else with it", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(
+      task,
+      "echo '*.q working-tree-encoding=NONSENSE' > .gitattributes; printf abc > x.q; echo y > y",
+    );
+    const { branch } = await task.end("done");
+    await session.pause();
+    expect(gitIn(home.main, "show", `${branch}:x.q`)).toBe("abc");
+    expect(gitIn(home.main, "show", `${branch}:y`)).toBe("y");
+  });
+
+  it("K6 what a failed task left is carried on, and read by nobody else", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "echo topsecret-unpublished > x; git add x; git commit -qm x");
+    await task.end("failed");
+    const next = await hf.startTask(session, sandbox);
+    expect(await turn(next, "cat x; echo more > y")).toBe("topsecret-unpublished");
+    await next.end("failed");
+    await session.pause();
+    const other = await home.start(hf);
+    const all = "git cat-file --batch-all-objects --batch-check='%(objectname)' | git cat-file --batch";
+    expect(await turn(other.task, all)).not.toContain("topsecret");
+    await other.task.end("done");
+    await other.session.pause();
+  });
+
+  it("a locked root is no reason to fail", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    for (const mode of ["000", "555"]) {
+      const { session, task } = await home.start(hf);
+      await turn(task, `echo x > x; chmod ${mode} .`);
+      expect((await task.end("done")).stat.paths).toEqual(["x"]);
+      await session.pause();
+      await hf.tearDownSession(session.id);
+    }
   });
 
   it("a session that is archived or closed: what is refused leaves nothing behind", async () => {

@@ -88,7 +88,7 @@ async function tour(guide: Guide, directory: string): Promise<void> {
 
   guide.step("A secret never reaches the journal");
   await task.runTurn(["sh", "-c", `echo 'the token in the log was ${fakeToken()}'`]);
-  await show(guide, home, victim, 3);
+  await show(guide, home, victim, 4);
   await task.end("done");
   await resumed.pause();
 

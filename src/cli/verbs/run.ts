@@ -89,7 +89,7 @@ async function runTask(
       });
   const startedMs = performance.now();
   let isSetUp = false;
-  const task = await startOrDiscard(home, session, {
+  const task = await startOrDiscard(home, session, options.session === undefined, {
     signal,
     ...present({ base: options.base }),
     sandbox: options.sandbox,
@@ -152,11 +152,16 @@ async function runTask(
 }
 
 /** A session that was opened for a task that can't be started is not left behind. */
-async function startOrDiscard(home: Holdfast, session: Session, options: TaskOptions): Promise<Task> {
+async function startOrDiscard(
+  home: Holdfast,
+  session: Session,
+  isNew: boolean,
+  options: TaskOptions,
+): Promise<Task> {
   try {
     return await home.startTask(session, options);
   } catch (error) {
-    await home.discardUnused(session);
+    if (isNew) await home.discardUnused(session);
     throw error;
   }
 }
