@@ -11,6 +11,8 @@ import { TempDir } from "../support/home.ts";
 
 const NOBODY = 65_534;
 const root = join(import.meta.dirname, "..", "..");
+// Where tools for file systems are, also for whoever has not got it on the way.
+process.env["PATH"] += ":/usr/sbin:/sbin";
 const isRoot = process.getuid?.() === 0;
 const asNobody = ["setpriv", "--reuid", String(NOBODY), "--regid", String(NOBODY), "--clear-groups"];
 

@@ -10,6 +10,8 @@ import { TestChild } from "../support/children.ts";
 import { TempDir } from "../support/home.ts";
 import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
 
+// Where tools for file systems are, also for whoever has not got it on the way.
+process.env["PATH"] += ":/usr/sbin:/sbin";
 const isRoot = process.getuid?.() === 0;
 
 function namespace(): string[] | undefined {
