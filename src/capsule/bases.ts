@@ -22,7 +22,7 @@ import { removeTree, syncFileSystem } from "./directories.ts";
 import { git } from "./git.ts";
 import { makeGitdir, type Surroundings } from "./gitdir.ts";
 import { type BytePath, decodePath, encodePath } from "./path.ts";
-import { isAncestor, listGitlinks, type Repo, treeOf, userPlace } from "./repo.ts";
+import { isAncestor, listCommit, listGitlinks, type Repo, treeOf, userPlace } from "./repo.ts";
 import type { RunSetup } from "./setup.ts";
 import { makeShareable } from "./share.ts";
 
@@ -122,12 +122,8 @@ async function setupKeyOf(repo: Repo, { commit, setup }: BaseRequest): Promise<s
 }
 
 async function listManifests(repo: Repo, commit: string | null): Promise<string[]> {
-  if (commit === null) return [];
-  const out = await git(userPlace(repo), ["ls-tree", "-r", "-z", "--full-tree", commit]);
-  return out
-    .toString("latin1")
-    .split("\0")
-    .filter((row) => MANIFESTS.test(row.slice(row.indexOf("\t") + 1)));
+  const all = await listCommit(repo, commit);
+  return all.filter(({ path }) => MANIFESTS.test(path)).map(({ id, path }) => `${id} ${path}`);
 }
 
 /** A base with the same installation, a few changed files away: those go into the capsule instead. */

@@ -4,7 +4,7 @@
  * Git itself decides what is ignored, with an index that we hand it: the capsule's own, copied, so that what
  * an agent has added stays added; where that one is no index, the base's.
  */
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 import type { Entry } from "./changes.ts";
@@ -90,8 +90,7 @@ function copyIndex(view: View, to: string): string | undefined {
     if (!index || index.size > MAX_INDEX_BYTES) return undefined;
     const fd = openSync(to, "w", 0o600);
     try {
-      for (const chunk of index.chunks())
-        for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
+      index.copyTo(fd);
     } finally {
       closeSync(fd);
     }

@@ -2,7 +2,7 @@
  * Owns `capsule.include`: files of the main checkout that git ignores and a task needs. They are copied in when
  * a capsule is made, and are never part of what it publishes, nor of a snapshot while they are unchanged.
  */
-import { closeSync, constants, mkdirSync, openSync, symlinkSync, writeSync } from "node:fs";
+import { closeSync, constants, mkdirSync, openSync, symlinkSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { contentId } from "./changes.ts";
 import { OpenDir, type OpenFile } from "./open-dir.ts";
@@ -78,7 +78,7 @@ function copyFile(file: OpenFile, target: OpenDir, name: BytePath, mode: number)
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const fd = openSync(target.at(name), flags, mode);
   try {
-    for (const chunk of file.chunks()) for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
+    file.copyTo(fd);
   } finally {
     closeSync(fd);
   }

@@ -11,7 +11,6 @@ import {
   rmdirSync,
   rmSync,
   symlinkSync,
-  writeSync,
 } from "node:fs";
 import { Cursor, OpenDir } from "./open-dir.ts";
 import { type BytePath, isGitLike, joined } from "./path.ts";
@@ -100,7 +99,7 @@ function copy(here: OpenDir, there: OpenDir, name: BytePath): void {
     0o600,
   );
   try {
-    for (const chunk of file.chunks()) for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
+    file.copyTo(fd);
   } finally {
     closeSync(fd);
   }

@@ -19,6 +19,7 @@ import {
   rmSync,
   type Stats,
   statSync,
+  writeSync,
 } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { errorCode } from "../util/index.ts";
@@ -201,6 +202,10 @@ export class OpenFile implements Disposable {
       position += length;
       yield chunk.subarray(0, length);
     }
+  }
+
+  copyTo(fd: number): void {
+    for (const chunk of this.chunks()) for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
   }
 
   [Symbol.dispose](): void {

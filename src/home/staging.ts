@@ -15,7 +15,7 @@ import {
   Session,
   type SessionState,
 } from "../session/index.ts";
-import { createFile, type Disk, deferSyncs, errorCode } from "../util/index.ts";
+import { createFile, type Disk, deferSyncs, errorCode, isAlive } from "../util/index.ts";
 import { type Home, sessionDirOf, sessionsDir, stagingDir } from "./home.ts";
 
 /** Long after this nobody is still building. */
@@ -94,17 +94,10 @@ export async function abandonedStages(home: Home): Promise<string[]> {
     const path = join(stagingDir(home), name);
     const pid = Number(/^(\d+)-/.exec(name)?.[1] ?? 0);
     const { mtimeMs } = await stat(path);
-    if (!isRunning(pid) || home.ports.clock.nowMs() - mtimeMs > ABANDONED_MS) abandoned.push(path);
+    if (!isAlive({ pid, startTicks: null }) || home.ports.clock.nowMs() - mtimeMs > ABANDONED_MS)
+      abandoned.push(path);
   }
   return abandoned;
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return pid > 0 && process.kill(pid, 0);
-  } catch (error) {
-    return errorCode(error) === "EPERM";
-  }
 }
 
 function duplicate(id: SessionId): HoldfastError {

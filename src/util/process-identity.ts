@@ -15,6 +15,7 @@ export function identityOf(pid: number): ProcessIdentity {
 
 /** One that has ended and waits for its parent to notice is not alive. */
 export function isAlive({ pid, startTicks }: ProcessIdentity): boolean {
+  if (pid <= 0) return false;
   try {
     process.kill(pid, 0);
   } catch (error) {
