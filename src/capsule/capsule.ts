@@ -13,6 +13,7 @@ import type { Rules } from "./classify.ts";
 import { moveToTrash, removeTree } from "./directories.ts";
 import { isUnchangedInclude } from "./include.ts";
 import { layerDir, sealUpper, settleSealing } from "./layers.ts";
+import { Cursor } from "./open-dir.ts";
 import { fromText } from "./path.ts";
 import { type CapsuleSpec, Place } from "./place.ts";
 import { releasePorts } from "./ports.ts";
@@ -128,7 +129,7 @@ export class Capsule {
       const changes = this.#strategy.changes(this.#ground, this.place, this.#spec, view);
       const taking = takeSnapshot({
         store,
-        changes: this.#ownChanges(changes),
+        changes: this.#ownChanges(changes, view),
         rules: await this.#rules(store, view, aside),
         limits,
         facts: { base, lower, setupKey, branch },
@@ -143,7 +144,7 @@ export class Capsule {
   }
 
   /** Without what every capsule gets anew: the link to the user's objects, and unchanged includes. */
-  async *#ownChanges(changes: Iterable<Change> | AsyncIterable<Change>): AsyncGenerator<Change> {
+  async *#ownChanges(changes: Iterable<Change> | AsyncIterable<Change>, view: View): AsyncGenerator<Change> {
     const { included } = this.#spec;
     for await (const change of changes) {
       if (!("gone" in change)) {
@@ -162,6 +163,10 @@ export class Capsule {
       }
       yield change;
     }
+    // No base has them, so nothing else would tell that they are gone.
+    using cursor = new Cursor(view.root);
+    for (const path of Object.keys(included).map(fromText))
+      if (!cursor.inParent(path, (dir, name) => dir.stat(name))) yield { gone: path };
   }
 
   async #rules(store: Store, view: View, aside: string): Promise<Rules> {

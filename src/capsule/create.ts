@@ -16,7 +16,7 @@ import { type Included, includeFiles } from "./include.ts";
 import { findLayer, layerDir, MAX_LAYERS } from "./layers.ts";
 import { decodeManifest } from "./manifest.ts";
 import { overlay } from "./overlay.ts";
-import { fromText } from "./path.ts";
+import { type BytePath, fromText } from "./path.ts";
 import { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
 import { leasePorts, releasePorts } from "./ports.ts";
 import { publishedBranch } from "./publish.ts";
@@ -150,11 +150,15 @@ async function restore(
       );
   const strategy = strategies[await chooseStrategy(ports.homeDir, settings.strategy)];
   const { base, lower, setupKey } = manifest;
+  const removed = new Set(manifest.gone);
   const layer = strategy.name === "overlay" ? await findLayer(repo, snapshot) : undefined;
   if (layer && layer.stack.length < MAX_LAYERS) {
     const spec = { base, lower, setupKey, baseKey: layer.baseKey, stack: [...layer.stack] };
     try {
-      return { ...(await build(ports, request, strategy, spec, undefined, async () => {})), left: [] };
+      return {
+        ...(await build(ports, request, strategy, spec, undefined, async () => {}, removed)),
+        left: [],
+      };
     } catch (error) {
       // The layer, or its base, was collected: the snapshot has all of it.
       if (!isCollected(error)) throw error;
@@ -173,12 +177,13 @@ async function restore(
     baseKey: cached?.key ?? null,
     stack: [],
   };
-  const created = await build(ports, request, strategy, spec, undefined, async (capsule) => {
+  const fill = async (capsule: Capsule) => {
     const view = await capsule.attach();
     if (!strategy.usesBase && settings.setup !== "") await capsule.setUp(request.runSetup);
     ({ left } = await applySnapshot(view.root, store, manifest, contents));
     linkObjects(view.root, repo);
-  });
+  };
+  const created = await build(ports, request, strategy, spec, undefined, fill, removed);
   return { ...created, left };
 }
 
@@ -189,6 +194,7 @@ async function build(
   facts: Pick<CapsuleSpec, "base" | "lower" | "setupKey" | "baseKey" | "stack">,
   surroundings: Surroundings | undefined,
   fill: (capsule: Capsule) => Promise<void>,
+  removed: ReadonlySet<BytePath> = new Set(),
 ): Promise<CreatedCapsule> {
   const { repo, session, task, settings } = request;
   const place = new Place(request.dir);
@@ -228,7 +234,7 @@ async function build(
     });
     await strategy.populate({ homeDir: ports.homeDir, repo, disk: ports.disk }, place, spec, surroundings);
     await fill(capsule);
-    const { copied, missing } = await bringIncludes(capsule, repo, settings.include);
+    const { copied, missing } = await bringIncludes(capsule, repo, settings.include, removed);
     // What was written for this capsule alone is on disk before it counts as there. An overlay's own few files are.
     if (surroundings === undefined ? spec.stack.length === 0 : !strategy.usesBase)
       await syncFileSystem(place.dir);
@@ -249,10 +255,15 @@ export async function clearUnfinished(place: Place): Promise<void> {
   await removeTree(place.dir);
 }
 
-async function bringIncludes(capsule: Capsule, repo: Repo, paths: readonly string[]): Promise<Included> {
+async function bringIncludes(
+  capsule: Capsule,
+  repo: Repo,
+  paths: readonly string[],
+  removed: ReadonlySet<BytePath>,
+): Promise<Included> {
   if (paths.length === 0 || repo.checkout === null) return { copied: {}, missing: [] };
   const { root } = await capsule.attach();
-  const { copied, missing } = includeFiles(repo.checkout, root, paths, repo.objectFormat);
+  const { copied, missing } = includeFiles(repo.checkout, root, paths, repo.objectFormat, removed);
   const own: [string, string][] = [];
   for (const [path, id] of Object.entries(copied)) {
     // What the base has is the task's to change and to publish, like any other file.

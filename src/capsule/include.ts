@@ -19,6 +19,7 @@ export function includeFiles(
   root: string,
   paths: readonly string[],
   algorithm: "sha1" | "sha256",
+  removed: ReadonlySet<BytePath> = new Set(),
 ): Included {
   const copied = new Map<string, string>();
   const missing: string[] = [];
@@ -61,14 +62,14 @@ export function includeFiles(
     if (rest.length > 0) return false;
     if (stats.isSymbolicLink()) {
       const link = source.link(name);
-      if (!target.stat(name)) symlinkSync(link, target.at(name));
+      if (!target.stat(name) && !removed.has(here)) symlinkSync(link, target.at(name));
       copied.set(toText(here), contentId(algorithm, [link]));
       return true;
     }
     if (!stats.isFile()) return false;
     using file = source.file(name);
-    // What is there already came with the task's own files: it may have changed it.
-    if (!target.stat(name)) copyFile(file, target, name, stats.mode & 0o777);
+    // What is there already came with the task's own files: it may have changed it, and may have removed others.
+    if (!target.stat(name) && !removed.has(here)) copyFile(file, target, name, stats.mode & 0o777);
     copied.set(toText(here), contentId(algorithm, file.chunks(), file.size));
     return true;
   }

@@ -32,6 +32,24 @@ describe("what went wrong once", () => {
     }
   });
 
+  it("an include that the task removed stays away", async () => {
+    using home = new TaskHome({ ".gitignore": ".env\n", "holdfast.yaml": "capsule: { include: [.env] }\n" });
+    writeFileSync(join(home.main, ".env"), "original");
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "rm .env");
+    await task.rest();
+    await session.pause();
+    for (let round = 0; round < 3; round += 1) {
+      await hf.tearDownSession(session.id);
+      if (round > 0) execFileSync("sh", ["-c", `rm -rf ${home.dir}/repos/*/layers`]);
+      const resumed = await hf.resumeSession(session.id);
+      expect(await inCapsule(hf, resumed, "ls -A .env 2>/dev/null"), String(round)).toBe("");
+      await (await hf.currentTask(resumed, sandbox)).rest();
+      await resumed.pause();
+    }
+  });
+
   it("layers that somebody took away: the snapshot has all of it", async () => {
     using home = new TaskHome();
     const hf = await home.open();
