@@ -3,7 +3,7 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { endHolder, findProgram, startHolder } from "../process/index.ts";
+import { findProgram, startHolder } from "../process/index.ts";
 import { parseObject, readTextOr, realDisk, replaceFile, temporaryPath } from "../util/index.ts";
 import { removeTree } from "./directories.ts";
 import type { StrategyName } from "./place.ts";
@@ -52,13 +52,18 @@ export async function probe(strategy: StrategyName, homeDir: string): Promise<Pr
   }
 }
 
+/** The holder is never let go on after it has mounted: if we are killed meanwhile, it ends by itself (Q1). */
 async function tryOverlay(dir: string): Promise<string> {
   for (const name of ["upper", "work", "tree"]) await mkdir(join(dir, name));
-  const holder = await startHolder(
-    { lowers: ["lower"], upper: "upper", work: "work", target: join(dir, "tree") },
-    { cwd: dir, mark: dir, record: async () => {} },
-  );
-  await endHolder(holder);
+  let isMounted = false;
+  const mount = { lowers: ["lower"], upper: "upper", work: "work", target: join(dir, "tree") };
+  const record = async () => {
+    isMounted = true;
+    throw new Error("that was all we wanted to know");
+  };
+  await startHolder(mount, { cwd: dir, mark: dir, record }).catch((error: unknown) => {
+    if (!isMounted) throw error;
+  });
   return process.getuid?.() === 0 ? "as root" : "in a user namespace";
 }
 
