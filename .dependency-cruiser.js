@@ -1,12 +1,15 @@
 /** The layers of ARCHITECTURE.md: imports go down only, and a folder is entered through its index. */
 const tiers = [
   ["contract", "util"],
-  ["journal", "process", "config"],
+  ["journal", "process", "config", "mail"],
   ["capsule"],
   ["memory"],
   ["session"],
   ["task"],
   ["home"],
+  ["host"],
+  ["dispatch"],
+  ["server"],
   ["cli"],
 ];
 

@@ -24,12 +24,15 @@ const common = {
 await build({ ...common, entryPoints: { index: "src/index.ts" }, packages: "external" });
 const { metafile } = await build({
   ...common,
-  entryPoints: { cli: "src/cli/main.ts" },
-  outdir: "dist/cli",
-  entryNames: "main",
-  chunkNames: "[name]-[hash]",
+  entryPoints: {
+    "cli/main": "src/cli/main.ts",
+    "host/main": "src/host/main.ts",
+    "dispatch/main": "src/dispatch/main.ts",
+  },
+  chunkNames: "cli/[name]-[hash]",
   splitting: true,
   minifySyntax: true,
+  minifyWhitespace: true,
   metafile: true,
   // CommonJS dependencies in an ES module bundle call require.
   banner: {

@@ -13,8 +13,10 @@ export {
   type Json,
   type JsonObject,
   type SessionId,
+  type TaskSpec,
   type Usage,
 } from "./contract/index.ts";
+export { Dispatcher, type Happening, type SessionView, type SubmitOptions } from "./dispatch/index.ts";
 export {
   type Audit,
   type Diff,

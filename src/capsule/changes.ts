@@ -138,7 +138,8 @@ function enter(
   const seen = merged.names();
   const present = new Set(seen);
   const touched = new Set(layers.flatMap((layer) => layer.names()));
-  const isForeign = hasForeignNames(merged, base, seen, touched);
+  // Nothing can be renamed over the top: it is the mount itself.
+  const isForeign = path !== "" && hasForeignNames(merged, base, seen, touched);
   const own = isForeign ? undefined : base;
   const gone = (own?.names() ?? []).filter((name) => !present.has(name));
   const names = seen.filter((name) => own === undefined || touched.has(name));

@@ -47,7 +47,7 @@ export async function sweepTrash(trashDir: string): Promise<number> {
   if (names.length === 0) return 0;
   const script =
     'cd "$1" && shift && for one in "$@"; do chmod -R u+rwX -- "$one" 2>/dev/null; rm -rf -- "$one"; done';
-  startDetached(
+  await startDetached(
     [
       "nice",
       "-n",
@@ -59,7 +59,8 @@ export async function sweepTrash(trashDir: string): Promise<number> {
       trashDir,
       ...names.map((name) => `./${basename(name)}`),
     ],
-    env(),
-  );
+    { env: env() },
+    // Where it can't be started it stays there for the next one.
+  ).catch(() => {});
   return names.length;
 }

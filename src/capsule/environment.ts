@@ -23,3 +23,10 @@ export function baseEnvironment(own: Readonly<Record<string, string>>): Record<s
   );
   return { ...Object.fromEntries(passed), ...own };
 }
+
+/** The user's own HOME, where their git settings are: a session process has another. */
+export function userHome(): string {
+  return process.env[USER_HOME] ?? process.env["HOME"] ?? "/nonexistent";
+}
+
+export const USER_HOME = "HOLDFAST_USER_HOME";

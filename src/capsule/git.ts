@@ -8,6 +8,7 @@
 import { open } from "node:fs/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { type ProgramOptions, type ProgramResult, runProgram } from "../process/index.ts";
+import { userHome } from "./environment.ts";
 
 export interface GitPlace {
   /** A gitdir of ours, a fresh one, or the user's own: never one that an agent could write. */
@@ -114,7 +115,7 @@ export async function runGit(
 
 /** Of the user's own configuration, read as the user's git would: reading runs nothing. */
 export async function readUserConfig(gitDir: string, pattern: string): Promise<Map<string, string>> {
-  const env = { ...environment({ gitDir }), HOME: process.env["HOME"] ?? "/" };
+  const env = { ...environment({ gitDir }), HOME: userHome() };
   const { stdout } = await runProgram(["git", "config", "-z", "--get-regexp", pattern], {
     env: Object.fromEntries(Object.entries(env).filter(([name]) => name !== "GIT_CONFIG_GLOBAL")),
     cwd: "/",

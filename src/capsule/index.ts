@@ -3,7 +3,7 @@ export { abandonedBuilds, checkOut, listBases, openBase, setIndex } from "./base
 export { Capsule, type CapsulePorts } from "./capsule.ts";
 export { type CapsuleSettings, clearUnfinished, createCapsule, restoreCapsule } from "./create.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directories.ts";
-export { baseEnvironment } from "./environment.ts";
+export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export { makeGitdir, surroundingsOf } from "./gitdir.ts";
 export { findLayer, forgetLayer, layerDir, listLayers } from "./layers.ts";
 export { decodeManifest, type SnapshotManifest } from "./manifest.ts";
@@ -25,6 +25,7 @@ export {
   type Repo,
   readCommittedBytes,
   releaseCommit,
+  remember,
   repoLock,
   resolveCommit,
   treeOf,

@@ -10,6 +10,7 @@ import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 import { runProgram } from "../process/index.ts";
 import { errorCode, readTextOr, sha256Hex } from "../util/index.ts";
+import { userHome } from "./environment.ts";
 import { type GitPlace, git, gitLine, type Identity, readUserConfig, runGit } from "./git.ts";
 import { type BytePath, toText } from "./path.ts";
 
@@ -31,6 +32,23 @@ export interface Repo {
 export const objectsLink = (repo: Pick<Repo, "dir">) => join(repo.dir, "objects");
 export const repoLock = (repo: Pick<Repo, "dir">) => join(repo.dir, "lock");
 export const userPlace = ({ gitDir }: Pick<Repo, "gitDir">): GitPlace => ({ gitDir });
+
+const remembered = new WeakMap<Repo, Map<string, Promise<unknown>>>();
+
+/**
+ * What can't change, or need not be read twice for one piece of work: a repo is opened anew for the next one. What
+ * failed is not remembered.
+ */
+export function remember<T>(repo: Repo, what: string, work: () => Promise<T>): Promise<T> {
+  const known = remembered.get(repo) ?? new Map<string, Promise<unknown>>();
+  remembered.set(repo, known);
+  const before = known.get(what) as Promise<T> | undefined;
+  if (before) return before;
+  const answer = work();
+  known.set(what, answer);
+  answer.catch(() => known.delete(what));
+  return answer;
+}
 
 export async function openRepo(homeDir: string, path: string): Promise<Repo> {
   const [top, gitDir, headDir, objectFormat] = await discover(path);
@@ -87,19 +105,20 @@ async function discover(path: string): Promise<[string, string, string, string]>
       cwd: path,
       env: { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent", LC_ALL: "C", GIT_CONFIG_NOSYSTEM: "1" },
     });
+  // The last question has no answer in a bare repo; what was answered before it is still said.
   const answer = await ask(
     "--is-bare-repository",
     "--show-object-format",
     "--absolute-git-dir",
     "--git-common-dir",
+    "--show-toplevel",
   );
-  const [isBare, format, headDir, common] = answer.stdout.toString("utf8").split("\n");
-  if (answer.exitCode !== 0 || !headDir || !common)
-    throw new HoldfastError("not_a_repo", `${path} is not in a git repo`, { path });
+  const [isBare, format, headDir, common, ...rest] = answer.stdout.toString("utf8").split("\n");
+  const top = rest.join("\n").replace(/\n$/, "");
+  if (!headDir || !common) throw new HoldfastError("not_a_repo", `${path} is not in a git repo`, { path });
   const gitDir = realpathSync(resolve(path, common));
   if (isBare === "true") return ["", gitDir, gitDir, format ?? "sha1"];
-  const top = (await ask("--show-toplevel")).stdout.toString("utf8").replace(/\n$/, "");
-  if (top === "")
+  if (answer.exitCode !== 0 || top === "")
     throw new HoldfastError("not_a_repo", `${path} is inside a git directory, not in a checkout`, { path });
   return [top, gitDir, headDir, format ?? "sha1"];
 }
@@ -136,7 +155,11 @@ export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string |
   const place = { gitDir: name === "HEAD" ? repo.headDir : repo.gitDir };
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
   const { exitCode, stdout } = await runGit(place, args, { accept: [0, 1, 128] });
-  if (exitCode === 0) return stdout.toString("utf8").trim();
+  if (exitCode === 0) {
+    const commit = stdout.toString("utf8").trim();
+    if (name === "HEAD") remember(repo, "head", async () => commit);
+    return commit;
+  }
   if (
     name === "HEAD" &&
     (await runGit(place, ["symbolic-ref", "-q", "HEAD"], { accept: [0, 1, 128] })).exitCode === 0
@@ -149,8 +172,10 @@ export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string |
 
 /** Whether a commit is the user's: reachable from a ref that is not one of ours. */
 export async function isUsersCommit(repo: Repo, commit: string): Promise<boolean> {
-  if ((await gitLine({ gitDir: repo.headDir }, ["rev-parse", "HEAD"], { accept: [0, 128] })) === commit)
-    return true;
+  const head = remember(repo, "head", () =>
+    gitLine({ gitDir: repo.headDir }, ["rev-parse", "HEAD"], { accept: [0, 128] }),
+  );
+  if ((await head) === commit) return true;
   const refs = await git(userPlace(repo), ["for-each-ref", "--format=%(refname)", "--contains", commit]);
   return refs
     .toString("utf8")
@@ -187,9 +212,15 @@ export async function releaseCommit(repo: Repo, commit: string): Promise<void> {
   await git(userPlace(repo), ["update-ref", "-d", `refs/holdfast/held/${commit}`, commit]);
 }
 
+function userSettings(repo: Repo): Promise<Map<string, string>> {
+  return remember(repo, "settings", () =>
+    readUserConfig(repo.gitDir, "^(user\\.(name|email)|core\\.excludesfile)$"),
+  );
+}
+
 /** The user's name and address: what is published is theirs. */
 export async function userIdentity(repo: Repo): Promise<Identity> {
-  const values = await readUserConfig(repo.gitDir, "^user\\.(name|email)$");
+  const values = await userSettings(repo);
   const clean = (text: string | undefined) => text?.replace(/[<>\n]/g, "").trim();
   return {
     name: clean(values.get("user.name")) || "Holdfast",
@@ -209,8 +240,8 @@ export async function isAncestor(repo: Repo, commit: string, of: string): Promis
 
 /** What the user's git ignores by rules that are in no commit: info/exclude, and a file of the user's own. */
 export async function userExcludes(repo: Repo): Promise<string> {
-  const configured = (await readUserConfig(repo.gitDir, "^core\\.excludesfile$")).get("core.excludesfile");
-  const home = process.env["HOME"] ?? "/nonexistent";
+  const configured = (await userSettings(repo)).get("core.excludesfile");
+  const home = userHome();
   const own = configured?.replace(/^~(?=\/)/, home) ?? join(home, ".config", "git", "ignore");
   return `${readTextOr(join(repo.gitDir, "info", "exclude"), "")}\n${readTextOr(own, "")}\n`;
 }
@@ -232,9 +263,11 @@ export async function readCommittedBytes(
 }
 
 export async function treeOf(repo: Repo, commit: string | null): Promise<string> {
-  if (commit === null)
-    return gitLine(userPlace(repo), ["hash-object", "-t", "tree", "--stdin"], { input: [] });
-  return gitLine(userPlace(repo), ["rev-parse", "--verify", `${commit}^{tree}`]);
+  return remember(repo, `tree of ${commit}`, () =>
+    commit === null
+      ? gitLine(userPlace(repo), ["hash-object", "-t", "tree", "--stdin"], { input: [] })
+      : gitLine(userPlace(repo), ["rev-parse", "--verify", `${commit}^{tree}`]),
+  );
 }
 
 /** Boundaries of a shallow clone, which its borrowers need too. */

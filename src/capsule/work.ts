@@ -3,6 +3,7 @@
  * again from a snapshot and its base, so nothing here has to be kept.
  */
 
+import { writeFile } from "node:fs/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { git, gitToFile, type Identity } from "./git.ts";
 import type { SnapshotManifest } from "./manifest.ts";
@@ -32,6 +33,10 @@ const COMMIT_MARK = 1;
 export async function makeWork(request: WorkRequest): Promise<Work> {
   const { repo, store, manifest } = request;
   const lowerTree = manifest.lower === null ? null : await treeOf(repo, manifest.lower);
+  // Nothing of it differs: it is its base.
+  const { base, lower } = manifest;
+  if (lowerTree !== null && base !== null && base === lower && !hasWork(manifest))
+    return { commit: base, tree: lowerTree };
   const { ids, answers } = await importObjects(store, stream(request, lowerTree), [objectsLink(repo)]);
   const commit = ids.get(COMMIT_MARK);
   const tree = /^040000 tree ([0-9a-f]{40,64})/m.exec(answers)?.[1] ?? (await treeOf(repo, null));
@@ -75,6 +80,13 @@ async function* stream(
   yield Buffer.from(`${forget}done\n`);
 }
 
+/** What a commit would not notice: its own gitdir, and directories. */
+function hasWork({ gone, entries }: SnapshotManifest): boolean {
+  const isNoticed = ({ role, kind }: SnapshotManifest["entries"][number]) =>
+    role !== "gitdir" && kind !== "dir";
+  return gone.some((path) => path !== ".git" && !path.startsWith(".git/")) || entries.some(isNoticed);
+}
+
 const asLines = (lines: readonly string[]) => lines.map((line) => `${line}\n`).join("");
 
 /** What `git diff` shows between the base and the work, into a new file. */
@@ -85,7 +97,8 @@ export async function writePatch(
   work: Work,
   path: string,
 ): Promise<void> {
-  const from = base ?? (await treeOf(repo, null));
+  const from = await treeOf(repo, base);
+  if (from === work.tree) return writeFile(path, "", { mode: 0o600 });
   const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
   const args = ["diff-tree", "-p", "-r", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "-M"];
   await gitToFile(place, [...args, from, work.tree], path);
@@ -99,7 +112,8 @@ export interface DiffStat {
 }
 
 export async function statOf(repo: Repo, store: Store, base: string | null, work: Work): Promise<DiffStat> {
-  const from = base ?? (await treeOf(repo, null));
+  const from = await treeOf(repo, base);
+  if (from === work.tree) return { files: 0, insertions: 0, deletions: 0, paths: [] };
   const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
   const out = await git(place, [
     "diff-tree",

@@ -3,6 +3,7 @@
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Budget } from "../contract/index.ts";
+import { Dispatcher } from "../dispatch/index.ts";
 import { type Holdfast, openHoldfast } from "../home/index.ts";
 import { present } from "../util/index.ts";
 
@@ -38,8 +39,17 @@ export function verb(name: string, summary: string, examples: readonly string[])
 
 /** Of the homes that somebody named, only the verbs that bring a session in make one: a typo is no new home. */
 export function openHome(options: CommonOptions, { create = false } = {}): Promise<Holdfast> {
+  return openHoldfast(homeOptions(options, create));
+}
+
+function homeOptions(options: CommonOptions, create: boolean) {
   const isNamed = options.home !== undefined || Boolean(process.env["HOLDFAST_HOME"]);
-  return openHoldfast({ ...present({ home: options.home }), create: create || !isNamed });
+  return { ...present({ home: options.home }), create: create || !isNamed };
+}
+
+/** The same home, with its session processes. */
+export function openDispatcher(options: CommonOptions, { create = false } = {}): Promise<Dispatcher> {
+  return Dispatcher.open(homeOptions(options, create));
 }
 
 export function scope(options: CommonOptions): { user?: string } {

@@ -20,6 +20,18 @@ export const verbs: readonly VerbEntry[] = [
     summary: "run a command as a task, in a capsule of its own",
     load: () => import("./verbs/run.ts"),
   },
+  {
+    name: "attach",
+    summary: "look on while a session works, and speak to it",
+    load: () => import("./verbs/attach.ts"),
+  },
+  { name: "send", summary: "send a message to a session", load: () => import("./verbs/send.ts") },
+  {
+    name: "interrupt",
+    summary: "end the turn that a session is at",
+    load: () => import("./verbs/interrupt.ts"),
+  },
+  { name: "retry", summary: "run the last task again", load: () => import("./verbs/retry.ts") },
   { name: "open", summary: "open a session", load: () => import("./verbs/open.ts") },
   { name: "ls", summary: "list sessions", load: () => import("./verbs/ls.ts") },
   { name: "show", summary: "what a session is and how it stands", load: () => import("./verbs/show.ts") },
@@ -72,6 +84,16 @@ export const verbs: readonly VerbEntry[] = [
   },
   { name: "export", summary: "everything of a session in one file", load: () => import("./verbs/export.ts") },
   { name: "import", summary: "take a session in from such a file", load: () => import("./verbs/import.ts") },
+  {
+    name: "serve",
+    summary: "look after a home, and answer its API",
+    load: () => import("./verbs/serve.ts"),
+  },
+  {
+    name: "token",
+    summary: "change or revoke a session's token",
+    load: () => import("./verbs/token.ts"),
+  },
   {
     name: "completion",
     summary: "completion for bash, zsh or fish",

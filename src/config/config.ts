@@ -2,7 +2,6 @@
  * Owns `holdfast.yaml`: what may stand in it, and what holds where nothing does. Pure: from text to settings.
  * An error names the line and the key.
  */
-import { LineCounter, parseDocument } from "yaml";
 import * as z from "zod";
 import { HoldfastError } from "../contract/index.ts";
 
@@ -25,7 +24,17 @@ const capsule = z.strictObject({
   max_snapshot_mb: megabytes.default(4096),
   max_ignored_mb: megabytes.default(512),
 });
+const whole = z.int().positive();
+/** What one session may take, so that the others have their share. */
+const quota = z.strictObject({
+  disk_mb: megabytes.default(20_480),
+  files: whole.default(2_000_000),
+  processes: whole.default(4096),
+  reserve_mb: megabytes.default(512),
+});
 const schema = z.strictObject({
+  quota: z.preprocess((value) => value ?? undefined, quota.prefault({})),
+  idle_pause_minutes: z.number().nonnegative().default(10),
   // With nothing below it, a key is as good as not there.
   capsule: z.preprocess((value) => value ?? undefined, capsule.prefault({})),
 });
@@ -34,7 +43,9 @@ export type Config = z.infer<typeof schema>;
 
 export const defaultConfig: Config = schema.parse({});
 
-export function parseConfig(text: string, name = CONFIG_FILE): Config {
+export async function parseConfig(text: string, name = CONFIG_FILE): Promise<Config> {
+  // Most repos have none, and then nobody waits for the parser.
+  const { LineCounter, parseDocument } = await import("./yaml.ts");
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true });
   const [syntax] = document.errors;

@@ -44,136 +44,190 @@ const origin = {
 };
 const fields = z.looseObject;
 
-/** Every event type, with the form of its data. */
-export const eventSchemas = {
+/** Every event type, with the form of its data; each is made when it is first needed, because a start is short. */
+export const eventForms = {
   // The session's life.
-  session_opened: fields(origin),
-  session_resumed: fields({ from: name, tornBytes: count.optional(), brokenFile: z.string().optional() }),
-  session_paused: fields({ reason: z.enum(["asked", "released", "budget", "idle", "import"]) }),
-  session_closed: fields({}),
-  session_archived: fields({}),
+  session_opened: () => fields(origin),
+  /** `by`: who saw that it had crashed; a person, where nobody is named. */
+  session_resumed: () =>
+    fields({
+      from: name,
+      by: name.optional(),
+      tornBytes: count.optional(),
+      brokenFile: z.string().optional(),
+    }),
+  session_paused: () =>
+    fields({ reason: z.enum(["asked", "released", "budget", "idle", "import", "quota"]) }),
+  session_closed: () => fields({}),
+  session_archived: () => fields({}),
   /** The first record of a fork's own: everything before it is the parent's history. */
-  session_forked: fields({ ...origin, parent: name, parentSeq: count, parentHash: sha256, atTurn: count }),
-  session_imported: fields({
-    user: name,
-    repo: origin.repo,
-    fromHome: name,
-    headSeq: count,
-    headHash: sha256,
-  }),
-  session_handed_off: fields({ to: name, directory: z.string().optional() }),
-  session_returned: fields({ by: name }),
+  session_forked: () =>
+    fields({ ...origin, parent: name, parentSeq: count, parentHash: sha256, atTurn: count }),
+  session_imported: () =>
+    fields({
+      user: name,
+      repo: origin.repo,
+      fromHome: name,
+      headSeq: count,
+      headHash: sha256,
+    }),
+  session_handed_off: () => fields({ to: name, directory: z.string().optional() }),
+  session_returned: () => fields({ by: name }),
 
   // A turn: what went in, what the agent did, what came out.
-  turn_started: fields({ turn, input: content, by: name.optional() }),
-  message_added: fields({ turn, role: z.enum(["assistant", "user", "system"]), content }),
+  turn_started: () => fields({ turn, input: content, by: name.optional() }),
+  message_added: () => fields({ turn, role: z.enum(["assistant", "user", "system"]), content }),
   /** The intent: on disk before the tool runs. */
-  tool_called: fields({ turn, call: name, tool: name, args: content }),
+  tool_called: () => fields({ turn, call: name, tool: name, args: content }),
   /** The outcome. `interrupted`: the session ended in between, and whether the tool ran is not known. */
-  tool_returned: fields({
-    turn,
-    call: name,
-    outcome: z.enum(["ok", "error", "refused", "interrupted"]),
-    output: content,
-  }),
-  turn_ended: fields({
-    turn,
-    outcome: z.enum(["completed", "failed", "interrupted"]),
-    usage: usageSchema.optional(),
-    durationMs: count,
-  }),
+  tool_returned: () =>
+    fields({
+      turn,
+      call: name,
+      outcome: z.enum(["ok", "error", "refused", "interrupted"]),
+      output: content,
+    }),
+  turn_ended: () =>
+    fields({
+      turn,
+      outcome: z.enum(["completed", "failed", "interrupted"]),
+      usage: usageSchema.optional(),
+      durationMs: count,
+    }),
 
-  budget_raised: fields({ budget: budgetSchema }),
-  budget_reached: fields({ limits: z.array(z.enum(["tokens", "usd", "minutes", "turns"])).min(1) }),
+  budget_raised: () => fields({ budget: budgetSchema }),
+  budget_reached: () => fields({ limits: z.array(z.enum(["tokens", "usd", "minutes", "turns"])).min(1) }),
 
   // Tasks and what they leave.
-  task_queued: fields({ task, text: content, priority: z.int().optional() }),
-  task_started: fields({ task, base: gitObject.optional(), lane: name.optional() }),
-  task_planned: fields({ task, plan: content, accepted: z.boolean() }),
-  task_ended: fields({
-    task,
-    outcome: z.enum(["done", "unverified", "failed", "needs_review", "cancelled"]),
-  }),
-  artifact_written: fields({ task, name, sha256, bytes: count }),
-  summary_written: fields({ task, summary: content, tokens: count }),
+  /** A task gets its number when it starts: until then it goes by its request. */
+  task_queued: () => fields({ request: name, spec: content, priority: z.int().optional() }),
+  /** `snapshot`: its files began with this one, not with the base alone. */
+  task_started: () =>
+    fields({
+      task,
+      request: name.optional(),
+      base: gitObject.optional(),
+      snapshot: gitObject.optional(),
+      lane: name.optional(),
+    }),
+  /** It never began: it could not be started, or was taken back. */
+  task_refused: () => fields({ request: name, code: name, reason: z.string() }),
+  /** It began, and what it left can't be kept as it should: its capsule stays as it is. */
+  task_halted: () => fields({ task, code: name, reason: z.string() }),
+  task_planned: () => fields({ task, plan: content, accepted: z.boolean() }),
+  task_ended: () =>
+    fields({
+      task,
+      /** `interrupted`: its process ended in the middle, and whether it would have succeeded is not known. */
+      outcome: z.enum(["done", "unverified", "failed", "needs_review", "cancelled", "interrupted"]),
+      files: count.optional(),
+      insertions: count.optional(),
+      deletions: count.optional(),
+    }),
+  artifact_written: () => fields({ task, name, sha256, bytes: count }),
+  summary_written: () => fields({ task, summary: content, tokens: count }),
 
   // Capsules: the files' half of a checkpoint.
-  capsule_created: fields({
-    task,
-    strategy: name,
-    base: gitObject.optional(),
-    ports: z.record(name, count).optional(),
-  }),
+  capsule_created: () =>
+    fields({
+      task,
+      strategy: name,
+      base: gitObject.optional(),
+      ports: z.record(name, count).optional(),
+      /** Of `capsule.include`, what was not there. */
+      missing: z.array(z.string()).optional(),
+      durationMs: count.optional(),
+    }),
   /** `omitted`: ignored files beyond the limit, which are not in it. */
-  snapshot_taken: fields({
-    task,
-    snapshot: gitObject,
-    tree: gitObject,
-    manifest: sha256,
-    turn: count,
-    omitted: count.optional(),
-  }),
-  checkpoint_taken: fields({ turn: count, snapshot: gitObject.optional() }),
-  capsule_restored: fields({ task, snapshot: gitObject }),
-  capsule_torn_down: fields({ task, snapshot: gitObject.optional(), freedBytes: count }),
-  work_published: fields({ task, branch: name, commit: gitObject }),
-  work_merged: fields({ task, into: name, commit: gitObject }),
-  merge_conflicted: fields({ task, into: name, paths: z.array(z.string()) }),
+  snapshot_taken: () =>
+    fields({
+      task,
+      snapshot: gitObject,
+      tree: gitObject,
+      manifest: sha256,
+      turn: count,
+      omitted: count.optional(),
+    }),
+  checkpoint_taken: () => fields({ turn: count, snapshot: gitObject.optional() }),
+  capsule_restored: () => fields({ task, snapshot: gitObject }),
+  capsule_torn_down: () => fields({ task, snapshot: gitObject.optional(), freedBytes: count }),
+  work_published: () => fields({ task, branch: name, commit: gitObject }),
+  work_merged: () => fields({ task, into: name, commit: gitObject }),
+  merge_conflicted: () => fields({ task, into: name, paths: z.array(z.string()) }),
 
   // The inbox. Received and entered the context are two facts.
-  message_received: fields({ message: name, from: name, text: content }),
-  message_entered_context: fields({ message: name, turn: turn.optional(), certain: z.boolean() }),
-  message_set_aside: fields({ message: name, reason: z.string() }),
-  message_sent: fields({ message: name, to: name, text: content }),
-  question_asked: fields({ question: name, text: content }),
-  question_answered: fields({ question: name, by: name, text: content }),
+  message_received: () => fields({ message: name, from: name, text: content }),
+  /** The intent, where a message is written to an agent that can't say that it has it. */
+  message_handed: () => fields({ message: name, turn: turn.optional() }),
+  message_entered_context: () => fields({ message: name, turn: turn.optional(), certain: z.boolean() }),
+  message_set_aside: () => fields({ message: name, reason: z.string() }),
+  message_sent: () => fields({ message: name, to: name, text: content }),
+  question_asked: () => fields({ question: name, text: content }),
+  question_answered: () => fields({ question: name, by: name, text: content }),
 
   // The gate.
-  approval_requested: fields({
-    approval: name,
-    fingerprint: sha256,
-    tool: name,
-    args: content,
-    task: task.optional(),
-  }),
-  approval_granted: fields({ approval: name, by: name, grant: content }),
-  approval_denied: fields({ approval: name, by: name, reason: z.string().optional() }),
-  approval_expired: fields({ approval: name }),
-  approval_spent: fields({ approval: name }),
-  tool_refused: fields({ tool: name, reason: z.string() }),
-  sandbox_waived: fields({ task, reason: z.string() }),
-  host_contacted: fields({ host: name, allowed: z.boolean() }),
+  approval_requested: () =>
+    fields({
+      approval: name,
+      fingerprint: sha256,
+      tool: name,
+      args: content,
+      task: task.optional(),
+    }),
+  approval_granted: () => fields({ approval: name, by: name, grant: content }),
+  approval_denied: () => fields({ approval: name, by: name, reason: z.string().optional() }),
+  approval_expired: () => fields({ approval: name }),
+  approval_spent: () => fields({ approval: name }),
+  tool_refused: () => fields({ tool: name, reason: z.string() }),
+  sandbox_waived: () => fields({ task, reason: z.string() }),
+  host_contacted: () => fields({ host: name, allowed: z.boolean() }),
 
   // Checks: the receipt names the tree.
-  check_started: fields({ task, check: name, tree: gitObject }),
-  check_ended: fields({
-    task,
-    check: name,
-    tree: gitObject,
-    passed: z.boolean(),
-    exitCode: z.int(),
-    output: content,
-  }),
+  check_started: () => fields({ task, check: name, tree: gitObject }),
+  check_ended: () =>
+    fields({
+      task,
+      check: name,
+      tree: gitObject,
+      passed: z.boolean(),
+      exitCode: z.int(),
+      output: content,
+    }),
 
   // Memory.
-  fact_remembered: fields({ fact: name, text: content }),
-  fact_revoked: fields({ fact: name }),
-  context_compacted: fields({ tokensBefore: count, tokensAfter: count, summary: content }),
+  fact_remembered: () => fields({ fact: name, text: content }),
+  fact_revoked: () => fields({ fact: name }),
+  context_compacted: () => fields({ tokensBefore: count, tokensAfter: count, summary: content }),
 
   // Processes.
-  process_started: fields({ pid: count, command: z.string() }),
-  process_ended: fields({ pid: count, exitCode: z.int().nullable(), signal: z.string().nullable() }),
+  /** More than its share of the disk, of files or of processes: its turn was ended. */
+  quota_reached: () =>
+    fields({
+      limit: z.enum(["bytes", "files", "processes", "free_space"]),
+      used: count,
+      allowed: count,
+    }),
+  process_started: () => fields({ pid: count, command: z.string() }),
+  process_ended: () => fields({ pid: count, exitCode: z.int().nullable(), signal: z.string().nullable() }),
 
   /** Events of other harnesses: the name is theirs, and so is the rest. */
-  custom: fields({ name }),
-} as const satisfies Record<string, z.ZodType>;
+  custom: () => fields({ name }),
+} as const satisfies Record<string, () => z.ZodType>;
 
-export type EventType = keyof typeof eventSchemas;
-export type EventData<T extends EventType> = z.input<(typeof eventSchemas)[T]>;
+export type EventType = keyof typeof eventForms;
+export type EventData<T extends EventType> = z.input<ReturnType<(typeof eventForms)[T]>>;
+
+const made = new Map<EventType, z.ZodType>();
+
+export function eventSchema(type: EventType): z.ZodType {
+  const schema = made.get(type) ?? eventForms[type]();
+  made.set(type, schema);
+  return schema;
+}
 export type Budget = z.infer<typeof budgetSchema>;
 export type Usage = z.infer<typeof usageSchema>;
 export type BudgetLimit = keyof Budget;
 
 export function isEventType(type: string): type is EventType {
-  return Object.hasOwn(eventSchemas, type);
+  return Object.hasOwn(eventForms, type);
 }

@@ -2,3 +2,4 @@ export * from "./errors.ts";
 export * from "./events.ts";
 export * from "./ids.ts";
 export * from "./record.ts";
+export * from "./task-spec.ts";

@@ -76,6 +76,11 @@ interface Scope {
 }
 
 export async function openHoldfast(options: HoldfastOptions = {}): Promise<Holdfast> {
+  return new Holdfast(await openHome(options));
+}
+
+/** For those who work below the library's face: session processes and the dispatcher. */
+export async function openHome(options: HoldfastOptions = {}): Promise<Home> {
   const ports: JournalPorts = {
     disk: options.disk ?? realDisk,
     clock: options.clock ?? systemClock,
@@ -83,7 +88,7 @@ export async function openHoldfast(options: HoldfastOptions = {}): Promise<Holdf
   };
   const newId = options.newId ?? ((prefix) => typeid(prefix).toString());
   const dir = options.home ?? defaultHomeDir();
-  return new Holdfast(await prepareHome({ dir, ports, newId, create: options.create ?? true }));
+  return prepareHome({ dir, ports, newId, create: options.create ?? true });
 }
 
 /** Every method fails with a HoldfastError where a failure is to be expected, the file system's included. */

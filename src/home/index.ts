@@ -2,11 +2,29 @@ export type { Audit } from "./audit.ts";
 export type { Finding } from "./doctor.ts";
 export type { ExportManifest } from "./export.ts";
 export { defaultRetention, type GcResult, type Retention } from "./gc.ts";
-export { Holdfast, type HoldfastOptions, openHoldfast } from "./holdfast.ts";
+export { Holdfast, type HoldfastOptions, openHoldfast, openHome } from "./holdfast.ts";
+export {
+  defaultUser,
+  type FoundSession,
+  findSession,
+  type Home,
+  listSessionIds,
+  notFound,
+  sessionDirOf,
+} from "./home.ts";
 export type { ImportOptions } from "./import.ts";
 export type { SearchHit } from "./index-db.ts";
-export type { ForkOptions, NewSession, ResumeOptions } from "./lifecycle.ts";
+export {
+  type ForkOptions,
+  type NewSession,
+  openSession,
+  type ResumeOptions,
+  resumeSession,
+} from "./lifecycle.ts";
+export { myself, type Place, readPlace, withLine } from "./line.ts";
 export type { SearchOptions, SessionFilter } from "./list.ts";
 export type { Repair } from "./repair.ts";
+export { addPeak, readPeaks } from "./stats.ts";
 export type { SessionSummary, ShownStatus } from "./status.ts";
-export type { Diff } from "./tasks.ts";
+export { bringFiles, type Diff, restFiles, roomOf } from "./tasks.ts";
+export { isSameToken, makeToken, readToken, revokeToken, rotateToken } from "./token.ts";

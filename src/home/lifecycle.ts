@@ -37,8 +37,11 @@ export interface NewSession {
   readonly budget?: Budget;
 }
 
-export async function openSession(home: Home, options: NewSession = {}): Promise<Session> {
-  const id = parseSessionId(home.newId("sess"));
+export async function openSession(
+  home: Home,
+  options: NewSession = {},
+  id: SessionId = parseSessionId(home.newId("sess")),
+): Promise<Session> {
   const user = parseUser(options.user ?? defaultUser());
   const { agent, repo, title, budget } = options;
   const origin = { session: id, user, ...present({ agent, repo, title, budget }) };
@@ -57,6 +60,10 @@ export interface ResumeOptions {
   readonly takeOver?: boolean;
   /** Whether its files come back with it. Default: true. */
   readonly files?: boolean;
+  /** Who saw that it had crashed, if that was no person. */
+  readonly by?: string;
+  /** What is known of the output of calls that a crash cut off. */
+  readonly outputOfCut?: (state: SessionState) => string;
 }
 
 export async function resumeSession(
@@ -71,6 +78,7 @@ export async function resumeSession(
     id,
     ports: home.ports,
     takeOver: options.takeOver ?? false,
+    ...present({ outputOfCut: options.outputOfCut }),
     admit: (state) => {
       before = state;
       assertResumable(state, options.budget ?? {});
@@ -81,7 +89,9 @@ export async function resumeSession(
     const { tornBytes, brokenFile } = session.recovery;
     const from = before ? shownStatus(before, false) : "open";
     const torn = tornBytes > 0 ? { tornBytes, ...present({ brokenFile }) } : {};
-    await session.append("session_resumed", { from, ...torn });
+    // One that is open, and was left in order, is as it should be.
+    if (from !== "open" || tornBytes > 0)
+      await session.append("session_resumed", { from, ...torn, ...present({ by: options.by }) });
     if (options.files ?? true) await bringFiles(home, session);
     return session;
   } catch (error) {

@@ -17,6 +17,7 @@ import {
 } from "../session/index.ts";
 import { createFile, type Disk, deferSyncs, errorCode, isAlive } from "../util/index.ts";
 import { type Home, sessionDirOf, sessionsDir, stagingDir } from "./home.ts";
+import { makeToken, tokenPath } from "./token.ts";
 
 /** Long after this nobody is still building. */
 const ABANDONED_MS = 24 * 60 * 60 * 1000;
@@ -72,6 +73,7 @@ async function seal(disk: Disk, staged: string, session: Session, id: SessionId)
   const { state, position } = session;
   await createFile(disk, join(staged, MANIFEST_FILE), encodeManifest(manifestOf(state, id)));
   await writeWitness(disk, staged, { head: position, isFinal: false });
+  await createFile(disk, tokenPath(staged), Buffer.from(`${makeToken()}\n`));
   await disk.syncDir(staged);
 }
 

@@ -30,6 +30,11 @@ export interface SessionSummary {
   readonly budget: Budget;
   readonly spent: Spent;
   readonly task: SessionState["task"];
+  /** Tasks that wait in the session. */
+  readonly queue: number;
+  readonly unread: number;
+  /** In a row. */
+  readonly crashes: number;
   readonly handoff: SessionState["handoff"];
   readonly parent: SessionState["parent"];
   readonly pending: SessionState["pending"];
@@ -73,6 +78,9 @@ export function summarise(
     budget,
     spent,
     task,
+    queue: state.queue.length,
+    unread: state.unread.length,
+    crashes: state.crashes,
     handoff,
     parent,
     pending,
@@ -81,11 +89,13 @@ export function summarise(
 }
 
 export function shownStatus(
-  { status, openTurn }: Pick<SessionState, "status" | "openTurn">,
+  { status, openTurn, task }: Pick<SessionState, "status" | "openTurn" | "task">,
   isHeld: boolean,
 ): ShownStatus {
   if (!working.includes(status)) return status;
   if (isHeld) return status === "waiting" ? "waiting" : openTurn ? "running" : "idle";
-  if (openTurn || status === "active") return "interrupted";
+  // A task that a session process drives is under way, and there is no such process.
+  const isCutOff = task !== null && task.request !== null && task.outcome === null;
+  if (openTurn || status === "active" || isCutOff) return "interrupted";
   return status;
 }

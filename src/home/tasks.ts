@@ -98,8 +98,8 @@ export async function startTask(home: Home, session: Session, options: TaskOptio
 
 /** A session that was opened for a task that could not be started, and never did anything: as if it had not been. */
 export async function discardUnused(home: Home, session: Session): Promise<boolean> {
-  // Opened, and perhaps without a wall: nothing else.
-  if (session.state.seq > 2) return false;
+  const { task, turns, unread, queue, parent } = session.state;
+  if (task || parent || turns > 0 || unread.length > 0 || queue.length > 0) return false;
   const dir = sessionDirOf(home, session.id);
   await session.release(() => moveToTrash(home.ports.disk, trashDir(home), dir, `${session.id}-unused`));
   await sweepTrash(trashDir(home));

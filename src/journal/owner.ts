@@ -5,19 +5,17 @@
  * O2 owner.json is a hint for people and for takeovers; the lock alone decides.
  */
 import { existsSync, rmSync } from "node:fs";
-import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import {
-  identityOf,
   isAlive,
   type ProcessIdentity,
   parseIdentity,
   parseObject,
   readTextOr,
-  temporaryPath,
   tryFileLock,
+  writeProcessFile,
 } from "../util/index.ts";
 
 const LOCK_FILE = "owner.lock";
@@ -107,10 +105,7 @@ function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined
 }
 
 async function nameOwner(sessionDir: string): Promise<void> {
-  const path = join(sessionDir, OWNER_FILE);
-  const temporary = temporaryPath(path);
-  await writeFile(temporary, `${JSON.stringify(identityOf(process.pid))}\n`, { mode: 0o600, flag: "wx" });
-  await rename(temporary, path);
+  await writeProcessFile(join(sessionDir, OWNER_FILE));
 }
 
 function readOwner(sessionDir: string): ProcessIdentity | undefined {

@@ -4,9 +4,12 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { readTextOr } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
 import { missing } from "./program.ts";
+import { treeOf } from "./tree.ts";
 
 export interface CommandOptions {
   readonly argv: readonly string[];
@@ -14,7 +17,9 @@ export interface CommandOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Both streams, as they come. */
   readonly onOutput: (chunk: Buffer, stream: "stdout" | "stderr") => void;
-  readonly onStart?: (pid: number) => void | Promise<void>;
+  readonly onStart?: (pid: number, input: Writable | null) => void | Promise<void>;
+  /** Whether it has a standard input, which `onStart` is given. */
+  readonly hasInput?: boolean;
   /** Ends it. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -24,6 +29,8 @@ export interface CommandEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
+/** How long it may take to end by itself when it is asked to. */
+const GRACE_MS = 2000;
 /** How long output may still come after the end: somebody else may hold the pipe open. */
 const DRAIN_MS = 1000;
 
@@ -34,39 +41,61 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
     cwd: options.cwd,
     env: options.env,
     detached: true,
-    stdio: onlyStdio(["ignore", "pipe", "pipe"]),
+    stdio: onlyStdio([options.hasInput ? "pipe" : "ignore", "pipe", "pipe"]),
   });
+  // It may have closed it; that is no failure of ours.
+  child.stdin?.on("error", () => {});
   child.stdout?.on("data", (chunk: Buffer) => options.onOutput(chunk, "stdout"));
   child.stderr?.on("data", (chunk: Buffer) => options.onOutput(chunk, "stderr"));
   const end = () => endGroup(child);
+  let grace: NodeJS.Timeout | undefined;
+  const stop = () => {
+    askToEnd(child);
+    grace = setTimeout(end, GRACE_MS);
+  };
   const exited = once(child, "exit");
   const closed = once(child, "close").catch(() => {});
   exited.catch(() => {});
-  options.signal?.addEventListener("abort", end, { once: true });
+  options.signal?.addEventListener("abort", stop, { once: true });
   try {
     await once(child, "spawn").catch((error: unknown) => {
       throw missing(program, error, options.cwd);
     });
-    if (options.signal?.aborted) end();
+    if (options.signal?.aborted) stop();
     await started(child, options, end);
     await exited;
     end();
     await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
     return { exitCode: child.exitCode, signal: child.signalCode };
   } finally {
-    options.signal?.removeEventListener("abort", end);
-    child.stdout?.destroy();
-    child.stderr?.destroy();
+    options.signal?.removeEventListener("abort", stop);
+    clearTimeout(grace);
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
   }
 }
 
 /** Nothing runs that is not on record. */
 async function started(child: ChildProcess, { onStart }: CommandOptions, end: () => void): Promise<void> {
   try {
-    await onStart?.(child.pid ?? 0);
+    await onStart?.(child.pid ?? 0, child.stdin);
   } catch (error) {
     end();
     throw error;
+  }
+}
+
+/** What only stands around the command would take it along, before it could say goodbye. */
+const AROUND = new Set(["bwrap", "script", "nsenter", "setpriv"]);
+
+function askToEnd({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  for (const one of treeOf(pid)) {
+    if (AROUND.has(readTextOr(`/proc/${one}/comm`, "").trim())) continue;
+    try {
+      process.kill(one, "SIGTERM");
+    } catch {
+      // Gone meanwhile.
+    }
   }
 }
 
@@ -79,11 +108,23 @@ function endGroup({ pid }: ChildProcess): void {
   }
 }
 
-/** Starts something that goes on after us, and that nobody waits for. */
-export function startDetached(argv: readonly string[], env: Readonly<Record<string, string>>): void {
+export interface DetachedOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Where both its streams go. Default: nowhere. */
+  readonly logFd?: number;
+}
+
+/** Starts something that goes on after us, in a session of its own. Resolves to its pid when it has been started. */
+export async function startDetached(argv: readonly string[], options: DetachedOptions): Promise<number> {
   const [program = "", ...args] = argv;
-  const stdio = onlyStdio(["ignore", "ignore", "ignore"]);
-  const child: ChildProcess = spawn(program, args, { cwd: "/", env, detached: true, stdio });
-  child.on("error", () => {});
+  const out = options.logFd ?? "ignore";
+  const stdio = onlyStdio(["ignore", out, out]);
+  const cwd = options.cwd ?? "/";
+  const child: ChildProcess = spawn(program, args, { cwd, env: options.env, detached: true, stdio });
+  await once(child, "spawn").catch((error: unknown) => {
+    throw missing(program, error, cwd);
+  });
   child.unref();
+  return child.pid ?? 0;
 }

@@ -7,10 +7,10 @@ import { readTextOr } from "../util/index.ts";
 
 const CLOSE_ON_EXEC = 0o2000000;
 
-type Stdio = "pipe" | "ignore";
+type Stdio = "pipe" | "ignore" | number;
 
 /** The first three as they are said, and /dev/null in the place of every other one that would be inherited. */
-export function onlyStdio(stdio: readonly [Stdio, Stdio, Stdio]): (Stdio | number)[] {
+export function onlyStdio(stdio: readonly [Stdio, Stdio, Stdio]): Stdio[] {
   const leaked = new Set(inherited());
   if (leaked.size === 0) return [...stdio];
   // Of no use to anybody, so it may stay open. What is only ignored here would be handed down all the same.

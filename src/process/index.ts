@@ -12,3 +12,12 @@ export {
 } from "./holder.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
 export { assertSandbox, findProgram, type SandboxView, sandboxed } from "./sandbox.ts";
+export {
+  assertTerminal,
+  dyingWithUs,
+  inTerminal,
+  resizeTerminal,
+  type TerminalSize,
+  terminalSize,
+} from "./terminal.ts";
+export { measureTree } from "./tree.ts";

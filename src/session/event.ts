@@ -1,7 +1,7 @@
 /**
  * Owns the way in: what a caller wants to append becomes data that can be recorded, or is refused.
  */
-import { eventSchemas, HoldfastError, isEventType, type JsonObject } from "../contract/index.ts";
+import { eventSchema, HoldfastError, isEventType, type JsonObject } from "../contract/index.ts";
 import { assertRecordable } from "../journal/index.ts";
 
 /** Checked against the event's form, and made plain JSON: what is recorded is what would be read back. */
@@ -21,7 +21,7 @@ export function parseEvent(type: string, data: unknown): { data: JsonObject; jso
       { cause },
     );
   }
-  const parsed = eventSchemas[type].safeParse(plain);
+  const parsed = eventSchema(type).safeParse(plain);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const field = issue?.path.join(".") ?? "";

@@ -6,12 +6,14 @@ export {
   emptyState,
   fold,
   MACHINE_VERSION,
+  MAX_ARRIVED,
   reachedLimits,
   refusal,
   type SessionState,
   type SnapshotState,
   type Spent,
   type TaskState,
+  textIn,
 } from "./machine.ts";
 export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
 export { followRecords, readRecords } from "./records.ts";

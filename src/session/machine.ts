@@ -20,7 +20,7 @@ import {
 import { nextStatus, type StoredStatus } from "./lifecycle.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 2;
+export const MACHINE_VERSION = 3;
 
 export interface OpenTurn {
   readonly turn: number;
@@ -48,6 +48,8 @@ export interface SnapshotState {
 /** The latest task. */
 export interface TaskState {
   readonly number: number;
+  /** What it was queued as; null where a harness drove it itself. */
+  readonly request: string | null;
   /** The commit that its files began with. */
   readonly base: string | null;
   readonly outcome: string | null;
@@ -57,6 +59,22 @@ export interface TaskState {
   readonly branch: string | null;
   /** The commit that was published last. */
   readonly published: string | null;
+}
+
+/** A task that has not begun. */
+export interface QueuedTask {
+  readonly request: string;
+  readonly priority: number;
+  /** Where what it is stands in the journal. */
+  readonly seq: number;
+}
+
+/** A message that was received and has not entered the agent's context. */
+export interface UnreadMessage {
+  readonly message: string;
+  readonly seq: number;
+  /** Written to the agent, and no word yet whether it arrived. */
+  readonly isHanded: boolean;
 }
 
 export interface SessionState {
@@ -80,6 +98,15 @@ export interface SessionState {
   /** Since the session was opened or forked. */
   readonly spent: Spent;
   readonly task: TaskState | null;
+  /** In the order in which they will begin. */
+  readonly queue: readonly QueuedTask[];
+  readonly unread: readonly UnreadMessage[];
+  /** What came through the inbox last, by id: what is still there after a crash is known by these. */
+  readonly arrived: readonly string[];
+  /** The last message that it sent: a crash may have come between the record and the sending. */
+  readonly lastSent: string | null;
+  /** How often in a row its process crashed before a turn or a task came to an end. */
+  readonly crashes: number;
   /** While a person has the files. */
   readonly handoff: { readonly to: string; readonly directory: string | null } | null;
   readonly parent: { readonly id: string; readonly seq: number; readonly turn: number } | null;
@@ -106,6 +133,11 @@ export const emptyState: SessionState = {
   budget: {},
   spent: nothingSpent,
   task: null,
+  queue: [],
+  unread: [],
+  arrived: [],
+  lastSent: null,
+  crashes: 0,
   handoff: null,
   parent: null,
   unknown: 0,
@@ -149,6 +181,25 @@ export function refusal(state: SessionState, type: EventType, data: JsonObject):
       if (data["task"] !== (state.task?.number ?? 0) + 1)
         return refuse("invalid_data", `the next task is ${(state.task?.number ?? 0) + 1}`);
       return undefined;
+    case "task_queued":
+      if (state.arrived.includes(textIn(data["request"]))) return arrivedBefore(data["request"]);
+      return state.queue.length < MAX_QUEUED
+        ? undefined
+        : refuse("queue_full", `${MAX_QUEUED} tasks wait already`);
+    case "task_refused":
+      return isQueued(state, data["request"])
+        ? undefined
+        : refuse("invalid_data", `${textIn(data["request"])} does not wait`);
+    case "message_received":
+      if (state.arrived.includes(textIn(data["message"]))) return arrivedBefore(data["message"]);
+      return state.unread.length < MAX_UNREAD
+        ? undefined
+        : refuse("inbox_full", `${MAX_UNREAD} messages are unread`);
+    case "message_handed":
+    case "message_entered_context":
+      return isUnread(state, data["message"])
+        ? undefined
+        : refuse("invalid_data", `${textIn(data["message"])} is not an unread message`);
     case "session_paused":
     case "session_closed":
     case "session_archived":
@@ -195,6 +246,11 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         pending: {},
         spent: nothingSpent,
         task: state.task && { ...state.task, capsule: "none", branch: null },
+        queue: [],
+        unread: [],
+        arrived: [],
+        lastSent: null,
+        crashes: 0,
         handoff: null,
         parent: { id: textIn(data["parent"]), seq: amount(data["parentSeq"]), turn: amount(data["atTurn"]) },
       };
@@ -204,11 +260,19 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         user: textIn(data["user"]),
         repo: textOrNull(data["repo"]),
         pending: {},
+        // What waits was asked for elsewhere, by somebody else perhaps: nothing of it runs here.
+        queue: [],
+        arrived: [],
+        lastSent: null,
+        crashes: 0,
         handoff: null,
         ...inTask(state, { capsule: "none" }),
       };
-    case "session_resumed":
-      return Object.keys(state.pending).length > 0 ? { status: "waiting" } : {};
+    case "session_resumed": {
+      // A person who resumes it begins to count anew.
+      const crashes = data["from"] === "interrupted" && data["by"] !== undefined ? state.crashes + 1 : 0;
+      return { crashes, ...(Object.keys(state.pending).length > 0 && { status: "waiting" as const }) };
+    }
     case "turn_started":
       return { turns: state.turns + 1, openTurn: { turn: state.turns + 1, startedAt: at, calls: {} } };
     case "tool_called":
@@ -216,17 +280,52 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     case "tool_returned":
       return withCalls(state, without(state.openTurn?.calls ?? {}, textIn(data["call"])));
     case "turn_ended":
-      return { openTurn: null, spent: addSpent(state.spent, data) };
+      return {
+        openTurn: null,
+        spent: addSpent(state.spent, data),
+        ...(data["outcome"] !== "interrupted" && { crashes: 0 }),
+      };
     case "session_handed_off":
       return { handoff: { to: textIn(data["to"]), directory: textOrNull(data["directory"]) } };
     case "session_returned":
       return { handoff: null };
+    case "task_queued": {
+      const { queue } = state;
+      const item = {
+        request: textIn(data["request"]),
+        priority: typeof data["priority"] === "number" ? data["priority"] : 0,
+        seq: state.seq,
+      };
+      const at = queue.findIndex(({ priority }) => priority < item.priority);
+      return { queue: queue.toSpliced(at < 0 ? queue.length : at, 0, item), ...arrived(state, item.request) };
+    }
+    case "task_refused":
+      return { queue: unqueued(state, data["request"]) };
+    case "message_received": {
+      const message = textIn(data["message"]);
+      const unread = [...state.unread, { message, seq: state.seq, isHanded: false }];
+      return { unread, ...arrived(state, message) };
+    }
+    case "message_sent":
+      return { lastSent: textIn(data["message"]) };
+    case "message_set_aside":
+      return arrived(state, textIn(data["message"]));
+    case "message_handed":
+      return {
+        unread: state.unread.map((one) =>
+          one.message === data["message"] ? { ...one, isHanded: true } : one,
+        ),
+      };
+    case "message_entered_context":
+      return { unread: state.unread.filter(({ message }) => message !== data["message"]) };
     case "task_started":
       // Recorded when its capsule is there.
       return {
+        queue: unqueued(state, data["request"]),
         task: {
           ...nothingDone,
           number: amount(data["task"]),
+          request: textOrNull(data["request"]),
           base: textOrNull(data["base"]),
           capsule: "there",
         },
@@ -314,8 +413,28 @@ function settle(state: SessionState, id: string): Partial<SessionState> {
   return isDone ? { pending, status: "active" } : { pending };
 }
 
+/** So many may come in between two syncs of an inbox; the rest waits in it. */
+export const MAX_ARRIVED = 64;
+const MAX_QUEUED = 1000;
+const MAX_UNREAD = 1000;
+
+function arrived(state: SessionState, id: string): Pick<SessionState, "arrived"> {
+  return { arrived: [...state.arrived, id].slice(-MAX_ARRIVED) };
+}
+
+const unqueued = ({ queue }: SessionState, request: unknown) =>
+  queue.filter((one) => one.request !== request);
+const isQueued = ({ queue }: SessionState, request: unknown) => queue.some((one) => one.request === request);
+const isUnread = ({ unread }: SessionState, message: unknown) =>
+  unread.some((one) => one.message === message);
+
+function arrivedBefore(id: unknown): HoldfastError {
+  return refuse("arrived_before", `${textIn(id)} arrived before`);
+}
+
 const nothingDone: TaskState = {
   number: 0,
+  request: null,
   base: null,
   outcome: null,
   capsule: "none",

@@ -45,6 +45,8 @@ export interface OpenSessionOptions {
   readonly isStaged?: boolean;
   /** A fold that the caller has; without one, the cached fold is where reading begins. */
   readonly fold?: CachedFold | undefined;
+  /** What is known of the output of calls that a crash cut off. */
+  readonly outputOfCut?: (state: SessionState) => string;
   /** Looks at the state before anything is written; what it throws leaves the session as it was. */
   readonly admit?: (state: SessionState) => void;
 }
@@ -71,6 +73,7 @@ export class Session implements AsyncDisposable {
   #turn: Turn | undefined;
   #releasing: Promise<void> | undefined;
   #isPausedByBudget = false;
+  readonly #observers: ((records: readonly JournalRecord[]) => void)[] = [];
 
   private constructor({ id, sessionDir, ports }: OpenSessionOptions, lock: OwnerLock) {
     this.id = id;
@@ -105,7 +108,8 @@ export class Session implements AsyncDisposable {
       session.#position = opened.writer.head;
       session.#ahead = session.#state;
       // J5: what a crash cut off is closed, and says so: nobody knows whether an open call ran.
-      await session.#endOpenTurn(cutDurationMs(session.#state));
+      const output = session.#state.openTurn ? (options.outputOfCut?.(session.#state) ?? "") : "";
+      await session.#endOpenTurn(cutDurationMs(session.#state), output);
       return session;
     } catch (error) {
       await session.abandon();
@@ -120,6 +124,16 @@ export class Session implements AsyncDisposable {
   /** The end of what is durable. */
   get position(): Position {
     return this.#writer.head;
+  }
+
+  /** Which owner this is. */
+  get epoch(): number {
+    return this.#writer.epoch;
+  }
+
+  /** Hears of every record when it is on disk. */
+  observe(observer: (records: readonly JournalRecord[]) => void): void {
+    this.#observers.push(observer);
   }
 
   get recovery(): Recovery {
@@ -193,10 +207,10 @@ export class Session implements AsyncDisposable {
   }
 
   /** Ends an open turn as interrupted, records the pause, and lets go of the session. */
-  async pause(): Promise<void> {
+  async pause(reason: EventData<"session_paused">["reason"] = "asked"): Promise<void> {
     if (this.#releasing) return this.#releasing;
     await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
-    if (this.#ahead.status !== "paused") await this.append("session_paused", { reason: "asked" });
+    if (this.#ahead.status !== "paused") await this.append("session_paused", { reason });
     await this.release();
   }
 
@@ -266,13 +280,14 @@ export class Session implements AsyncDisposable {
   }
 
   /** By what is on its way, not by what has arrived: a call or a result in flight counts. */
-  async #endOpenTurn(durationMs: number): Promise<void> {
+  async #endOpenTurn(durationMs: number, said = ""): Promise<void> {
     const turn = this.#ahead.openTurn?.turn;
     if (turn === undefined) return;
     for (const [call, tool] of Object.entries(this.#ahead.openTurn?.calls ?? {})) {
       // Somebody may report a result while the others are closed.
       if (!Object.hasOwn(this.#ahead.openTurn?.calls ?? {}, call)) continue;
-      const output = `The session ended while ${tool} ran: its outcome is unknown.`;
+      const unknown = `The session ended while ${tool} ran: its outcome is unknown.`;
+      const output = said === "" ? unknown : `${unknown} It had written:\n${said}`;
       await this.append("tool_returned", { turn, call, outcome: "interrupted", output });
     }
     if (this.#ahead.openTurn?.turn !== turn) return;
@@ -285,6 +300,7 @@ export class Session implements AsyncDisposable {
         for (const record of records) this.#state = fold(this.#state, record);
         const isNewSegment = head.segment !== this.#position?.segment;
         this.#position = head;
+        for (const observer of this.#observers) observer(records);
         // A cached fold every few segments bounds what an open after a crash has to read.
         if (isNewSegment && head.segment % SEGMENTS_PER_FOLD === 0)
           this.#caching = this.#caching.then(() => this.#cacheFold()).catch(() => {});

@@ -93,4 +93,8 @@ export class ToolCall {
   failed(output: Json): Promise<Appended> {
     return this.#settle("error", output);
   }
+
+  interrupted(output: Json): Promise<Appended> {
+    return this.#settle("interrupted", output);
+  }
 }

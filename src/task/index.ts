@@ -1,5 +1,13 @@
 export { readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
+export { Excerpt } from "./excerpt.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
-export { currentLimits, openCapsule, type Room } from "./room.ts";
+export {
+  currentConfig,
+  currentLimits,
+  openCapsule,
+  type Room,
+  readConfig,
+  taskDir,
+} from "./room.ts";
 export { Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";

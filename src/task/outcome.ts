@@ -42,8 +42,11 @@ export interface StartingPoint {
 export async function startingPoint(
   { session, repo }: Room,
   named: string | undefined,
+  snapshot?: string,
 ): Promise<StartingPoint> {
   const { task } = session.state;
+  if (snapshot !== undefined)
+    return { base: named === undefined ? null : await resolveCommit(repo, named), snapshot };
   if (named !== undefined || !task?.snapshot) return { base: await resolveCommit(repo, named) };
   const isUnchanged = task.snapshot.tree === (await treeOf(repo, task.base));
   const published = isUnchanged ? (task.base ?? undefined) : await publishedCommit(repo, task);

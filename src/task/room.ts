@@ -14,6 +14,7 @@ import {
   type Repo,
   type RunSetup,
   readCommittedBytes,
+  remember,
   resolveCommit,
   setupRunner,
 } from "../capsule/index.ts";
@@ -41,8 +42,10 @@ export const artifactsDir = (sessionDir: string, task: number) =>
 export async function readConfig(repo: Repo, commit: string | null): Promise<Config> {
   if (commit === null) return defaultConfig;
   const from = (await isUsersCommit(repo, commit)) ? commit : await resolveCommit(repo);
-  const text = await readCommittedBytes(repo, from, CONFIG_FILE);
-  return text === undefined ? defaultConfig : parseConfig(text.toString("utf8"));
+  return remember(repo, `config of ${from}`, async () => {
+    const text = await readCommittedBytes(repo, from, CONFIG_FILE);
+    return text === undefined ? defaultConfig : parseConfig(text.toString("utf8"));
+  });
 }
 
 export function settingsOf({ capsule }: Config): CapsuleSettings {
@@ -84,9 +87,13 @@ export function runSetupIn(
   return setupRunner({ sandbox: options.sandbox ? surroundings(room, tree) : undefined, onOutput, signal });
 }
 
-/** As the user's newest commit has them: a limit that is too low can be raised while the task is there. */
+/** As the user's newest commit has it: a limit that is too low can be raised while the task is there. */
+export async function currentConfig(repo: Repo): Promise<Config> {
+  return readConfig(repo, await resolveCommit(repo));
+}
+
 export async function currentLimits(repo: Repo): Promise<Limits> {
-  return settingsOf(await readConfig(repo, await resolveCommit(repo))).limits;
+  return settingsOf(await currentConfig(repo)).limits;
 }
 
 /** HOME and TMPDIR of a task: nobody else's. */

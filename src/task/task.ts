@@ -8,8 +8,8 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Writable } from "node:stream";
 import {
-  baseEnvironment,
   type Capsule,
   clearUnfinished,
   createCapsule,
@@ -20,23 +20,23 @@ import {
   writePatch,
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { CAPSULE_MARK, type CommandEnd, runCommand, sandboxed } from "../process/index.ts";
+import { type CommandEnd, runCommand } from "../process/index.ts";
 import { budgetReached, reachedLimits, type ToolCall, type Turn } from "../session/index.ts";
-import { temporaryPath } from "../util/index.ts";
+import { present, temporaryPath } from "../util/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
+import { Excerpt } from "./excerpt.ts";
+import { type InvocationOptions, invocationOf } from "./invocation.ts";
 import { publishWork, startingPoint } from "./outcome.ts";
 import {
   artifactsDir,
   assertCanSandbox,
   capsuleDir,
   currentLimits,
-  makeScratch,
   openCapsule,
   type Room,
   readConfig,
   runSetupIn,
   settingsOf,
-  surroundings,
 } from "./room.ts";
 import { tearDown } from "./teardown.ts";
 
@@ -49,17 +49,23 @@ export interface TaskOptions {
   readonly onSetup?: (chunk: Buffer) => void;
   /** Ends the set-up. */
   readonly signal?: AbortSignal | undefined;
+  /** With `base`: the files begin with this snapshot. */
+  readonly snapshot?: string;
+  /** What it was queued as. */
+  readonly request?: string;
 }
 
 export interface TurnEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly isInterrupted: boolean;
+  /** Where the files are as it left them, for certain. */
+  readonly checkpoint?: Checkpoint;
 }
 
 export interface TaskEnd {
   readonly task: number;
-  readonly outcome: "done" | "failed" | "cancelled";
+  readonly outcome: "done" | "failed" | "cancelled" | "interrupted";
   readonly snapshot: string;
   readonly tree: string;
   readonly stat: DiffStat;
@@ -69,9 +75,13 @@ export interface TaskEnd {
   readonly omitted: readonly string[];
 }
 
-/** So much of a command's output stands in the journal: its beginning and its end. */
-const OUTPUT_HEAD = 32 * 1024;
-const OUTPUT_TAIL = 96 * 1024;
+export interface TurnOptions extends Pick<InvocationOptions, "door" | "terminal"> {
+  readonly onOutput?: (chunk: Buffer, stream: "stdout" | "stderr") => void;
+  /** Called when it runs, and that is on record. */
+  readonly onStart?: (pid: number, input: Writable | null) => void;
+  readonly hasInput?: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
 
 export class Task {
   readonly room: Room;
@@ -98,7 +108,8 @@ export class Task {
     const limits = reachedLimits(session.state);
     if (limits.length > 0) throw budgetReached(limits);
     if (await openCapsule(room)) await tearDown(room);
-    const from = await startingPoint(room, options.base);
+    const startedMs = room.ports.clock.monotonicMs();
+    const from = await startingPoint(room, options.base, options.snapshot);
     const settings = settingsOf(await readConfig(repo, from.base));
     const number = (session.state.task?.number ?? 0) + 1;
     if (!isSandboxed) await session.append("sandbox_waived", { task: number, reason: "asked" });
@@ -118,8 +129,24 @@ export class Task {
     try {
       // On record when it is there: a task that can't be started leaves the session as it was.
       const { strategy, ports, base } = capsule.spec;
-      await session.append("task_started", { task: number, ...(base && { base }) });
-      await session.append("capsule_created", { task: number, strategy, ports, ...(base && { base }) });
+      const { snapshot } = from;
+      const { request } = options;
+      const durationMs = Math.round(room.ports.clock.monotonicMs() - startedMs);
+      const missing = missingIncludes.length > 0 ? { missing: [...missingIncludes] } : {};
+      const begun = session.append("task_started", {
+        task: number,
+        ...present({ request, snapshot, base: base ?? undefined }),
+      });
+      // One sync for both.
+      const made = session.append("capsule_created", {
+        task: number,
+        strategy,
+        ports,
+        durationMs,
+        ...missing,
+        ...present({ base: base ?? undefined }),
+      });
+      await Promise.all([begun, made]);
       return new Task(room, capsule, isSandboxed, missingIncludes);
     } catch (error) {
       await capsule.detach();
@@ -135,38 +162,35 @@ export class Task {
   }
 
   /** One turn: a command in the capsule, and a checkpoint behind it. Its processes are gone when this returns. */
-  async runTurn(
-    command: readonly string[],
-    options: {
-      onOutput?: (chunk: Buffer, stream: "stdout" | "stderr") => void;
-      signal?: AbortSignal | undefined;
-    } = {},
-  ): Promise<TurnEnd> {
+  async runTurn(command: readonly string[], options: TurnOptions = {}): Promise<TurnEnd> {
     const { session } = this.room;
     await using turn = await session.beginTurn({ command: [...command] });
     const call = await turn.callTool("run_command", { command: [...command] });
     const output = new Excerpt();
     let pid = 0;
-    const { argv, cwd, env } = await this.#invocation(command);
+    const { door, terminal, signal } = options;
+    const isSandboxed = this.#isSandboxed;
+    const invocation = await invocationOf(this.room, this.capsule, command, { isSandboxed, door, terminal });
     const end = await runCommand({
-      argv,
-      cwd,
-      env,
-      signal: options.signal,
+      ...invocation,
+      signal,
+      hasInput: options.hasInput ?? terminal !== undefined,
       onOutput: (chunk, stream) => {
         output.add(chunk);
         options.onOutput?.(chunk, stream);
       },
-      onStart: async (started) => {
+      onStart: async (started, input) => {
         pid = started;
         await session.append("process_started", { pid, command: command.join(" ") });
+        options.onStart?.(pid, input);
       },
     });
     await session.append("process_ended", { pid, ...end });
-    const isInterrupted = options.signal?.aborted ?? false;
+    const isInterrupted = signal?.aborted ?? false;
     await this.#settleTurn(turn, call, end, output.text, isInterrupted);
-    await this.checkpoint();
-    return { ...end, isInterrupted };
+    const checkpoint = await this.checkpoint();
+    // In a sandbox nothing outlives the command, so nothing has written since.
+    return { ...end, isInterrupted, ...(isSandboxed && { checkpoint }) };
   }
 
   async #settleTurn(
@@ -177,41 +201,12 @@ export class Task {
     isInterrupted: boolean,
   ): Promise<void> {
     const result = { exitCode: end.exitCode, signal: end.signal, output };
-    if (isInterrupted) return turn.interrupt();
+    if (isInterrupted) {
+      await call.interrupted(result);
+      return turn.interrupt();
+    }
     await (end.exitCode === 0 ? call.returned(result) : call.failed(result));
     await (end.exitCode === 0 ? turn.end() : turn.fail());
-  }
-
-  async #invocation(
-    command: readonly string[],
-  ): Promise<{ argv: string[]; cwd: string; env: Record<string, string> }> {
-    const view = await this.capsule.attach();
-    const { home, tmp } = await makeScratch(this.room.sessionDir, this.number);
-    const { ports } = this.capsule.spec;
-    const own = {
-      ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),
-      HOLDFAST_SESSION: this.room.session.id,
-      HOLDFAST_TASK: String(this.number),
-      [CAPSULE_MARK]: this.capsule.place.dir,
-    };
-    if (!this.#isSandboxed) {
-      // The shell goes there itself: the tree may be mounted only where it stands.
-      const inTree = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", view.workTree];
-      const env = Object.fromEntries(
-        Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-      );
-      return { argv: [...view.enter, ...inTree, ...command], cwd: "/", env: { ...env, ...own } };
-    }
-    const sandbox = sandboxed({
-      ...surroundings(this.room, view.workTree),
-      tree: view.workTree,
-      writable: [home, tmp],
-    });
-    return {
-      argv: [...view.enter, ...sandbox, ...command],
-      cwd: "/",
-      env: baseEnvironment({ HOME: home, TMPDIR: tmp, ...own }),
-    };
   }
 
   async checkpoint(): Promise<Checkpoint> {
@@ -220,26 +215,26 @@ export class Task {
   }
 
   /** Checkpoint, patch, and the branch if it succeeded. The capsule stays, and costs no process. */
-  async end(outcome: TaskEnd["outcome"]): Promise<TaskEnd> {
+  async end(outcome: TaskEnd["outcome"], options: { at?: Checkpoint | undefined } = {}): Promise<TaskEnd> {
     // What still runs could write after the snapshot.
-    await this.capsule.detach();
+    if (!options.at) await this.capsule.detach();
     try {
-      return await this.#end(outcome);
+      return await this.#end(outcome, options.at);
     } finally {
       await this.capsule.detach();
     }
   }
 
-  async #end(outcome: TaskEnd["outcome"]): Promise<TaskEnd> {
+  async #end(outcome: TaskEnd["outcome"], at: Checkpoint | undefined): Promise<TaskEnd> {
     const { session, repo } = this.room;
-    const { snapshot, work } = await this.checkpoint();
+    const { snapshot, work } = at ?? (await this.checkpoint());
     const store = await this.capsule.store();
     const patch = await this.#writeArtifact("change.patch", (path) =>
       writePatch(repo, store, this.base, work, path),
     );
     const stat = await statOf(repo, store, this.base, work);
     const branch = outcome === "done" && stat.files > 0 ? await publishWork(this.room, work.commit) : null;
-    await session.append("task_ended", { task: this.number, outcome });
+    await session.append("task_ended", { task: this.number, outcome, ...stat });
     await this.rest();
     const omitted = snapshot.manifest.omitted.map(({ path }) => path);
     return {
@@ -282,25 +277,5 @@ export class Task {
   async rest(): Promise<void> {
     await this.capsule.detach();
     if (this.#last) await this.capsule.seal(this.#last.snapshot.commit);
-  }
-}
-
-/** The beginning and the end of a text that may be long. */
-class Excerpt {
-  #head = Buffer.alloc(0);
-  #tail = Buffer.alloc(0);
-  #left = 0;
-
-  add(chunk: Buffer): void {
-    const room = OUTPUT_HEAD - this.#head.length;
-    if (room > 0) this.#head = Buffer.concat([this.#head, chunk.subarray(0, room)]);
-    const tail = Buffer.concat([this.#tail, chunk.subarray(Math.max(0, room))]);
-    this.#left += Math.max(0, tail.length - OUTPUT_TAIL);
-    this.#tail = tail.subarray(-OUTPUT_TAIL);
-  }
-
-  get text(): string {
-    const between = this.#left > 0 ? `\n[… ${this.#left} bytes …]\n` : "";
-    return this.#head.toString("utf8") + between + this.#tail.toString("utf8");
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type EventType, eventSchemas } from "../../src/contract/index.ts";
+import { type EventType, eventForms } from "../../src/contract/index.ts";
 import { emptyState, fold, refusal, type SessionState } from "../../src/session/index.ts";
 import { nextStatus, type StoredStatus, storedStatuses } from "../../src/session/lifecycle.ts";
 
@@ -72,7 +72,7 @@ const everywhere: Partial<Record<EventType, StoredStatus>> = {
 };
 
 describe("the lifecycle table", () => {
-  for (const type of Object.keys(eventSchemas) as EventType[]) {
+  for (const type of Object.keys(eventForms) as EventType[]) {
     it(`${type}: every status, legal and illegal`, () => {
       for (const status of storedStatuses) {
         const isWorking = working.some((one) => one === status);

@@ -1,11 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  type EventType,
-  eventSchemas,
-  type JournalRecord,
-  type JsonObject,
-} from "../../src/contract/index.ts";
+import { type EventType, eventForms, type JournalRecord, type JsonObject } from "../../src/contract/index.ts";
 import { emptyState, fold, reachedLimits, refusal, type SessionState } from "../../src/session/index.ts";
 
 function record(seq: number, type: string, data: JsonObject): JournalRecord {
@@ -31,7 +26,7 @@ const opened: [string, JsonObject] = [
   "session_opened",
   { session: "sess_a", user: "ani", budget: { tokens: 100 } },
 ];
-const types = Object.keys(eventSchemas) as EventType[];
+const types = Object.keys(eventForms) as EventType[];
 const turnData = fc.record({
   turn: fc.integer({ min: 0, max: 3 }),
   call: fc.constantFrom("a", "b", "__proto__"),

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { present, printable } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
-import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 
 type Options = CommonOptions & {
   readonly to?: string;
@@ -22,7 +22,8 @@ export function command(): Command {
     .option("--return", "take back what the person changed")
     .option("--unchanged", "with --return: go on without what the person has")
     .action(async (prefix: string, options: Options) => {
-      const home = await openHome(options);
+      const dispatcher = await openDispatcher(options);
+      const home = dispatcher.holdfast;
       const id = await home.resolveId(prefix, scope(options));
       const where = present({ directory: options.to });
       if (options.return) {
@@ -36,6 +37,8 @@ export function command(): Command {
           `${id} is back: turn ${returned.turn}, ${returned.isChanged ? "with changes" : "nothing was changed"}`,
         );
       }
+      // What still runs is ended first, and kept.
+      await dispatcher.stop(id, scope(options));
       const { user } = await home.showSession(id, scope(options));
       const handed = await home.handOffSession(id, {
         ...scope(options),

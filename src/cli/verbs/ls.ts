@@ -1,8 +1,9 @@
 import type { Command } from "commander";
+import type { SessionView } from "../../dispatch/index.ts";
 import type { ShownStatus } from "../../home/index.ts";
 import { printable } from "../../util/index.ts";
 import { ago, clip, note, paint, sayJson, table } from "../screen.ts";
-import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 
 type Options = CommonOptions & { readonly all?: boolean };
 
@@ -23,8 +24,8 @@ export function command(): Command {
   )
     .option("--all", "closed and archived ones too")
     .action(async (options: Options) => {
-      const home = await openHome(options);
-      const all = await home.listSessions(scope(options));
+      const dispatcher = await openDispatcher(options);
+      const all = await dispatcher.list(scope(options));
       const sessions = all.filter(
         ({ status }) => options.all || (status !== "closed" && status !== "archived"),
       );
@@ -38,7 +39,7 @@ export function command(): Command {
       const nowMs = Date.now();
       const rows = sessions.map((one) => [
         one.id,
-        colours[one.status] ? paint(colours[one.status] ?? [], one.status) : one.status,
+        statusText(one),
         String(one.turns),
         ago(one.updatedAt, nowMs),
         printable(one.agent ?? "-"),
@@ -49,4 +50,10 @@ export function command(): Command {
         ...rows,
       ]);
     });
+}
+
+/** What it waits for in the line is told by `show`. */
+function statusText({ status, waits }: SessionView): string {
+  const painted = colours[status] ? paint(colours[status] ?? [], status) : status;
+  return waits === null ? painted : `${painted}, in line`;
 }

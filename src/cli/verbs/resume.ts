@@ -5,7 +5,7 @@ import {
   type BudgetOptions,
   budgetOf,
   type CommonOptions,
-  openHome,
+  openDispatcher,
   scope,
   verb,
   withBudget,
@@ -22,20 +22,21 @@ export function command(): Command {
     .argument("<session>", "its id, or the beginning of it")
     .option("--take-over", "end the process that has it open, if one does");
   return withBudget(resume).action(async (prefix: string, options: Options) => {
-    const home = await openHome(options);
+    const dispatcher = await openDispatcher(options);
+    const home = dispatcher.holdfast;
     const id = await home.resolveId(prefix, scope(options));
-    const session = await home.resumeSession(id, {
+    const { state, isStarted, recovery } = await dispatcher.resume(id, {
       ...scope(options),
       ...present({ budget: budgetOf(options) }),
       takeOver: options.takeOver ?? false,
     });
-    const { tornBytes, brokenFile } = session.recovery;
-    await session.release();
+    const { tornBytes, brokenFile } = recovery;
     if (tornBytes > 0)
       note(
         `${tornBytes} bytes of an unfinished write were set aside in ${brokenFile}; nobody had been told of them`,
       );
-    if (options.json) sayJson(await home.showSession(id, scope(options)));
-    else say(`${id} resumed at turn ${session.state.turns}`);
+    if (options.json) return sayJson(await dispatcher.show(id, scope(options)));
+    say(`${id} resumed at turn ${state.turns}`);
+    if (isStarted) note(`it goes on with what it had to do: holdfast attach ${id}`);
   });
 }

@@ -1,19 +1,24 @@
-import type { Command } from "commander";
-import { exitStatus } from "../../contract/index.ts";
-import type { Holdfast } from "../../home/index.ts";
-import type { Session } from "../../session/index.ts";
-import type { Task, TaskOptions } from "../../task/index.ts";
-import { present, printable } from "../../util/index.ts";
-import { note, plural, sayJson, stream } from "../screen.ts";
+import { closeSync } from "node:fs";
+import { basename } from "node:path";
+import { type Command, InvalidArgumentError } from "commander";
+import { HoldfastError, isHoldfastError, type TaskSpec } from "../../contract/index.ts";
+import type { Dispatcher, SubmitOptions, Submitted } from "../../dispatch/index.ts";
+import { present } from "../../util/index.ts";
+import { lookOn } from "../looking-on.ts";
+import { note, say, sayJson } from "../screen.ts";
+import { TaskView } from "../task-view.ts";
 import {
   type BudgetOptions,
   budgetOf,
   type CommonOptions,
-  openHome,
+  openDispatcher,
+  parseCount,
   scope,
   verb,
   withBudget,
 } from "../verb.ts";
+import { assertWindow } from "../window.ts";
+import { inWindow } from "./attach.ts";
 
 type Options = CommonOptions &
   BudgetOptions & {
@@ -22,22 +27,31 @@ type Options = CommonOptions &
     readonly base?: string;
     readonly title?: string;
     readonly sandbox: boolean;
+    readonly detach?: boolean;
+    readonly interactive?: boolean;
+    readonly messages?: boolean;
+    readonly restart?: boolean;
+    readonly priority?: number;
+    readonly maxMemory?: number;
+    readonly maxSessions?: number;
   };
 
 export function command(): Command {
   const run = verb(
     "run",
-    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed\nbecomes a branch of the repo, as one commit; the checkout is not touched. It runs at the top of the repo, with\nno standard input.",
+    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed\nbecomes a branch of the repo, as one commit; the checkout is not touched. It runs at the top of the repo, in a\nprocess of its session that outlives this terminal. Ctrl-C interrupts it, a second one leaves it to itself.",
     [
       "holdfast run -- npm test",
+      "holdfast run --detach -- make",
       "holdfast run --session 01k -- make",
+      "holdfast run -i -- vim notes.txt",
       "holdfast run --repo ../app --base v1.2 -- ./fix.sh",
     ],
   )
     .argument("<command...>", "what to run; everything after -- belongs to it")
     .option(
       "--session <id>",
-      "a new task in this session, on what its last one left (default: a new session)",
+      "a new task in this session, on what its last one left; queued while one runs (default: a new session)",
     )
     .option("--repo <dir>", "the repo (default: where you are)")
     .option(
@@ -45,123 +59,131 @@ export function command(): Command {
       "the commit that the task begins with (default: the session's own work, else HEAD)",
     )
     .option("--title <text>", "what it is about (default: the command)")
-    .option("--no-sandbox", "without a wall: the command can do whatever you can");
+    .option("-d, --detach", "do not wait for it: say which session, and return")
+    .option("-i, --interactive", "in a terminal of its own, which outlives this one; Ctrl-] leaves it")
+    .option("--messages", "feed it the session's messages on its standard input, a line each")
+    .option("--restart", "start it again if its session process crashes: for loops that know how to go on")
+    .option("--priority <n>", "earlier than others in the queue and in the line (default: 0)", parsePriority)
+    .option("--max-memory <mb>", "wait while our agents need more than this together", parseCount)
+    .option("--max-sessions <n>", "wait while so many sessions run", parseCount)
+    .option(
+      "--no-sandbox",
+      "without a wall: the command can do whatever you can, but gets no secrets of your shell",
+    );
   return withBudget(run).action(async (words: string[], options: Options) => {
-    const home = await openHome(options, { create: true });
-    const stop = new AbortController();
-    const interrupt = () => stop.abort();
-    // However often: the first one ends the command, and what it did is kept before we go.
-    for (const signal of SIGNALS) process.on(signal, interrupt);
-    // A reader that has seen enough is no reason to leave a task alone.
-    process.stdout.removeAllListeners("error").on("error", () => {});
-    try {
-      process.exitCode = await runTask(home, words, options, stop.signal);
-    } finally {
-      for (const signal of SIGNALS) process.off(signal, interrupt);
-    }
+    if (options.interactive && !options.detach) assertWindow();
+    if (options.interactive && options.messages)
+      throw new HoldfastError("usage", "--interactive and --messages are two ways to feed it: choose one");
+    const dispatcher = await openDispatcher(options, { create: true });
+    await (options.session === undefined
+      ? runNew(dispatcher, words, options)
+      : runIn(dispatcher, options.session, words, options));
   });
 }
 
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
-async function runTask(
-  home: Holdfast,
-  words: readonly string[],
-  options: Options,
-  signal: AbortSignal,
-): Promise<number> {
-  const tell = (stage: string, facts: Record<string, unknown>, text: string) => {
-    if (options.json) sayJson({ stage, ...facts });
-    else note(`[${stage}]`.padEnd(10) + printable(text));
+async function runNew(dispatcher: Dispatcher, words: string[], options: Options): Promise<void> {
+  const repo = await dispatcher.holdfast.resolveRepo(options.repo ?? ".");
+  const session = {
+    ...scope(options),
+    repo,
+    title: options.title ?? words.join(" ").slice(0, 200),
+    ...present({ budget: budgetOf(options) }),
   };
-  await using session = options.session
-    ? await home.resumeSession(await home.resolveId(options.session, scope(options)), {
-        ...scope(options),
-        ...present({ budget: budgetOf(options) }),
-        // The task brings its own.
-        files: false,
-      })
-    : await home.openSession({
-        ...scope(options),
-        repo: await home.resolveRepo(options.repo ?? "."),
-        title: options.title ?? words.join(" ").slice(0, 200),
-        ...present({ budget: budgetOf(options) }),
-      });
-  const startedMs = performance.now();
-  let isSetUp = false;
-  const task = await startOrDiscard(home, session, options.session === undefined, {
-    signal,
+  const spec = await specOf(dispatcher, words, options, repo);
+  const begun = await dispatcher.begin(session, spec, submitOptions(options));
+  await lookAt(dispatcher, { ...begun, isNew: true, fromSeq: 0 }, spec, options);
+}
+
+async function runIn(
+  dispatcher: Dispatcher,
+  prefix: string,
+  words: string[],
+  options: Options,
+): Promise<void> {
+  const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
+  const { repo } = await dispatcher.holdfast.showSession(id, scope(options));
+  await runAgain(dispatcher, id, await specOf(dispatcher, words, options, repo ?? undefined), options);
+}
+
+/** A task in a session that is there. */
+export async function runAgain(
+  dispatcher: Dispatcher,
+  id: string,
+  spec: TaskSpec,
+  options: Options,
+): Promise<void> {
+  const { records, user } = await dispatcher.holdfast.showSession(id, scope(options));
+  const budget = present({ budget: budgetOf(options) });
+  const task = await dispatcher.submit(id, spec, { ...scope(options), ...submitOptions(options), ...budget });
+  await lookAt(dispatcher, { ...task, id, user, isNew: false, fromSeq: records + 1 }, spec, options);
+}
+
+function submitOptions({ priority, maxSessions, maxMemory }: Options): SubmitOptions {
+  const maxMemoryBytes = maxMemory === undefined ? undefined : maxMemory * 1024 * 1024;
+  return present({ priority, maxSessions, maxMemoryBytes });
+}
+
+interface Target extends Submitted {
+  readonly id: string;
+  readonly user: string;
+  /** Made for this task: not left behind if it can't be started. */
+  readonly isNew: boolean;
+  readonly fromSeq: number;
+}
+
+/** Looks on, unless it is to be left to itself. */
+async function lookAt(
+  dispatcher: Dispatcher,
+  { id, user, request, outputFd, isNew, fromSeq }: Target,
+  spec: TaskSpec,
+  options: Options,
+): Promise<void> {
+  if (options.detach) {
+    closeSync(outputFd);
+    if (options.json) return sayJson({ session: id, request });
+    say(id);
+    return note(`it runs by itself: holdfast attach ${id} looks on, holdfast log ${id} tells`);
+  }
+  const view = new TaskView({ session: id, user, json: options.json ?? false, request });
+  if (spec.input === "terminal" && (await inWindow(dispatcher, id, options)) === "left")
+    return closeSync(outputFd);
+  const looking = { session: id, ...scope(options), view, request, outputFd, fromSeq };
+  try {
+    process.exitCode = await lookOn(dispatcher, { ...looking, untilLeft: spec.idlePauseMs === 0 });
+  } catch (error) {
+    if (isNew && isHoldfastError(error)) await discard(dispatcher, id, options);
+    throw error;
+  }
+}
+
+async function specOf(
+  dispatcher: Dispatcher,
+  command: string[],
+  options: Options,
+  repo: string | undefined,
+): Promise<TaskSpec> {
+  return {
+    command,
+    definition: `exec:${basename(command[0] ?? "")}`.slice(0, 200),
     ...present({ base: options.base }),
     sandbox: options.sandbox,
-    onSetup: (chunk) => {
-      if (!isSetUp) tell("setup", {}, "capsule.setup runs, once for this base");
-      isSetUp = true;
-      if (!options.json) stream(process.stderr, chunk);
-    },
-  });
-  const { number, capsule } = task;
-  const { strategy, base, ports } = capsule.spec;
-  tell(
-    "router",
-    { session: session.id, task: number, user: session.state.user },
-    `session=${session.id} task=${number} scope=user:${session.state.user}`,
-  );
-  const ms = Math.round(performance.now() - startedMs);
-  const shownPorts = Object.entries(ports)
-    .map(([name, port]) => ` ${name}=${port}`)
-    .join("");
-  tell(
-    "capsule",
-    { strategy, base, ports, ms },
-    `${strategy} base=${base?.slice(0, 12) ?? "(no commit)"} ready in ${ms} ms${shownPorts}`,
-  );
-  for (const path of task.missingIncludes)
-    tell("capsule", { missing: path }, `capsule.include: ${path} is not there`);
-  if (!options.sandbox) tell("sandbox", { waived: true }, "waived: the command can do whatever you can");
-
-  const turn = await task.runTurn(words, {
-    signal,
-    onOutput: (chunk, name) => {
-      if (options.json) sayJson({ stage: "output", stream: name, text: chunk.toString("utf8") });
-      else stream(name === "stdout" ? process.stdout : process.stderr, chunk);
-    },
-  });
-  const outcome = turn.isInterrupted ? "cancelled" : turn.exitCode === 0 ? "done" : "failed";
-  const end = await task.end(outcome);
-  const { files, insertions, deletions } = end.stat;
-  const ended = turn.isInterrupted ? "interrupted" : `exit ${turn.exitCode ?? turn.signal}`;
-  tell(
-    "agent",
-    { ...turn, files, insertions, deletions },
-    `${ended}, ${plural(files, "file")} changed, +${insertions} -${deletions}`,
-  );
-  if (end.omitted.length > 0)
-    tell(
-      "snapshot",
-      { omitted: end.omitted },
-      `${plural(end.omitted.length, "ignored file")} beyond max_ignored_mb left out`,
-    );
-  const published = end.branch
-    ? `branch ${end.branch}`
-    : files === 0
-      ? "nothing to publish"
-      : `not published; holdfast diff ${session.id} shows it`;
-  tell("persist", { ...end }, `tree=${end.tree.slice(0, 12)} ${published}`);
-  if (turn.isInterrupted) return exitStatus.interrupted;
-  return outcome === "done" ? exitStatus.done : exitStatus.failed;
+    input: options.interactive ? "terminal" : options.messages ? "messages" : "nothing",
+    restart: options.restart ?? false,
+    // Nobody waits for more behind a task that somebody looked at.
+    idlePauseMs: options.detach && repo !== undefined ? await dispatcher.idlePauseMs(repo) : 0,
+  };
 }
 
 /** A session that was opened for a task that can't be started is not left behind. */
-async function startOrDiscard(
-  home: Holdfast,
-  session: Session,
-  isNew: boolean,
-  options: TaskOptions,
-): Promise<Task> {
-  try {
-    return await home.startTask(session, options);
-  } catch (error) {
-    if (isNew) await home.discardUnused(session);
-    throw error;
-  }
+async function discard(dispatcher: Dispatcher, id: string, options: Options): Promise<void> {
+  await dispatcher.stop(id, scope(options)).catch(() => false);
+  const session = await dispatcher.holdfast
+    .resumeSession(id, { ...scope(options), files: false })
+    .catch(() => undefined);
+  if (session && !(await dispatcher.holdfast.discardUnused(session))) await session.pause();
+}
+
+function parsePriority(text: string): number {
+  if (/^-?\d{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("a whole number is needed.");
 }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { TaskState } from "../../session/index.ts";
 import { printable } from "../../util/index.ts";
 import { plural, say, sayJson } from "../screen.ts";
-import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 
 export function command(): Command {
   return verb("show", "What a session is and how it stands.", [
@@ -11,9 +11,9 @@ export function command(): Command {
   ])
     .argument("<session>", "its id, or the beginning of it")
     .action(async (prefix: string, options: CommonOptions) => {
-      const home = await openHome(options);
-      const id = await home.resolveId(prefix, scope(options));
-      const session = await home.showSession(id, scope(options));
+      const dispatcher = await openDispatcher(options);
+      const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
+      const session = await dispatcher.show(id, scope(options));
       if (options.json) return sayJson(session);
       const { spent, budget, parent, damage } = session;
       const line = (name: string, text: string) => say(`${name.padEnd(9)} ${printable(text)}`);
@@ -35,6 +35,12 @@ export function command(): Command {
             .join(", "),
         );
       if (session.task) line("task", taskText(session.task));
+      if (session.queue > 0) line("queue", plural(session.queue, "task"));
+      if (session.waits !== null) line("in line", session.waits);
+      if (session.inbox + session.unread > 0)
+        line("messages", `${session.unread} unread, ${session.inbox} in the inbox`);
+      if (session.refused > 0) line("refused", `${plural(session.refused, "request")} at its door`);
+      if (session.crashes > 0) line("crashes", `${session.crashes} in a row`);
       if (session.handoff) line("with", `${session.handoff.to}, in ${session.handoff.directory}`);
       if (parent) line("fork of", `${parent.id} at turn ${parent.turn}`);
       for (const [request, kind] of Object.entries(session.pending)) line("waits for", `${kind} ${request}`);

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { exitStatus, HoldfastError, isHoldfastError } from "../../contract/index.ts";
-import type { Holdfast } from "../../home/index.ts";
+import type { Dispatcher } from "../../dispatch/index.ts";
 import { printable } from "../../util/index.ts";
 import { bytes, note, plural, say, sayJson } from "../screen.ts";
-import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 
 type Options = CommonOptions & { readonly failed?: boolean; readonly dropIgnored?: boolean };
 
@@ -19,14 +19,16 @@ export function command(): Command {
     .action(async (prefix: string | undefined, options: Options) => {
       if ((prefix === undefined) !== Boolean(options.failed))
         throw new HoldfastError("usage", "name a session, or say --failed");
-      const home = await openHome(options);
-      if (prefix !== undefined) return one(home, await home.resolveId(prefix, scope(options)), options);
+      const dispatcher = await openDispatcher(options);
+      const home = dispatcher.holdfast;
+      if (prefix !== undefined) return one(dispatcher, await home.resolveId(prefix, scope(options)), options);
       const failed = (await home.listSessions(scope(options))).filter(
-        ({ task }) => task?.capsule === "there" && ["failed", "cancelled"].includes(task.outcome ?? ""),
+        ({ task }) =>
+          task?.capsule === "there" && ["failed", "cancelled", "interrupted"].includes(task.outcome ?? ""),
       );
       for (const { id } of failed) {
         try {
-          await one(home, id, options);
+          await one(dispatcher, id, options);
         } catch (error) {
           // One that can't be taken away must not keep the others.
           if (!isHoldfastError(error)) throw error;
@@ -38,8 +40,10 @@ export function command(): Command {
     });
 }
 
-async function one(home: Holdfast, id: string, options: Options): Promise<void> {
-  const receipt = await home.tearDownSession(id, {
+async function one(dispatcher: Dispatcher, id: string, options: Options): Promise<void> {
+  // What still runs is ended first, and kept.
+  await dispatcher.stop(id, scope(options));
+  const receipt = await dispatcher.holdfast.tearDownSession(id, {
     ...scope(options),
     dropIgnored: options.dropIgnored ?? false,
   });

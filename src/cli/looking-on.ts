@@ -1,0 +1,84 @@
+/**
+ * Owns looking on from a terminal: until the task is over, or until the person has seen enough. The first Ctrl-C
+ * interrupts the turn, the second goes away and says how to come back. A terminal that closes kills nothing.
+ */
+import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
+import type { Dispatcher, FollowOptions } from "../dispatch/index.ts";
+import { note } from "./screen.ts";
+import type { TaskView } from "./task-view.ts";
+
+export interface LookOn extends Omit<FollowOptions, "signal"> {
+  readonly session: string;
+  readonly user?: string;
+  readonly view: TaskView;
+  /** Stay until no process has the session, also behind the end of a task. */
+  readonly untilLeft: boolean;
+}
+
+/** The status that the command ends with. */
+export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<number> {
+  const { session, view, untilLeft, ...follow } = options;
+  const away = new AbortController();
+  const signals = new Interrupts(dispatcher, options, away);
+  // A reader that has seen enough is no reason to stop looking: the task's end is still to be reported.
+  process.stdout.removeAllListeners("error").on("error", () => {});
+  let status: number | undefined;
+  let failure: unknown;
+  try {
+    for await (const happening of dispatcher.follow(session, { ...follow, signal: away.signal })) {
+      try {
+        status = view.show(happening)?.status ?? status;
+      } catch (error) {
+        failure = error;
+      }
+      if ((status !== undefined || failure !== undefined) && !untilLeft) break;
+    }
+  } finally {
+    signals.close();
+  }
+  if (failure !== undefined) throw failure;
+  if (away.signal.aborted && status === undefined) {
+    note(`it goes on without you: holdfast attach ${session} comes back, holdfast log ${session} tells`);
+    return exitStatus.done;
+  }
+  if (status !== undefined) return status;
+  throw new HoldfastError("process_lost", `the process of session ${session} ended before the task did`);
+}
+
+const GO_AWAY = ["SIGTERM", "SIGHUP"] as const;
+
+class Interrupts {
+  readonly #dispatcher: Dispatcher;
+  readonly #options: LookOn;
+  readonly #away: AbortController;
+  #count = 0;
+  readonly #onInterrupt = () => {
+    this.#count += 1;
+    if (this.#count > 1) return this.#away.abort();
+    note("interrupting the turn; Ctrl-C again goes away and leaves it to itself");
+    this.#interrupt().catch((error: unknown) => note(error instanceof Error ? error.message : String(error)));
+  };
+  readonly #onLeave = () => this.#away.abort();
+
+  constructor(dispatcher: Dispatcher, options: LookOn, away: AbortController) {
+    this.#dispatcher = dispatcher;
+    this.#options = options;
+    this.#away = away;
+    process.on("SIGINT", this.#onInterrupt);
+    for (const signal of GO_AWAY) process.on(signal, this.#onLeave);
+  }
+
+  async #interrupt(): Promise<void> {
+    const { session, user, request } = this.#options;
+    const scope = user === undefined ? {} : { user };
+    if (request !== null) return this.#dispatcher.cancel(session, request, scope);
+    await this.#dispatcher.interrupt(session, scope).catch((error: unknown) => {
+      if (!isHoldfastError(error, "not_running")) throw error;
+    });
+  }
+
+  close(): void {
+    process.off("SIGINT", this.#onInterrupt);
+    for (const signal of GO_AWAY) process.off(signal, this.#onLeave);
+  }
+}

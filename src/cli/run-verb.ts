@@ -1,0 +1,65 @@
+/**
+ * Owns the running of a verb: finds it, loads only that one, and turns every failure into one line on stderr and an
+ * exit status.
+ */
+import { CommanderError } from "commander";
+import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
+import { printable } from "../util/index.ts";
+import { verbs } from "./verbs.ts";
+
+const MIN_NODE = 24;
+
+/** The exit status. */
+export async function runVerb(name: string, args: readonly string[]): Promise<number> {
+  process.stdout.on("error", onBrokenOutput);
+  try {
+    return await run(name, args);
+  } catch (error) {
+    return statusOf(error);
+  }
+}
+
+async function run(name: string, rest: readonly string[]): Promise<number> {
+  if (Number(process.versions.node.split(".")[0]) < MIN_NODE) {
+    throw new HoldfastError(
+      "node_too_old",
+      `holdfast needs Node ${MIN_NODE} or newer, this is ${process.version}`,
+    );
+  }
+  const isHelp = name === "help";
+  const wanted = isHelp ? rest[0] : name;
+  const verb = verbs.find((one) => one.name === wanted);
+  if (!verb) throw new HoldfastError("usage", `${JSON.stringify(wanted)} is not a verb`);
+  const command = (await verb.load()).command(verbs.map((one) => one.name));
+  command.exitOverride().configureOutput({ writeErr: () => {} });
+  await command.parseAsync(isHelp ? ["--help"] : [...rest], { from: "user" });
+  return typeof process.exitCode === "number" ? process.exitCode : exitStatus.done;
+}
+
+function complain(code: string, message: string, wayOut: string): void {
+  process.stderr.write(`holdfast: ${code}: ${printable(message)} (${printable(wayOut)})\n`);
+}
+
+function statusOf(error: unknown): number {
+  if (isHoldfastError(error)) {
+    complain(error.code, error.message, error.wayOut);
+    return error.exitStatus;
+  }
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return exitStatus.done;
+    const message = error.message.replace(/^error: /, "").replace(/\s*\n\s*/g, " ");
+    complain("usage", message, `see holdfast ${process.argv[2] ?? ""} --help`);
+    return exitStatus.usage;
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  complain("bug", reason, "please report it; HOLDFAST_DEBUG=1 shows where it happened");
+  if (process.env["HOLDFAST_DEBUG"] && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  return exitStatus.bug;
+}
+
+/** A reader that has seen enough closes the pipe: that is no failure. */
+function onBrokenOutput(error: NodeJS.ErrnoException): void {
+  if (error.code === "EPIPE") process.exit(exitStatus.done);
+  complain("file_unwritable", `the output can't be written: ${error.message}`, "check where it goes");
+  process.exit(exitStatus.refused);
+}

@@ -1,0 +1,172 @@
+/**
+ * Owns what is shown of a task that runs: one line a stage, its output in between, and how it ended.
+ */
+import {
+  type ErrorCode,
+  errorCodes,
+  exitStatus,
+  HoldfastError,
+  type JournalRecord,
+} from "../contract/index.ts";
+import type { Happening } from "../dispatch/index.ts";
+import { printable } from "../util/index.ts";
+import { note, plural, sayJson, stream } from "./screen.ts";
+
+type Data = JournalRecord["data"];
+
+export interface TaskEnding {
+  readonly status: number;
+}
+
+export class TaskView {
+  readonly #session: string;
+  readonly #user: string;
+  readonly #isJson: boolean;
+  /** Undefined: whichever the session is at. */
+  readonly #request: string | undefined;
+  #isSetUp = false;
+  #isWaived = false;
+  #ended: Data = {};
+  #snapshot: Data = {};
+  #branch: string | null = null;
+  #isInterrupted = false;
+
+  constructor(of: { session: string; user: string; json: boolean; request?: string }) {
+    this.#session = of.session;
+    this.#user = of.user;
+    this.#isJson = of.json;
+    this.#request = of.request;
+  }
+
+  tell(stage: string, facts: Record<string, unknown>, text: string): void {
+    if (this.#isJson) sayJson({ stage, ...facts });
+    else note(`[${stage}]`.padEnd(10) + printable(text));
+  }
+
+  /** The ending, when this was it. */
+  show(happening: Happening): TaskEnding | undefined {
+    switch (happening.kind) {
+      case "output":
+        this.#output(happening.stream, happening.chunk);
+        return undefined;
+      case "waits":
+        this.tell("line", { reason: happening.reason }, `waits: ${happening.reason}`);
+        return undefined;
+      case "record":
+        return this.#record(happening.record);
+      case "left":
+        return undefined;
+    }
+  }
+
+  #output(name: "stdout" | "stderr" | "setup", chunk: Buffer): void {
+    if (name === "setup" && !this.#isSetUp) {
+      this.tell("setup", {}, "capsule.setup runs, once for this base");
+      this.#isSetUp = true;
+    }
+    if (!this.#isJson) stream(name === "stdout" ? process.stdout : process.stderr, chunk);
+    else if (name !== "setup") sayJson({ stage: "output", stream: name, text: chunk.toString("utf8") });
+  }
+
+  #record({ type, data }: JournalRecord): TaskEnding | undefined {
+    switch (type) {
+      case "sandbox_waived":
+        this.#isWaived = true;
+        return undefined;
+      case "task_started":
+        this.tell(
+          "router",
+          { session: this.#session, task: data["task"], user: this.#user },
+          `session=${this.#session} task=${data["task"]} scope=user:${this.#user}`,
+        );
+        return undefined;
+      case "capsule_created":
+        return this.#capsule(data);
+      case "quota_reached":
+        this.tell(
+          "quota",
+          data,
+          `${data["limit"]}: ${data["used"]} of ${data["allowed"]}: the turn was ended`,
+        );
+        return undefined;
+      case "message_received":
+        this.tell("message", data, `from ${data["from"]}: ${String(data["text"]).slice(0, 500)}`);
+        return undefined;
+      case "message_set_aside":
+        this.tell("message", data, `${data["message"]} was set aside: ${data["reason"]}`);
+        return undefined;
+      case "process_ended":
+        this.#ended = data;
+        return undefined;
+      case "turn_ended":
+        this.#isInterrupted = data["outcome"] === "interrupted";
+        return undefined;
+      case "snapshot_taken":
+        this.#snapshot = data;
+        return undefined;
+      case "work_published":
+        this.#branch = String(data["branch"]);
+        return undefined;
+      case "task_refused":
+      case "task_halted":
+        if (type === "task_refused" && this.#request !== undefined && data["request"] !== this.#request)
+          return undefined;
+        throw failure(data);
+      case "task_ended":
+        return this.#end(data);
+      default:
+        return undefined;
+    }
+  }
+
+  #capsule(data: Data): undefined {
+    const { strategy, durationMs: ms } = data;
+    const base = typeof data["base"] === "string" ? data["base"] : null;
+    const ports = (data["ports"] ?? {}) as Record<string, number>;
+    const shown = Object.entries(ports).map(([name, port]) => ` ${name}=${port}`);
+    const text = `${strategy} base=${base?.slice(0, 12) ?? "(no commit)"} ready in ${ms} ms${shown.join("")}`;
+    this.tell("capsule", { strategy, base, ports, ms }, text);
+    for (const path of (data["missing"] ?? []) as string[])
+      this.tell("capsule", { missing: path }, `capsule.include: ${path} is not there`);
+    if (this.#isWaived) this.tell("sandbox", { waived: true }, "waived: the command can do whatever you can");
+  }
+
+  #end(data: Data): TaskEnding {
+    const { task, outcome } = data;
+    const stat = {
+      files: Number(data["files"] ?? 0),
+      insertions: Number(data["insertions"] ?? 0),
+      deletions: Number(data["deletions"] ?? 0),
+    };
+    const { exitCode = null, signal = null } = this.#ended;
+    const isInterrupted = this.#isInterrupted;
+    const how = isInterrupted ? "interrupted" : `exit ${exitCode ?? signal}`;
+    const changed = `${plural(stat.files, "file")} changed, +${stat.insertions} -${stat.deletions}`;
+    this.tell("agent", { exitCode, signal, isInterrupted, ...stat }, `${how}, ${changed}`);
+    const omitted = Number(this.#snapshot["omitted"] ?? 0);
+    if (omitted > 0)
+      this.tell("snapshot", { omitted }, `${plural(omitted, "ignored file")} beyond max_ignored_mb left out`);
+    const { tree, snapshot } = this.#snapshot;
+    const branch = this.#branch;
+    const published = branch
+      ? `branch ${branch}`
+      : stat.files === 0
+        ? "nothing to publish"
+        : `not published; holdfast diff ${this.#session} shows it`;
+    this.tell(
+      "persist",
+      { task, outcome, snapshot, tree, branch, omitted, ...stat },
+      `tree=${String(tree).slice(0, 12)} ${published}`,
+    );
+    if (outcome === "done") return { status: exitStatus.done };
+    return { status: outcome === "cancelled" ? exitStatus.interrupted : exitStatus.failed };
+  }
+}
+
+/** A failure of the session process, as if it had happened here. */
+function failure({ code, reason }: Data): Error {
+  const name = String(code);
+  return Object.hasOwn(errorCodes, name)
+    ? new HoldfastError(name as ErrorCode, String(reason))
+    : new Error(String(reason));
+}

@@ -1,0 +1,79 @@
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import { HoldfastError } from "../../contract/index.ts";
+import type { Dispatcher } from "../../dispatch/index.ts";
+import { lookOn } from "../looking-on.ts";
+import { note } from "../screen.ts";
+import { TaskView } from "../task-view.ts";
+import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { assertWindow, openWindow } from "../window.ts";
+
+export function command(): Command {
+  return verb(
+    "attach",
+    "Look on while a session works: its stages and its output. What you type goes to its inbox, a message a line.\nA session with a terminal (run -i) is shown as it is; Ctrl-] leaves it. Otherwise Ctrl-C interrupts the turn, and\na second one leaves.",
+    ["holdfast attach 01k"],
+  )
+    .argument("<session>", "its id, or the beginning of it")
+    .action(async (prefix: string, options: CommonOptions) => {
+      const dispatcher = await openDispatcher(options);
+      const { holdfast } = dispatcher;
+      const id = await holdfast.resolveId(prefix, scope(options));
+      const { user, records, task, process } = await holdfast
+        .showSession(id, scope(options))
+        .then((shown) => ({ ...shown, process: dispatcher.processOf(id) }));
+      if (!process && dispatcher.placeOf(id) === undefined)
+        throw new HoldfastError("not_running", `no process runs for session ${id}`);
+      if (process?.terminal && (await inWindow(dispatcher, id, options)) === "left") return;
+      const view = new TaskView({ session: id, user, json: options.json ?? false });
+      const lines = sendLines(dispatcher, id, options);
+      const request = task?.outcome === null ? task.request : null;
+      const looking = { session: id, ...scope(options), view, request, fromSeq: records + 1 };
+      globalThis.process.exitCode = await lookOn(dispatcher, { ...looking, untilLeft: true })
+        .catch((error: unknown) => {
+          // Nothing was under way, and its process has gone to rest.
+          if (error instanceof HoldfastError && error.code === "process_lost" && request === null) return 0;
+          throw error;
+        })
+        .finally(() => lines?.close());
+    });
+}
+
+/** What is typed, or piped in, becomes messages. */
+function sendLines(dispatcher: Dispatcher, id: string, options: CommonOptions) {
+  const input = process.stdin;
+  const lines = createInterface({ input });
+  let sending: Promise<unknown> = Promise.resolve();
+  lines.on("line", (line) => {
+    if (line === "") return;
+    sending = sending
+      .then(() => dispatcher.send(id, line, scope(options)))
+      .catch((error: unknown) => note(error instanceof Error ? error.message : String(error)));
+  });
+  return lines;
+}
+
+const OPEN_MS = 30_000;
+
+/** Its terminal, as soon as it has one. */
+export async function inWindow(
+  dispatcher: Dispatcher,
+  id: string,
+  options: CommonOptions,
+): Promise<"left" | "ended"> {
+  assertWindow();
+  for (const deadlineMs = performance.now() + OPEN_MS; performance.now() < deadlineMs; await sleep(20)) {
+    const path = dispatcher.processOf(id)?.terminal;
+    if (!path) {
+      const { task, queue } = await dispatcher.holdfast.showSession(id, scope(options));
+      // It never came to have one, or has had it: the journal tells the rest.
+      if (queue === 0 && task !== null && task.outcome !== null) return "ended";
+      continue;
+    }
+    const end = await openWindow(path).catch(() => "ended" as const);
+    if (end === "left") note(`\r\nit goes on without you: holdfast attach ${id} comes back`);
+    return end;
+  }
+  return "ended";
+}

@@ -1,0 +1,49 @@
+/**
+ * Owns a window on a session's terminal: keys go to it as they are typed, what it shows comes back, and its size is
+ * that of the window. Ctrl-] goes away; the program stays.
+ */
+import { once } from "node:events";
+import { connect } from "node:net";
+import { HoldfastError } from "../contract/index.ts";
+import { encodeKeys, encodeSize } from "../host/index.ts";
+
+const LEAVE_KEY = 0x1d;
+
+export function assertWindow(): void {
+  if (!process.stdin.isTTY || !process.stdout.isTTY)
+    throw new HoldfastError("terminal_missing", "this is no terminal");
+}
+
+/** `left`: by the key. `ended`: the program is over, or its session process. */
+export async function openWindow(path: string): Promise<"left" | "ended"> {
+  const socket = connect(path);
+  await once(socket, "connect");
+  let end: "left" | "ended" = "ended";
+  const resize = () => socket.write(encodeSize(process.stdout.columns, process.stdout.rows));
+  const leave = () => {
+    end = "left";
+    socket.destroy();
+  };
+  const onKeys = (keys: Buffer) => {
+    const at = keys.indexOf(LEAVE_KEY);
+    for (const frame of encodeKeys(at < 0 ? keys : keys.subarray(0, at))) socket.write(frame);
+    if (at >= 0) leave();
+  };
+  const signals = ["SIGHUP", "SIGTERM"] as const;
+  process.stdin.setRawMode(true);
+  process.stdin.on("data", onKeys).resume();
+  process.stdout.on("resize", resize);
+  for (const signal of signals) process.on(signal, leave);
+  socket.on("error", () => {});
+  socket.pipe(process.stdout, { end: false });
+  resize();
+  try {
+    await once(socket, "close");
+    return end;
+  } finally {
+    process.stdin.off("data", onKeys).pause();
+    process.stdin.setRawMode(false);
+    process.stdout.off("resize", resize);
+    for (const signal of signals) process.off(signal, leave);
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * Owns the form of what a task is asked to be: it travels through an inbox, waits in a journal, and is driven by
+ * the session process, perhaps after a restart. So nothing in it may be a secret.
+ */
+import * as z from "zod";
+import { HoldfastError } from "./errors.ts";
+
+const text = z.string().max(4096);
+
+export const taskSpecSchema = z.strictObject({
+  command: z.array(z.string()).min(1),
+  /** The agent definition, or what stands in for one: what its need of memory is remembered by. */
+  definition: z.string().min(1).max(200),
+  /** A name of a commit; without one, the session's own work, else HEAD. */
+  base: text.optional(),
+  /** With `base`: begin with the files of this snapshot. */
+  snapshot: text.optional(),
+  sandbox: z.boolean(),
+  /** What the command is fed with: nothing, the session's messages a line each, or a terminal. */
+  input: z.enum(["nothing", "messages", "terminal"]),
+  /** Started again after a crash of the session process: for loops that know how to go on. */
+  restart: z.boolean(),
+  /** How long the session process stays when nothing is left to do. */
+  idlePauseMs: z.int().nonnegative(),
+});
+
+export type TaskSpec = z.infer<typeof taskSpecSchema>;
+
+export function parseTaskSpec(value: unknown): TaskSpec {
+  const parsed = taskSpecSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new HoldfastError("invalid_data", `task: ${issue?.path.join(".")}: ${issue?.message}`);
+}

@@ -1,0 +1,270 @@
+/**
+ * Owns the dispatcher's face: the one thing that talks to all sessions, through their directories. It lives in each
+ * call of the command line and in `serve`; it may be killed at any moment, and no session notices.
+ */
+
+import { openRepo } from "../capsule/index.ts";
+import {
+  HoldfastError,
+  type JournalRecord,
+  parseSessionId,
+  parseTaskSpec,
+  type TaskSpec,
+} from "../contract/index.ts";
+import {
+  type FoundSession,
+  findSession,
+  Holdfast,
+  type HoldfastOptions,
+  type Home,
+  type NewSession,
+  openHome,
+  type Place,
+  type ResumeOptions,
+  readPlace,
+  revokeToken,
+  rotateToken,
+  type SessionFilter,
+  type SessionSummary,
+  sessionDirOf,
+} from "../home/index.ts";
+import { outputOfCut, type ProcessRecord, readProcessRecord, readRefusals } from "../host/index.ts";
+import type { Maildir } from "../mail/index.ts";
+import { inspectSession, readRecords, type Session, type SessionState, textIn } from "../session/index.ts";
+import { currentConfig } from "../task/index.ts";
+import type { Limits } from "./admission.ts";
+import { type FollowOptions, followSession, type Happening } from "./following.ts";
+import { writeLimits } from "./limits.ts";
+import { deliverOutboxes, inboxOf, ringSession, type SendOptions, type Sent, sendMessage } from "./post.ts";
+import { admitWaiting, enterLine } from "./starting.ts";
+import { cancelTask, interruptTurn, stopProcess } from "./stopping.ts";
+import { type SubmitOptions, type Submitted, startUntil, submitFirstTask, submitTask } from "./submitting.ts";
+
+/** A session as it is shown, in every place that shows one. */
+export interface SessionView extends SessionSummary {
+  /** Why it waits in the line, if it does. */
+  readonly waits: string | null;
+  /** What lies in its inbox and was not taken in. */
+  readonly inbox: number;
+  /** Requests at its door that had not its token. */
+  readonly refused: number;
+}
+
+interface Scope {
+  readonly user?: string;
+}
+
+export class Dispatcher {
+  readonly #home: Home;
+  /** All that needs no process. */
+  readonly holdfast: Holdfast;
+
+  private constructor(home: Home) {
+    this.#home = home;
+    this.holdfast = new Holdfast(home);
+  }
+
+  static async open(options: HoldfastOptions = {}): Promise<Dispatcher> {
+    return new Dispatcher(await openHome(options));
+  }
+
+  get home(): Home {
+    return this.#home;
+  }
+
+  /** Queues a task in a session, and starts its process or puts it in the line. */
+  async submit(id: string, spec: TaskSpec, options: SubmitOptions & Scope = {}): Promise<Submitted> {
+    return submitTask(this.#home, await this.#find(id, options), parseTaskSpec(spec), options);
+  }
+
+  /** A new session, with its first task. */
+  async begin(
+    session: NewSession,
+    spec: TaskSpec,
+    options: SubmitOptions = {},
+  ): Promise<Submitted & { readonly id: string; readonly user: string }> {
+    const { found, ...task } = await submitFirstTask(this.#home, session, parseTaskSpec(spec), options);
+    return { ...task, id: found.id, user: found.user };
+  }
+
+  /** The last task of a session, to run again: from the same base, in a fresh capsule. */
+  async specOfLastTask(id: string, scope: Scope = {}): Promise<TaskSpec> {
+    const found = await this.#find(id, scope);
+    const { state } = await inspectSession(found.dir);
+    const request = state.task?.request ?? null;
+    if (!state.task || request === null)
+      throw new HoldfastError("no_task", `session ${found.id} has no task that could be run again`);
+    let spec: TaskSpec | undefined;
+    let begun: JournalRecord | undefined;
+    for await (const record of readRecords(found.dir)) {
+      if (record.data["request"] !== request) continue;
+      if (record.type === "task_queued") spec = parseTaskSpec(record.data["spec"]);
+      if (record.type === "task_started") begun = record;
+    }
+    if (!spec || !begun)
+      throw new HoldfastError("no_task", `the last task of session ${found.id} is not on record whole`);
+    const { base: _base, snapshot: _snapshot, ...rest } = spec;
+    const { base, snapshot } = begun.data;
+    return {
+      ...rest,
+      ...(base !== undefined && { base: textIn(base) }),
+      ...(snapshot !== undefined && { snapshot: textIn(snapshot) }),
+    };
+  }
+
+  async send(id: string, text: string, options: SendOptions & Scope = {}): Promise<Sent> {
+    const found = await this.#find(id, options);
+    if (options.from !== undefined) await this.#find(options.from, options);
+    return sendMessage(this.#home, found, text, options);
+  }
+
+  async interrupt(id: string, scope: Scope = {}): Promise<void> {
+    return interruptTurn(this.#home, await this.#find(id, scope));
+  }
+
+  /** Takes a task back that has not begun, or interrupts it. */
+  async cancel(id: string, request: string, scope: Scope = {}): Promise<void> {
+    return cancelTask(this.#home, await this.#find(id, scope), request);
+  }
+
+  /** The process that has a session now. */
+  processOf(id: string): ProcessRecord | undefined {
+    return readProcessRecord(sessionDirOf(this.#home, parseSessionId(id)));
+  }
+
+  /** Its place in the line, if it has one. */
+  placeOf(id: string): Place | undefined {
+    return readPlace(this.#home, parseSessionId(id));
+  }
+
+  /** Resolves when no session process has it. Says whether one had. */
+  async stop(id: string, scope: Scope = {}): Promise<boolean> {
+    return stopProcess(this.#home, await this.#find(id, scope));
+  }
+
+  /** Makes a session ready, and starts its process if there is something to do. Says whether there was. */
+  async resume(
+    id: string,
+    options: ResumeOptions = {},
+  ): Promise<{ state: SessionState; isStarted: boolean; recovery: Session["recovery"] }> {
+    const found = await this.#find(id, options);
+    const session = await this.holdfast.resumeSession(id, {
+      outputOfCut: (cut) => outputOfCut(found.dir, cut),
+      ...options,
+    });
+    await session.release();
+    const { state, recovery } = session;
+    const spec = await this.#nextSpec(found, state);
+    if (!spec) return { state, recovery, isStarted: false };
+    const wish = { session: found.id, definition: spec.definition, priority: 0 };
+    await startUntil(this.#home, found, wish, async () => {
+      const now = await inspectSession(found.dir);
+      return now.state.seq > state.seq;
+    });
+    return { state, recovery, isStarted: true };
+  }
+
+  /** Puts a session in the line, for what it has to do. */
+  async enter(
+    id: string,
+    options: Scope & { readonly by?: string; readonly definition?: string },
+  ): Promise<void> {
+    const found = await this.#find(id, options);
+    const { state } = await inspectSession(found.dir);
+    const definition = options.definition ?? (await this.#nextSpec(found, state))?.definition ?? "unknown";
+    await enterLine(this.#home, {
+      session: found.id,
+      definition,
+      priority: state.queue[0]?.priority ?? 0,
+      by: options.by ?? null,
+    });
+  }
+
+  /** Ends its process, if it has one; what it did is kept. */
+  async pause(id: string, scope: Scope = {}): Promise<void> {
+    const isStopped = await this.stop(id, scope);
+    const { status } = await this.holdfast.showSession(id, scope);
+    // Its process paused it before it went.
+    if (!isStopped || status !== "paused") await this.holdfast.pauseSession(id, scope);
+  }
+
+  async close(id: string, scope: Scope = {}): Promise<void> {
+    await this.stop(id, scope);
+    await this.holdfast.closeSession(id, scope);
+  }
+
+  async archive(id: string, scope: Scope = {}): Promise<void> {
+    await this.stop(id, scope);
+    await this.holdfast.archiveSession(id, scope);
+  }
+
+  /** What is known of a session, its place in the line and its door included. */
+  async show(id: string, scope: Scope = {}): Promise<SessionView> {
+    return this.#view(await this.holdfast.showSession(id, scope));
+  }
+
+  async list(filter: SessionFilter = {}): Promise<SessionView[]> {
+    return Promise.all((await this.holdfast.listSessions(filter)).map((one) => this.#view(one)));
+  }
+
+  async #view(summary: SessionSummary): Promise<SessionView> {
+    const place = this.placeOf(summary.id);
+    const dir = sessionDirOf(this.#home, parseSessionId(summary.id));
+    const inbox = (await inboxOf(this.#home, dir).waiting()).length;
+    const waits = place?.state === "waiting" ? (place.reason ?? "it is about to begin") : null;
+    return { ...summary, waits, inbox, refused: readRefusals(dir) };
+  }
+
+  /** For all sessions of the home together; kept until it is set again. */
+  limit(limits: Limits): Promise<void> {
+    return writeLimits(this.#home, limits);
+  }
+
+  inboxOf(id: string): Maildir {
+    return inboxOf(this.#home, sessionDirOf(this.#home, parseSessionId(id)));
+  }
+
+  /** What waits in its queue or its inbox, or was cut off. */
+  async #nextSpec(found: FoundSession, state: SessionState): Promise<TaskSpec | undefined> {
+    const { task, queue } = state;
+    const isCut = task?.request && task.outcome === null && task.capsule !== "torn_down";
+    const request = isCut ? task.request : queue[0]?.request;
+    if (!request) return undefined;
+    for await (const { type, data } of readRecords(found.dir))
+      if (type === "task_queued" && data["request"] === request) return parseTaskSpec(data["spec"]);
+    return undefined;
+  }
+
+  async *follow(id: string, options: FollowOptions & Scope): AsyncGenerator<Happening> {
+    yield* followSession(this.#home, await this.#find(id, options), options);
+  }
+
+  /** Its process reads the new one at once; whoever has the old one is out. */
+  async rotateToken(id: string, scope: Scope = {}): Promise<void> {
+    const { dir } = await this.#find(id, scope);
+    await rotateToken(this.#home.ports.disk, dir);
+    await ringSession(dir);
+  }
+
+  async revokeToken(id: string, scope: Scope = {}): Promise<void> {
+    const { dir } = await this.#find(id, scope);
+    await revokeToken(this.#home.ports.disk, dir);
+    await ringSession(dir);
+  }
+
+  /** How long a process stays when nothing is left to do, by the repo's own settings. */
+  async idlePauseMs(repo: string): Promise<number> {
+    const { idle_pause_minutes } = await currentConfig(await openRepo(this.#home.dir, repo));
+    return Math.round(idle_pause_minutes * 60_000);
+  }
+
+  /** Everything that is due: messages carried, those in the line begun. */
+  async look(): Promise<void> {
+    await deliverOutboxes(this.#home);
+    await admitWaiting(this.#home);
+  }
+
+  #find(id: string, { user }: Scope): Promise<FoundSession> {
+    return findSession(this.#home, id, ...(user === undefined ? [] : [user]));
+  }
+}

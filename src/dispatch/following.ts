@@ -1,0 +1,166 @@
+/**
+ * Owns looking on: what happens in a session, from its journal, its output and its place in the line, as one stream.
+ * It needs nothing of the session process but a ring now and then; it looks by itself where none comes.
+ */
+import { closeSync, openSync, readSync } from "node:fs";
+import type { JournalRecord } from "../contract/index.ts";
+import { type FoundSession, type Home, readPlace } from "../home/index.ts";
+import { type Frame, readFrames, readProcessRecord, spoolPath } from "../host/index.ts";
+import { JOURNAL_START, loadLongFields, type Position, probeOwner, readDurable } from "../journal/index.ts";
+import { type Listening, listen } from "../mail/index.ts";
+import { admitWaiting } from "./starting.ts";
+
+export type Happening =
+  | ({ readonly kind: "output" } & Frame)
+  | { readonly kind: "record"; readonly record: JournalRecord }
+  /** It is in the line, for this reason. */
+  | { readonly kind: "waits"; readonly reason: string }
+  /** No process has the session any more. */
+  | { readonly kind: "left" };
+
+export interface FollowOptions {
+  /** Records from this one on. */
+  readonly fromSeq: number;
+  /** The task whose output is wanted. */
+  readonly request: string | null;
+  /** Its output, if somebody has it open already. It is closed at the end. */
+  readonly outputFd?: number;
+  readonly signal: AbortSignal;
+}
+
+const LOOK_MS = 250;
+/** Whoever waits in the line looks after it: there may be nobody else. */
+const ADMIT_MS = 1000;
+const CHUNK_BYTES = 1024 * 1024;
+
+/** Ends by itself only where nobody has the session and nobody will: with `left`. */
+export async function* followSession(
+  home: Home,
+  found: FoundSession,
+  options: FollowOptions,
+): AsyncGenerator<Happening> {
+  const output = new OutputReader(found.dir, options.request, options.outputFd);
+  const journal = new JournalReader(found.dir, options.fromSeq);
+  const ears = new Ears(found.dir);
+  let waits = "";
+  let admitAtMs = 0;
+  try {
+    while (!options.signal.aborted) {
+      const isThere = isOwned(found.dir);
+      // Records first, output after them, and then handed out the other way round: what stands in a record
+      // was written before it.
+      const records = await journal.read();
+      for (const frame of output.read()) yield { kind: "output", ...frame };
+      for (const record of records) yield { kind: "record", record };
+      const place = readPlace(home, found.id);
+      const reason = place?.state === "waiting" ? (place.reason ?? "") : "";
+      if (reason !== "" && reason !== waits) yield { kind: "waits", reason };
+      waits = reason;
+      if (!isThere && !place && records.length === 0) return yield { kind: "left" };
+      if (!isThere && place && performance.now() >= admitAtMs) {
+        await admitWaiting(home);
+        admitAtMs = performance.now() + ADMIT_MS;
+      }
+      if (records.length === 0) await ears.next(LOOK_MS, options.signal);
+    }
+  } finally {
+    ears.close();
+    output.close();
+  }
+}
+
+function isOwned(sessionDir: string): boolean {
+  return readProcessRecord(sessionDir) !== undefined || probeOwner(sessionDir).held;
+}
+
+/** Listens to the bell of whichever process has the session. */
+class Ears {
+  readonly #sessionDir: string;
+  #path: string | null = null;
+  #listening: Listening = listen(null);
+  #soonMs = SOON_MS;
+
+  constructor(sessionDir: string) {
+    this.#sessionDir = sessionDir;
+  }
+
+  async next(waitMs: number, signal: AbortSignal): Promise<void> {
+    const path = readProcessRecord(this.#sessionDir)?.bell ?? null;
+    if (path !== this.#path) {
+      this.#listening.close();
+      this.#listening = listen(path);
+      this.#path = path;
+    }
+    if (signal.aborted) return;
+    // Nobody to listen to yet: soon there may be, or in a while.
+    this.#soonMs = path === null ? Math.min(this.#soonMs * 1.2, waitMs) : SOON_MS;
+    await this.#listening.next(path === null ? this.#soonMs : waitMs);
+  }
+
+  close(): void {
+    this.#listening.close();
+  }
+}
+
+const SOON_MS = 5;
+
+class JournalReader {
+  readonly #sessionDir: string;
+  readonly #fromSeq: number;
+  #position: Position = JOURNAL_START;
+
+  constructor(sessionDir: string, fromSeq: number) {
+    this.#sessionDir = sessionDir;
+    this.#fromSeq = fromSeq;
+  }
+
+  async read(): Promise<JournalRecord[]> {
+    const records: JournalRecord[] = [];
+    for await (const { record, end } of readDurable(this.#sessionDir, { from: this.#position })) {
+      this.#position = end;
+      if (record.seq < this.#fromSeq) continue;
+      records.push({ ...record, data: await loadLongFields(this.#sessionDir, record.data) });
+    }
+    return records;
+  }
+}
+
+class OutputReader {
+  readonly #path: string | undefined;
+  #fd: number | undefined;
+  #position = 0;
+  #rest = Buffer.alloc(0);
+
+  constructor(sessionDir: string, request: string | null, fd: number | undefined) {
+    this.#path = request === null ? undefined : spoolPath(sessionDir, request);
+    this.#fd = fd;
+  }
+
+  *read(): Generator<Frame> {
+    this.#fd ??= this.#open();
+    if (this.#fd === undefined) return;
+    const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+    for (;;) {
+      const count = readSync(this.#fd, buffer, 0, buffer.length, this.#position);
+      if (count === 0) return;
+      this.#position += count;
+      const bytes = Buffer.concat([this.#rest, buffer.subarray(0, count)]);
+      const { frames, length } = readFrames(bytes);
+      this.#rest = bytes.subarray(length);
+      yield* frames;
+    }
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+  }
+
+  #open(): number | undefined {
+    try {
+      return this.#path === undefined ? undefined : openSync(this.#path, "r");
+    } catch {
+      // Nothing has been written yet, or all of it is in the journal.
+      return undefined;
+    }
+  }
+}

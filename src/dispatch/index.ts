@@ -1,0 +1,4 @@
+export { Dispatcher, type SessionView } from "./dispatcher.ts";
+export type { FollowOptions, Happening } from "./following.ts";
+export type { SubmitOptions, Submitted } from "./submitting.ts";
+export { Supervisor } from "./supervising.ts";

@@ -1,0 +1,158 @@
+/**
+ * Owns the carrying of messages: into a session's inbox from a person or a program, and from one session's outbox to
+ * another's inbox.
+ *
+ * Y5 A message is acknowledged when it is on disk in the inbox; carried again after a kill, it arrives once.
+ */
+import { join } from "node:path";
+import { HoldfastError, isHoldfastError, isSessionId, type SessionId } from "../contract/index.ts";
+import { type FoundSession, findSession, type Home, listSessionIds, sessionDirOf } from "../home/index.ts";
+import { readProcessRecord } from "../host/index.ts";
+import {
+  decodeEnvelope,
+  type Envelope,
+  type EnvelopeOf,
+  encodeEnvelope,
+  Maildir,
+  ring,
+} from "../mail/index.ts";
+import { inspectSession, readManifest } from "../session/index.ts";
+import { withFileLock } from "../util/index.ts";
+
+/** A session that does not read them keeps so many. */
+const MAX_WAITING = 1000;
+const RING_ATTEMPTS = 3;
+
+export const inboxOf = (home: Home, sessionDir: string) =>
+  new Maildir(home.ports.disk, join(sessionDir, "inbox"));
+const outboxOf = (home: Home, sessionDir: string) => new Maildir(home.ports.disk, join(sessionDir, "outbox"));
+
+export interface SendOptions {
+  /** Who sends it. Default: the user. */
+  readonly from?: string;
+  /** Sent again under the same id, it arrives once. */
+  readonly id?: string;
+}
+
+export interface Sent {
+  readonly message: string;
+  /** Whether a process is there to take it in; otherwise it waits until the session goes on. */
+  readonly isHeard: boolean;
+}
+
+export async function sendMessage(
+  home: Home,
+  found: FoundSession,
+  text: string,
+  options: SendOptions = {},
+): Promise<Sent> {
+  await assertTakesMessages(found);
+  const id = options.id ?? home.newId("msg");
+  const from = options.from ?? `user:${found.user}`;
+  return putMessage(home, found, { ...stamp(home, id, from), kind: "message", to: found.id, text });
+}
+
+async function assertTakesMessages({ id, dir }: FoundSession): Promise<void> {
+  const { state } = await inspectSession(dir);
+  if (["closed", "archived", "damaged"].includes(state.status))
+    throw new HoldfastError("illegal_transition", `session ${id} is ${state.status}: it takes no messages`, {
+      status: state.status,
+    });
+}
+
+async function putMessage(home: Home, { id, dir }: FoundSession, envelope: EnvelopeOf<"message">) {
+  if ((await inboxOf(home, dir).waiting()).length >= MAX_WAITING)
+    throw new HoldfastError("inbox_full", `${MAX_WAITING} messages wait in the inbox of ${id}`);
+  await put(home, dir, envelope);
+  return { message: envelope.id, isHeard: await ringSession(dir) };
+}
+
+/** On disk when this returns. */
+export async function put(home: Home, sessionDir: string, envelope: Envelope): Promise<void> {
+  await inboxOf(home, sessionDir).put(envelope.id, encodeEnvelope(envelope));
+}
+
+/** Whether its process heard it. */
+export async function ringSession(sessionDir: string): Promise<boolean> {
+  for (let attempt = 1; attempt <= RING_ATTEMPTS; attempt += 1) {
+    const record = readProcessRecord(sessionDir);
+    if (!record) return false;
+    // Without a bell it watches its inbox.
+    if (record.bell === null || (await ring(record.bell))) return true;
+  }
+  return false;
+}
+
+export function stamp(home: Home, id: string, from: string) {
+  return { id, from, at: new Date(home.ports.clock.nowMs()).toISOString() };
+}
+
+/** One at a time for a home, so that the order of each sender is kept. */
+export async function deliverOutboxes(home: Home): Promise<void> {
+  await withFileLock(join(home.dir, "post.lock"), async () => {
+    // A few of each in turn: whoever says much keeps nobody waiting.
+    let ids: readonly SessionId[] = await listSessionIds(home);
+    while (ids.length > 0) {
+      const more: SessionId[] = [];
+      for (const id of ids) if (await deliverFrom(home, id)) more.push(id);
+      ids = more;
+    }
+  });
+}
+
+const DELIVERED_IN_TURN = 16;
+
+/** Says whether there are more that can be delivered. */
+async function deliverFrom(home: Home, id: SessionId): Promise<boolean> {
+  const outbox = outboxOf(home, sessionDirOf(home, id));
+  const names = await outbox.waiting();
+  for (const name of names.slice(0, DELIVERED_IN_TURN)) {
+    const bytes = await outbox.read(name);
+    const envelope = bytes && decodeEnvelope(bytes);
+    if (envelope?.kind !== "message") {
+      await outbox.setAside(name);
+      continue;
+    }
+    const reason = await deliver(home, id, envelope);
+    // The other inbox is full: what comes after waits, too, or the order would be lost.
+    if (reason === "later") return false;
+    if (reason !== undefined) await returnToSender(home, id, envelope, reason);
+    await outbox.done([name]);
+  }
+  return names.length > DELIVERED_IN_TURN;
+}
+
+/** Undefined: it is there. Otherwise why it can't be delivered. */
+async function deliver(
+  home: Home,
+  from: SessionId,
+  envelope: EnvelopeOf<"message">,
+): Promise<"later" | string | undefined> {
+  const sender = await readManifest(sessionDirOf(home, from)).catch(() => undefined);
+  if (!sender || !isSessionId(envelope.to)) return "there is no such session";
+  try {
+    // Of the same user only: another user's session is not there.
+    const found = await findSession(home, envelope.to, sender.user);
+    await assertTakesMessages(found);
+    // Whatever the envelope says: it came from this outbox.
+    await putMessage(home, found, { ...envelope, from });
+    return undefined;
+  } catch (error) {
+    if (!isHoldfastError(error)) throw error;
+    return error.code === "inbox_full" ? "later" : error.message;
+  }
+}
+
+async function returnToSender(
+  home: Home,
+  id: SessionId,
+  { id: message, to }: EnvelopeOf<"message">,
+  reason: string,
+): Promise<void> {
+  const dir = sessionDirOf(home, id);
+  const text = `Message ${message} to ${to} was not delivered: ${reason}`;
+  // Under an id of its own that is the same after a kill.
+  const notice = stamp(home, `back_${message}`.slice(0, 64), "dispatcher");
+  await put(home, dir, { ...notice, kind: "message", to: id, text });
+  await ringSession(dir);
+}

@@ -1,0 +1,66 @@
+/**
+ * Owns what is asked of a session process: to interrupt its turn, or to pause and be gone.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { HoldfastError } from "../contract/index.ts";
+import { type FoundSession, type Home, withLine } from "../home/index.ts";
+import { type ProcessRecord, readProcessRecord } from "../host/index.ts";
+import { idOf } from "../mail/index.ts";
+import { isAlive } from "../util/index.ts";
+import { inboxOf, put, ringSession, stamp } from "./post.ts";
+
+/** To end a turn, keep its files and write down where they are takes a moment; longer than this, something is wrong. */
+const GRACE_MS = 60_000;
+const LOOK_MS = 10;
+
+export async function interruptTurn(home: Home, found: FoundSession): Promise<void> {
+  const record = readProcessRecord(found.dir);
+  if (!record)
+    throw new HoldfastError("not_running", `no process runs for session ${found.id}`, { session: found.id });
+  await ask(home, found, record, "interrupt");
+}
+
+/** Resolves when no session process has it any more. Says whether one had. */
+export async function stopProcess(home: Home, found: FoundSession): Promise<boolean> {
+  await withLine(home, async (line) => {
+    // What waits for its process to be started waits no more; what it was to do stays in its inbox.
+    if (line.get(found.id)?.state === "waiting") line.remove(found.id);
+  });
+  const record = readProcessRecord(found.dir);
+  if (!record) return false;
+  await ask(home, found, record, "pause");
+  for (const deadlineMs = performance.now() + GRACE_MS; isAlive(record); await sleep(LOOK_MS)) {
+    if (performance.now() > deadlineMs)
+      throw new HoldfastError("process_silent", `process ${record.pid} of session ${found.id} does not end`, {
+        pid: record.pid,
+      });
+  }
+  return true;
+}
+
+async function ask(
+  home: Home,
+  { user, dir }: FoundSession,
+  { epoch }: ProcessRecord,
+  kind: "interrupt" | "pause",
+): Promise<void> {
+  await put(home, dir, { ...stamp(home, home.newId("ask"), `user:${user}`), kind, epoch });
+  await ringSession(dir);
+}
+
+/** Also where no process has it yet: then it is taken out of the inbox, as if it had never been put there. */
+export async function cancelTask(home: Home, found: FoundSession, request: string): Promise<void> {
+  if (readProcessRecord(found.dir)) {
+    const envelope = stamp(home, home.newId("ask"), `user:${found.user}`);
+    await put(home, found.dir, { ...envelope, kind: "cancel", request });
+    await ringSession(found.dir);
+    return;
+  }
+  await withLine(home, async (line) => {
+    if (line.get(found.id)?.state !== "waiting") return;
+    const inbox = inboxOf(home, found.dir);
+    const name = (await inbox.waiting()).find((one) => idOf(one) === request);
+    if (name !== undefined) await inbox.done([name]);
+    line.remove(found.id);
+  });
+}

@@ -1,0 +1,173 @@
+/**
+ * Owns the way of a task into a session: into its inbox, and then a process that takes it from there, or a place in
+ * the line. Whoever is killed in between has lost nothing but time: what lies in an inbox is found.
+ */
+import { mkdirSync, openSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type Budget,
+  HoldfastError,
+  parseSessionId,
+  type SessionId,
+  type TaskSpec,
+} from "../contract/index.ts";
+import {
+  type FoundSession,
+  type Home,
+  type NewSession,
+  openSession,
+  readPlace,
+  resumeSession,
+  sessionDirOf,
+  withLine,
+} from "../home/index.ts";
+import { lastWords, logDir, outputOfCut, readProcessRecord, spoolPath } from "../host/index.ts";
+import { probeOwner } from "../journal/index.ts";
+import { idOf } from "../mail/index.ts";
+import { inspectSession } from "../session/index.ts";
+import { isAlive, present } from "../util/index.ts";
+import { inboxOf, put, ringSession, stamp } from "./post.ts";
+import { admitWaiting, enterLine, type PlaceWish } from "./starting.ts";
+
+export interface SubmitOptions {
+  /** Higher is earlier, in the session's queue and in the line. */
+  readonly priority?: number;
+  /** Raised before the task begins. */
+  readonly budget?: Budget;
+  readonly maxSessions?: number;
+  readonly maxMemoryBytes?: number;
+}
+
+export interface Submitted {
+  readonly request: string;
+  /** Of its output, from the first byte on. The caller closes it. */
+  readonly outputFd: number;
+}
+
+const TAKE_IN_MS = 30_000;
+const LOOK_MS = 5;
+const RING_AGAIN_MS = 250;
+
+/** Resolves when the task is in the session's queue, or in the line with a reason to wait. */
+export async function submitTask(
+  home: Home,
+  found: FoundSession,
+  spec: TaskSpec,
+  options: SubmitOptions = {},
+): Promise<Submitted> {
+  await makeReady(home, found, options.budget);
+  const task = await putTask(home, found, spec, options);
+  await startUntil(home, found, wishOf(found.id, spec, options), () => isTakenIn(home, found, task.request));
+  return task;
+}
+
+/** For a new session: its process is started first, and gets ready while the session is opened. */
+export async function submitFirstTask(
+  home: Home,
+  session: NewSession,
+  spec: TaskSpec,
+  options: SubmitOptions = {},
+): Promise<Submitted & { readonly found: FoundSession }> {
+  const id = parseSessionId(home.newId("sess"));
+  const wish = wishOf(id, spec, options);
+  await enterLine(home, wish);
+  await admitWaiting(home);
+  try {
+    const opened = await openSession(home, session, id);
+    const found = { id, dir: sessionDirOf(home, id), user: opened.state.user };
+    const task = await putTask(home, found, spec, options).finally(() => opened.release());
+    await startUntil(home, found, wish, () => isTakenIn(home, found, task.request));
+    return { ...task, found };
+  } catch (error) {
+    // Without its place, a process that waits for the session ends.
+    await withLine(home, async (line) => line.remove(id));
+    throw error;
+  }
+}
+
+async function putTask(
+  home: Home,
+  { dir, user }: FoundSession,
+  spec: TaskSpec,
+  { priority = 0 }: SubmitOptions,
+): Promise<Submitted> {
+  const request = home.newId("task");
+  const outputFd = openOutput(dir, request);
+  await put(home, dir, { ...stamp(home, request, `user:${user}`), kind: "task", spec, priority });
+  return { request, outputFd };
+}
+
+async function isTakenIn(home: Home, { dir }: FoundSession, request: string): Promise<boolean> {
+  return (await inboxOf(home, dir).waiting()).every((name) => idOf(name) !== request);
+}
+
+function wishOf(session: SessionId, { definition }: TaskSpec, options: SubmitOptions): PlaceWish {
+  const { priority = 0, maxSessions, maxMemoryBytes } = options;
+  return { session, definition, priority, ...present({ maxSessions, maxMemoryBytes }) };
+}
+
+/** Before the session process opens it: what it writes can be read from here also when it has been removed. */
+function openOutput(sessionDir: string, request: string): number {
+  mkdirSync(logDir(sessionDir), { recursive: true, mode: 0o700 });
+  return openSync(spoolPath(sessionDir, request), "a+", 0o600);
+}
+
+/** A session that is to go on must be one that can: what keeps it from that is said here, and not in a log. */
+async function makeReady(home: Home, { id, dir, user }: FoundSession, budget?: Budget): Promise<void> {
+  if (readProcessRecord(dir)) {
+    if (budget) throw new HoldfastError("session_owned", `session ${id} runs: pause it to raise its budget`);
+    return;
+  }
+  const { held, owner } = probeOwner(dir);
+  if (held)
+    throw new HoldfastError("session_owned", `the session is open in process ${owner?.pid}`, {
+      pid: owner?.pid ?? null,
+    });
+  const { state } = await inspectSession(dir);
+  if (state.status === "open" && !budget) return;
+  const session = await resumeSession(home, id, {
+    user,
+    files: false,
+    outputOfCut: (cut) => outputOfCut(dir, cut),
+    ...present({ budget }),
+  });
+  await session.release();
+}
+
+/** Starts what has to be started, as often as it takes: a process may be about to leave just when we come. */
+export async function startUntil(
+  home: Home,
+  found: FoundSession,
+  wish: PlaceWish,
+  isDone: () => Promise<boolean>,
+): Promise<void> {
+  let started: number | undefined;
+  let ringAtMs = 0;
+  for (const deadlineMs = performance.now() + TAKE_IN_MS; ; await sleep(LOOK_MS)) {
+    const record = readProcessRecord(found.dir);
+    const place = readPlace(home, found.id);
+    if (record) {
+      if (performance.now() >= ringAtMs) await ringSession(found.dir);
+      if (performance.now() >= ringAtMs) ringAtMs = performance.now() + RING_AGAIN_MS;
+    } else if (!place || place.holder === null || !isAlive(place.holder)) {
+      // It was started, and is gone without a word: it would be so again.
+      if (started !== undefined && place?.state !== "waiting") throw startFailed(home, found, started);
+      await enterLine(home, wish);
+      await admitWaiting(home);
+      const now = readPlace(home, found.id);
+      if (now?.state === "waiting" && now.reason !== null) return;
+      started = now?.holder?.pid;
+    }
+    if (await isDone()) return;
+    if (performance.now() > deadlineMs) throw startFailed(home, found, started);
+  }
+}
+
+function startFailed(home: Home, { id }: FoundSession, pid: number | undefined): HoldfastError {
+  const last = lastWords(home, id);
+  return new HoldfastError(
+    "start_failed",
+    `the session process of ${id} could not be started${last ? `: ${last}` : ""}`,
+    { pid: pid ?? null },
+  );
+}

@@ -1,0 +1,48 @@
+/**
+ * Owns a session's token: random, in a file of its own, never in an environment variable, an argument or a journal.
+ * It opens that session's door and nothing else; it is made with the session, and changed or revoked alone.
+ *
+ * V1 A token is compared in constant time, with what the file says at that moment.
+ */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { join } from "node:path";
+import { type Disk, readTextOr, replaceFile } from "../util/index.ts";
+
+const TOKEN_FILE = "token";
+const REVOKED = "revoked";
+/** Says what it is wherever it turns up, so that scanners for secrets find it. */
+const PREFIX = "hfs_";
+
+export const tokenPath = (sessionDir: string) => join(sessionDir, TOKEN_FILE);
+
+export function makeToken(prefix = PREFIX): string {
+  return prefix + randomBytes(32).toString("base64url");
+}
+
+export async function rotateToken(disk: Disk, sessionDir: string): Promise<void> {
+  await replaceFile(disk, tokenPath(sessionDir), Buffer.from(`${makeToken()}\n`));
+}
+
+export async function revokeToken(disk: Disk, sessionDir: string): Promise<void> {
+  await replaceFile(disk, tokenPath(sessionDir), Buffer.from(`${REVOKED}\n`));
+}
+
+/** Undefined when it was revoked. A session from before there were tokens gets one. */
+export async function readToken(disk: Disk, sessionDir: string): Promise<string | undefined> {
+  const text = readTextOr(tokenPath(sessionDir), undefined);
+  if (text === undefined) {
+    await rotateToken(disk, sessionDir);
+    return readToken(disk, sessionDir);
+  }
+  const token = text.trim();
+  return isToken(token) ? token : undefined;
+}
+
+/** V1: both are hashed first, so that nothing is learnt from lengths either. */
+export function isSameToken(expected: string | undefined, given: string | undefined): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  const isSame = timingSafeEqual(digest(expected ?? ""), digest(given ?? ""));
+  return isSame && expected !== undefined && expected !== "";
+}
+
+const isToken = (text: string) => /^hfs_[A-Za-z0-9_-]{43}$/.test(text);

@@ -1,0 +1,139 @@
+/**
+ * Owns the door of a session: the one endpoint that its agent can reach, over a socket that stands in its sandbox.
+ * It opens with this session's token alone. What the gateway will offer later hangs on it, too.
+ *
+ * V2 A request without this session's token, another session's included, learns nothing and changes nothing; it is
+ *    counted here, and not journalled: nobody can fill a journal from outside.
+ */
+
+import { once } from "node:events";
+import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { join } from "node:path";
+import { HoldfastError, isHoldfastError } from "../contract/index.ts";
+import { isSameToken } from "../home/index.ts";
+import { MAX_MESSAGE_BYTES } from "../mail/index.ts";
+import { parseObject, readTextOr, temporaryPath } from "../util/index.ts";
+import type { Message } from "./specs.ts";
+
+export interface DoorHandler {
+  token(): Promise<string | undefined>;
+  /** The oldest unread message; waits for one at most so long. */
+  nextMessage(waitMs: number, gone: AbortSignal): Promise<Message | undefined>;
+  entered(message: string): Promise<void>;
+  send(to: string, text: string): Promise<string>;
+  refused(): void;
+}
+
+/** A message in JSON, escapes and all. */
+const MAX_BODY_BYTES = 2 * MAX_MESSAGE_BYTES;
+const MAX_WAIT_MS = 60_000;
+const MAX_CONNECTIONS = 128;
+
+export class Door {
+  readonly #server: Server;
+  readonly #dir: string;
+  readonly #handler: DoorHandler;
+
+  private constructor(dir: string, handler: DoorHandler, http: typeof import("node:http")) {
+    this.#dir = dir;
+    this.#handler = handler;
+    const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000 };
+    this.#server = http.createServer(timeouts, (request, response) => {
+      this.#answer(request, response).catch((error: unknown) => fail(response, error));
+    });
+    this.#server.maxConnections = MAX_CONNECTIONS;
+  }
+
+  static async open(dir: string, handler: DoorHandler): Promise<Door> {
+    // A session process that runs nothing has no use for it, and many of them wait.
+    const door = new Door(dir, handler, await import("node:http"));
+    const path = join(dir, "socket");
+    rmSync(path, { force: true });
+    door.#server.listen(path);
+    await once(door.#server, "listening");
+    chmodSync(path, 0o600);
+    await door.copyToken();
+    return door;
+  }
+
+  /** Where the agent reads it. After a rotation the new one lies there; after a revocation, none. */
+  async copyToken(): Promise<void> {
+    const token = await this.#handler.token();
+    const path = join(this.#dir, "token");
+    if (token === undefined) return rmSync(path, { force: true });
+    const text = `${token}\n`;
+    if (readTextOr(path, "") === text) return;
+    // Never gone in between: the agent reads it whenever it likes.
+    const temporary = temporaryPath(path);
+    writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
+    renameSync(temporary, path);
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const given = /^Bearer (\S+)$/.exec(request.headers.authorization ?? "")?.[1];
+    if (!isSameToken(await this.#handler.token(), given)) {
+      this.#handler.refused();
+      return reply(response, 401, { error: "unauthorized" });
+    }
+    const url = new URL(request.url ?? "/", "http://door");
+    const route = `${request.method} ${url.pathname}`;
+    if (route === "GET /v1/inbox") return this.#inbox(url, response);
+    const entered = /^POST \/v1\/inbox\/([a-z0-9_]+)\/entered$/.exec(route)?.[1];
+    if (entered !== undefined) {
+      await this.#handler.entered(entered);
+      return reply(response, 200, { message: entered });
+    }
+    if (route === "POST /v1/outbox") {
+      const body = await readBody(request, MAX_BODY_BYTES);
+      const { to, text } = body;
+      if (typeof to !== "string" || typeof text !== "string")
+        throw new HoldfastError("invalid_data", "to and text are needed");
+      return reply(response, 202, { message: await this.#handler.send(to, text) });
+    }
+    return reply(response, 404, { error: "not_found" });
+  }
+
+  async #inbox(url: URL, response: ServerResponse): Promise<void> {
+    const seconds = Number(url.searchParams.get("wait") ?? 0);
+    const waitMs = Number.isFinite(seconds) ? Math.min(Math.max(0, seconds * 1000), MAX_WAIT_MS) : 0;
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    const message = await this.#handler.nextMessage(waitMs, gone.signal);
+    if (message) return reply(response, 200, message);
+    response.writeHead(204).end();
+  }
+}
+
+const STATUS: Partial<Record<string, number>> = { message_too_large: 413, inbox_full: 429, queue_full: 429 };
+
+function fail(response: ServerResponse, error: unknown): void {
+  if (response.headersSent || response.destroyed) response.destroy();
+  else if (!isHoldfastError(error)) reply(response, 500, { error: "bug" });
+  else reply(response, STATUS[error.code] ?? 400, { error: error.code, message: error.message });
+}
+
+function reply(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
+}
+
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<Record<string, unknown>> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes)
+      throw new HoldfastError("message_too_large", `a body has ${maxBytes} bytes at most`);
+    chunks.push(chunk);
+  }
+  const body = parseObject(Buffer.concat(chunks).toString("utf8"));
+  if (!body) throw new HoldfastError("invalid_data", "the body is not a JSON object");
+  return body;
+}

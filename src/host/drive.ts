@@ -1,0 +1,198 @@
+/**
+ * Owns the driving of one queued task: its capsule, its command with everything that hangs on it while it runs, and
+ * its end. Whatever becomes of it is on record: refused, halted or ended.
+ */
+import type { Writable } from "node:stream";
+import { isHoldfastError, type TaskSpec } from "../contract/index.ts";
+import { addPeak, bringFiles, type Home, roomOf, sessionDirOf } from "../home/index.ts";
+import { journalDir } from "../journal/index.ts";
+import { runtimeRoot } from "../mail/index.ts";
+import { assertTerminal, terminalSize } from "../process/index.ts";
+import type { Session } from "../session/index.ts";
+import { readConfig, Task, type TaskEnd, type TurnEnd, taskDir } from "../task/index.ts";
+import { present } from "../util/index.ts";
+import type { Feed } from "./feed.ts";
+import { Spool } from "./spool.ts";
+import type { TerminalSocket } from "./terminal-socket.ts";
+import { type Quota, Watch } from "./watch.ts";
+
+const MEGABYTE = 1024 * 1024;
+
+/** What a running command is joined to. */
+export interface Surroundings {
+  readonly home: Home;
+  readonly session: Session;
+  readonly feed: Feed;
+  /** The directory of the door, which is open from then on. */
+  door(): Promise<string>;
+  terminal(): Promise<TerminalSocket>;
+  /** There is something new to see. */
+  news(): void;
+}
+
+/** Why a turn was ended from outside. */
+export type Stop = "interrupt" | "pause";
+
+export interface Driven {
+  /** It took more than its share: the session waits for a person. */
+  readonly isOverQuota: boolean;
+}
+
+/** A task from the queue. */
+export async function driveTask(
+  around: Surroundings,
+  request: string,
+  spec: TaskSpec,
+  stop: AbortSignal,
+): Promise<Driven> {
+  const { home, session } = around;
+  const spool = new Spool(sessionDirOf(home, session.id), request);
+  let task: Task;
+  try {
+    if (spec.input === "terminal") assertTerminal();
+    task = await Task.start(await roomOf(home, session), {
+      request,
+      sandbox: spec.sandbox,
+      signal: stop,
+      ...present({ base: spec.base, snapshot: spec.snapshot }),
+      onSetup: (chunk) => {
+        spool.add("setup", chunk);
+        around.news();
+      },
+    });
+  } catch (error) {
+    const { code, message } = expected(error);
+    spool.remove();
+    // It did not begin, and goes on waiting.
+    if (stop.aborted && stop.reason === "pause") return { isOverQuota: false };
+    await session.append("task_refused", { request, code, reason: message });
+    return { isOverQuota: false };
+  }
+  return runToEnd(around, task, spec, spool, stop);
+}
+
+/** A task that a crash or a pause cut off: started again if it knows how to go on, else its work is kept. */
+export async function driveCutTask(
+  around: Surroundings,
+  request: string,
+  spec: TaskSpec,
+  stop: AbortSignal,
+): Promise<Driven> {
+  const { home, session } = around;
+  const spool = new Spool(sessionDirOf(home, session.id), request);
+  try {
+    await bringFiles(home, session);
+    const task = await Task.current(await roomOf(home, session), { sandbox: spec.sandbox });
+    if (spec.restart) return await runToEnd(around, task, spec, spool, stop);
+    await task.end("interrupted");
+  } catch (error) {
+    await halt(session, error);
+  }
+  spool.remove();
+  return { isOverQuota: false };
+}
+
+async function runToEnd(
+  around: Surroundings,
+  task: Task,
+  spec: TaskSpec,
+  spool: Spool,
+  stop: AbortSignal,
+): Promise<Driven> {
+  const { session } = around;
+  try {
+    const { turn, isOverQuota } = await runCommand(around, task, spec, spool, stop);
+    const isToGoOn = turn.isInterrupted && stop.reason === "pause" && spec.restart;
+    // When the session does, it is started again, on the files as they are.
+    if (isToGoOn) await task.rest();
+    else await task.end(outcomeOf(turn, stop), { at: turn.checkpoint });
+    return { isOverQuota };
+  } catch (error) {
+    await halt(session, error);
+    await task.capsule.detach().catch(() => {});
+    return { isOverQuota: false };
+  } finally {
+    spool.remove();
+  }
+}
+
+async function runCommand(
+  { home, session, feed, door, terminal, news }: Surroundings,
+  task: Task,
+  spec: TaskSpec,
+  spool: Spool,
+  stop: AbortSignal,
+): Promise<{ turn: TurnEnd } & Driven> {
+  const ended = new AbortController();
+  const signal = AbortSignal.any([stop, ended.signal]);
+  const quota = await quotaOf(task);
+  const screen = spec.input === "terminal" ? await terminal() : undefined;
+  let watch: Watch | undefined;
+  let exceeding: Promise<unknown> | undefined;
+  const onStart = (pid: number, input: Writable | null) => {
+    const dirs = [taskDir(task.room.sessionDir, task.number), journalDir(task.room.sessionDir)];
+    watch = new Watch(pid, dirs, quota, (exceeded) => {
+      exceeding = session.append("quota_reached", exceeded).finally(() => ended.abort());
+      exceeding.catch(() => {});
+    });
+    screen?.connect(pid, input);
+    if (spec.input === "messages" && input) feed.open(input);
+    news();
+  };
+  try {
+    const turn = await task.runTurn(spec.command, {
+      signal,
+      door: { dir: await door(), root: runtimeRoot() },
+      hasInput: spec.input !== "nothing",
+      ...(screen && { terminal: terminalSize(0, 0) }),
+      onStart,
+      onOutput: (chunk, stream) => {
+        spool.add(stream, chunk);
+        screen?.show(chunk);
+        news();
+      },
+    });
+    await exceeding;
+    return { turn, isOverQuota: exceeding !== undefined };
+  } finally {
+    await feed.close();
+    await screen?.close();
+    const peakBytes = watch?.end() ?? 0;
+    // A guess for the next time: without it, another one is made.
+    if (peakBytes > 0) await addPeak(home, spec.definition, peakBytes).catch(() => {});
+  }
+}
+
+function outcomeOf(turn: TurnEnd, stop: AbortSignal): TaskEnd["outcome"] {
+  if (!turn.isInterrupted) return turn.exitCode === 0 ? "done" : "failed";
+  if (!stop.aborted) return "failed";
+  return stop.reason === "interrupt" ? "cancelled" : "interrupted";
+}
+
+async function quotaOf({ room, base }: Task): Promise<Quota> {
+  const { quota } = await readConfig(room.repo, base);
+  return {
+    maxBytes: quota.disk_mb * MEGABYTE,
+    maxFiles: quota.files,
+    maxProcesses: quota.processes,
+    reserveBytes: quota.reserve_mb * MEGABYTE,
+  };
+}
+
+/** What a task left can't be kept as it should: said, and left as it is. */
+async function halt(session: Session, error: unknown): Promise<void> {
+  const { code, message } = expected(error);
+  const task = session.state.task?.number;
+  if (task !== undefined) await session.append("task_halted", { task, code, reason: message });
+}
+
+/** What can be said of a failure. One that leaves nothing to record with ends the session process. */
+function expected(error: unknown): { readonly code: string; readonly message: string } {
+  if (!isHoldfastError(error))
+    return { code: "bug", message: error instanceof Error ? error.message : String(error) };
+  if (FATAL.includes(error.code)) throw error;
+  return error;
+}
+
+/** Nothing can be recorded any more. */
+const FATAL: readonly string[] = ["append_failed", "session_taken_over", "session_released"];

@@ -1,0 +1,109 @@
+/**
+ * Owns the feeding of messages to an agent, by either way: it asks for them at the door, or they are written to its
+ * standard input.
+ *
+ * Y3 A message that was asked for is handed out until the agent has said that it has it. One that was written is
+ *    never written again: if nobody knows whether it arrived, that is on record, and shown.
+ */
+import { once } from "node:events";
+import type { Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isHoldfastError } from "../contract/index.ts";
+import type { Session } from "../session/index.ts";
+import type { Message, Named } from "./specs.ts";
+
+export class Feed {
+  readonly #session: Session;
+  readonly #named: Named;
+  #input: Writable | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #waiters = new Set<() => void>();
+
+  constructor(session: Session, named: Named) {
+    this.#session = session;
+    this.#named = named;
+  }
+
+  /** What was written before a crash or the agent's end, with no word whether it arrived. */
+  async settleUnclear(): Promise<void> {
+    for (const { message, isHanded } of this.#session.state.unread)
+      if (isHanded) await this.#session.append("message_entered_context", { message, certain: false });
+  }
+
+  /** There may be something new to hand out. */
+  wake(): void {
+    for (const waiter of this.#waiters) waiter();
+    this.#writing = this.#writing.then(() => this.#write());
+    // A failure to record is the session's end, and is seen there.
+    this.#writing.catch(() => {});
+  }
+
+  async next(waitMs: number, gone: AbortSignal): Promise<Message | undefined> {
+    const deadlineMs = performance.now() + waitMs;
+    for (;;) {
+      const [first] = this.#session.state.unread;
+      if (first) return this.#named.message(first.message);
+      const leftMs = deadlineMs - performance.now();
+      if (leftMs <= 0 || gone.aborted) return undefined;
+      await this.#news(leftMs, gone);
+    }
+  }
+
+  /** The agent has it. Said twice, it counts once. */
+  async entered(message: string): Promise<void> {
+    const { unread, openTurn } = this.#session.state;
+    if (!unread.some((one) => one.message === message)) return;
+    const turn = openTurn ? { turn: openTurn.turn } : {};
+    await this.#session
+      .append("message_entered_context", { message, certain: true, ...turn })
+      .catch((error: unknown) => {
+        // Two said it at the same time.
+        if (!isHoldfastError(error, "invalid_data")) throw error;
+      });
+  }
+
+  open(input: Writable): void {
+    this.#input = input;
+    this.wake();
+  }
+
+  async close(): Promise<void> {
+    this.#input = undefined;
+    for (const waiter of this.#waiters) waiter();
+    await this.#writing;
+    await this.settleUnclear();
+  }
+
+  async #write(): Promise<void> {
+    for (;;) {
+      const next = this.#session.state.unread.find(({ isHanded }) => !isHanded);
+      const turn = this.#session.state.openTurn?.turn;
+      if (!this.#input || !next || turn === undefined) return;
+      const { text } = await this.#named.message(next.message);
+      await this.#session.append("message_handed", { message: next.message, turn });
+      if (!(await written(this.#input, `${text}\n`))) return;
+      await this.#session.append("message_entered_context", { message: next.message, turn, certain: true });
+    }
+  }
+
+  async #news(waitMs: number, gone: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const wake = () => stop.abort();
+    this.#waiters.add(wake);
+    gone.addEventListener("abort", wake, { once: true });
+    await sleep(waitMs, undefined, { signal: stop.signal }).catch(() => {});
+    gone.removeEventListener("abort", wake);
+    this.#waiters.delete(wake);
+  }
+}
+
+/** Whether the other side has taken it. */
+async function written(input: Writable, text: string): Promise<boolean> {
+  if (input.destroyed) return false;
+  const done = new Promise<boolean>((resolve) => input.write(text, (error) => resolve(!error)));
+  const closed = once(input, "close").then(
+    () => false,
+    () => false,
+  );
+  return Promise.race([done, closed]);
+}

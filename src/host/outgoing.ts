@@ -1,0 +1,67 @@
+/**
+ * Owns the way out: what the agent says to other sessions lies in the session's own outbox, from where the
+ * dispatcher fetches it. A session never writes to another's directory.
+ *
+ * Y4 What is on record as sent is in the outbox, also when we are killed in between.
+ */
+import { HoldfastError, isSessionId } from "../contract/index.ts";
+import { encodeEnvelope, MAX_MESSAGE_BYTES, type Maildir } from "../mail/index.ts";
+import type { Session } from "../session/index.ts";
+import type { Named } from "./specs.ts";
+
+/** More than these are not kept for a dispatcher that does not come. */
+const MAX_WAITING = 1000;
+
+export interface OutgoingPorts {
+  readonly outbox: Maildir;
+  newId(prefix: string): string;
+  nowMs(): number;
+  /** Somebody should fetch it. */
+  notify(): void;
+}
+
+export class Outgoing {
+  readonly #session: Session;
+  readonly #ports: OutgoingPorts;
+  /** One after the other: so only the last one can be on record and not in the outbox. */
+  #sending: Promise<unknown> = Promise.resolve();
+
+  constructor(session: Session, ports: OutgoingPorts) {
+    this.#session = session;
+    this.#ports = ports;
+  }
+
+  async settleUnsent(named: Named): Promise<void> {
+    const { lastSent } = this.#session.state;
+    const sent = lastSent === null ? undefined : await named.sent(lastSent);
+    if (lastSent !== null && sent) await this.#put(lastSent, sent.to, sent.text);
+  }
+
+  send(to: string, text: string): Promise<string> {
+    const sending = this.#sending.then(() => this.#send(to, text));
+    this.#sending = sending.catch(() => {});
+    return sending;
+  }
+
+  async #send(to: string, text: string): Promise<string> {
+    if (!isSessionId(to)) throw new HoldfastError("invalid_id", `${JSON.stringify(to)} is not a session id`);
+    if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
+      throw new HoldfastError("message_too_large", `a message has ${MAX_MESSAGE_BYTES} bytes at most`);
+    if ((await this.#ports.outbox.waiting()).length >= MAX_WAITING)
+      throw new HoldfastError("inbox_full", `${MAX_WAITING} messages wait to be fetched`);
+    const message = this.#ports.newId("msg");
+    await this.#session.append("message_sent", { message, to, text });
+    await this.#put(message, to, text);
+    return message;
+  }
+
+  async #put(id: string, to: string, text: string): Promise<void> {
+    const at = new Date(this.#ports.nowMs()).toISOString();
+    const from = this.#session.id;
+    const { isNew } = await this.#ports.outbox.put(
+      id,
+      encodeEnvelope({ kind: "message", id, from, at, to, text }),
+    );
+    if (isNew) this.#ports.notify();
+  }
+}

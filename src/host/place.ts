@@ -1,0 +1,51 @@
+/**
+ * Owns the session process's part of the line: it takes the place that the dispatcher granted, or waits in it.
+ */
+import type { SessionId } from "../contract/index.ts";
+import { type Home, myself, withLine } from "../home/index.ts";
+import { isAlive } from "../util/index.ts";
+
+export interface PlaceRequest {
+  readonly session: SessionId;
+  readonly definition: string;
+  readonly priority: number;
+}
+
+/** Whether an agent of this kind may be started now. If not, the session waits in the line. */
+export async function takePlace(home: Home, request: PlaceRequest): Promise<boolean> {
+  return withLine(home, async (line) => {
+    const place = line.get(request.session);
+    const holder = myself();
+    // One that was granted for another kind of agent says nothing of the memory that this one needs.
+    const isGranted =
+      place?.state === "granted" && (!place.isTaken || place.definition === request.definition);
+    if (isGranted) {
+      if (!place.isTaken) await line.set({ ...place, ...request, holder, isTaken: true });
+      return true;
+    }
+    await line.set({
+      ...request,
+      order: place?.order ?? (await line.nextOrder()),
+      state: "waiting",
+      reason: place?.state === "waiting" ? place.reason : null,
+      maxSessions: place?.maxSessions ?? null,
+      maxMemoryBytes: place?.maxMemoryBytes ?? null,
+      holder,
+      by: null,
+      isTaken: false,
+    });
+    return false;
+  });
+}
+
+/**
+ * Gives the place back, if it is ours: somebody may have made another one for the next process. Says whether others
+ * wait for one.
+ */
+export async function leavePlace(home: Home, session: SessionId): Promise<boolean> {
+  return withLine(home, async (line) => {
+    const holder = line.get(session)?.holder;
+    if (holder && (holder.pid === process.pid || !isAlive(holder))) line.remove(session);
+    return (await line.places()).some(({ state }) => state === "waiting");
+  });
+}

@@ -1,0 +1,37 @@
+/**
+ * Owns `host.json`: which process has a session now, and where its sockets are. A hint, as owner.json is: whoever
+ * reads it looks whether that process lives.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { type ProcessIdentity, readProcessFile, writeProcessFile } from "../util/index.ts";
+
+const RECORD_FILE = "host.json";
+
+export interface ProcessRecord extends ProcessIdentity {
+  /** Which owner of the journal it is. */
+  readonly epoch: number;
+  readonly bell: string | null;
+  /** While its command has a terminal. */
+  readonly terminal: string | null;
+}
+
+export function writeProcessRecord(
+  sessionDir: string,
+  record: Omit<ProcessRecord, keyof ProcessIdentity>,
+): Promise<void> {
+  return writeProcessFile(join(sessionDir, RECORD_FILE), record);
+}
+
+export function removeProcessRecord(sessionDir: string): void {
+  rmSync(join(sessionDir, RECORD_FILE), { force: true });
+}
+
+/** The session process, if it is alive. */
+export function readProcessRecord(sessionDir: string): ProcessRecord | undefined {
+  const { identity, facts } = readProcessFile(join(sessionDir, RECORD_FILE)) ?? {};
+  if (!identity || !facts) return undefined;
+  const path = (name: string) => (typeof facts[name] === "string" ? (facts[name] as string) : null);
+  const epoch = typeof facts["epoch"] === "number" ? facts["epoch"] : 0;
+  return { ...identity, epoch, bell: path("bell"), terminal: path("terminal") };
+}

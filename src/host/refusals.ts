@@ -1,0 +1,42 @@
+/**
+ * Owns the count of requests that a session's door refused: in a file beside the journal, never in it.
+ */
+import { renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseObject, readTextOr, temporaryPath } from "../util/index.ts";
+
+const COUNT_FILE = "refused.json";
+/** However many come, the file is written no more often. */
+const WRITE_MS = 200;
+
+export class RefusalCount {
+  readonly #sessionDir: string;
+  #count: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(sessionDir: string) {
+    this.#sessionDir = sessionDir;
+    this.#count = readRefusals(sessionDir);
+  }
+
+  add(): void {
+    this.#count += 1;
+    this.#timer ??= setTimeout(() => this.write(), WRITE_MS);
+  }
+
+  write(): void {
+    if (!this.#timer) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const path = join(this.#sessionDir, COUNT_FILE);
+    const temporary = temporaryPath(path);
+    writeFileSync(temporary, `${JSON.stringify({ refused: this.#count })}\n`, { mode: 0o600, flag: "wx" });
+    renameSync(temporary, path);
+  }
+}
+
+/** How many requests at this session's door had not its token. */
+export function readRefusals(sessionDir: string): number {
+  const count = parseObject(readTextOr(join(sessionDir, COUNT_FILE), ""))?.["refused"];
+  return typeof count === "number" ? count : 0;
+}

@@ -1,0 +1,76 @@
+/**
+ * Owns what the session process must know of records that the fold only names: the tasks that wait, the one that is
+ * under way, the messages that are unread.
+ */
+import { type JournalRecord, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
+import { loadLongFields } from "../journal/index.ts";
+import { readRecords, type SessionState, textIn } from "../session/index.ts";
+
+export interface Message {
+  readonly message: string;
+  readonly from: string;
+  readonly text: string;
+  readonly at: string;
+}
+
+export class Named {
+  readonly #sessionDir: string;
+  readonly #records = new Map<string, JournalRecord>();
+
+  private constructor(sessionDir: string) {
+    this.#sessionDir = sessionDir;
+  }
+
+  /** Reads the journal once, where it has something of the kind. */
+  static async read(sessionDir: string, state: SessionState): Promise<Named> {
+    const named = new Named(sessionDir);
+    const { queue, unread, task, lastSent } = state;
+    const wanted = new Set([
+      ...queue.map(({ request }) => request),
+      ...unread.map(({ message }) => message),
+      ...(task?.request && task.outcome === null ? [task.request] : []),
+      ...(lastSent === null ? [] : [lastSent]),
+    ]);
+    if (wanted.size === 0) return named;
+    for await (const record of readRecords(sessionDir)) {
+      const name = nameIn(record);
+      if (name !== undefined && wanted.has(name)) named.#records.set(name, record);
+    }
+    return named;
+  }
+
+  note(records: readonly JournalRecord[]): void {
+    for (const record of records) {
+      const name = nameIn(record);
+      // What was sent is in the outbox by then.
+      if (name !== undefined && record.type !== "message_sent") this.#records.set(name, record);
+      if (record.type === "message_entered_context") this.#records.delete(textIn(record.data["message"]));
+      if (record.type === "task_refused") this.#records.delete(textIn(record.data["request"]));
+    }
+  }
+
+  async spec(request: string): Promise<TaskSpec> {
+    return parseTaskSpec((await this.#data(request))["spec"]);
+  }
+
+  async message(message: string): Promise<Message> {
+    const data = await this.#data(message);
+    const at = this.#records.get(message)?.at ?? "";
+    return { message, from: textIn(data["from"]), text: textIn(data["text"]), at };
+  }
+
+  async sent(message: string): Promise<{ readonly to: string; readonly text: string } | undefined> {
+    const data = await this.#data(message);
+    return this.#records.has(message) ? { to: textIn(data["to"]), text: textIn(data["text"]) } : undefined;
+  }
+
+  async #data(name: string): Promise<JournalRecord["data"]> {
+    const record = this.#records.get(name);
+    return record ? loadLongFields(this.#sessionDir, record.data) : {};
+  }
+}
+
+function nameIn({ type, data }: JournalRecord): string | undefined {
+  if (type === "task_queued") return textIn(data["request"]);
+  return type === "message_received" || type === "message_sent" ? textIn(data["message"]) : undefined;
+}

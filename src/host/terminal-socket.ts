@@ -1,0 +1,111 @@
+/**
+ * Owns the way to a command's terminal: whoever connects sees its last screenful and what follows, and types into
+ * it. To the program it is one terminal, however many look on, and also when nobody does.
+ *
+ * Towards us, a frame is one byte that says what it is (0: keys, 1: a size), two bytes that say how long, and as
+ * many bytes. Towards the window, everything is what the terminal shows.
+ */
+
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Writable } from "node:stream";
+import { resizeTerminal, terminalSize } from "../process/index.ts";
+
+const KEYS = 0;
+const SIZE = 1;
+const HEADER_BYTES = 3;
+const MAX_FRAME_BYTES = 0xffff;
+/** A screenful with all its colours. */
+const REPLAY_BYTES = 64 * 1024;
+/** A window that is this far behind is closed; it can be opened again. */
+const MAX_BEHIND_BYTES = 4 * 1024 * 1024;
+
+export function encodeKeys(bytes: Buffer): Buffer[] {
+  const frames: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += MAX_FRAME_BYTES)
+    frames.push(encodeFrame(KEYS, bytes.subarray(at, at + MAX_FRAME_BYTES)));
+  return frames;
+}
+
+export function encodeSize(columns: number, rows: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt16BE(columns, 0);
+  payload.writeUInt16BE(rows, 2);
+  return encodeFrame(SIZE, payload);
+}
+
+function encodeFrame(kind: number, payload: Buffer): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt8(kind, 0);
+  header.writeUInt16BE(payload.length, 1);
+  return Buffer.concat([header, payload]);
+}
+
+export class TerminalSocket {
+  readonly path: string;
+  readonly #windows = new Set<Socket>();
+  readonly #server: Server;
+  #recent = Buffer.alloc(0);
+  #pid = 0;
+  #input: Writable | undefined;
+
+  private constructor(path: string) {
+    this.path = path;
+    this.#server = createServer((socket) => this.#open(socket));
+  }
+
+  static async open(path: string): Promise<TerminalSocket> {
+    const terminal = new TerminalSocket(path);
+    rmSync(path, { force: true });
+    terminal.#server.listen(path);
+    await once(terminal.#server, "listening");
+    return terminal;
+  }
+
+  /** The program runs. */
+  connect(pid: number, input: Writable | null): void {
+    this.#pid = pid;
+    this.#input = input ?? undefined;
+  }
+
+  show(chunk: Buffer): void {
+    this.#recent = Buffer.from(Buffer.concat([this.#recent, chunk]).subarray(-REPLAY_BYTES));
+    for (const window of this.#windows) {
+      window.write(chunk);
+      if (window.writableLength > MAX_BEHIND_BYTES) window.destroy();
+    }
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    // What they have not seen yet is still on its way to them.
+    for (const window of this.#windows) window.end();
+    await closed;
+  }
+
+  #open(window: Socket): void {
+    this.#windows.add(window);
+    window.on("error", () => {});
+    window.on("close", () => this.#windows.delete(window));
+    window.write(this.#recent);
+    let rest = Buffer.alloc(0);
+    window.on("data", (chunk: Buffer) => {
+      rest = Buffer.concat([rest, chunk]);
+      while (rest.length >= HEADER_BYTES) {
+        const end = HEADER_BYTES + rest.readUInt16BE(1);
+        if (rest.length < end) return;
+        this.#take(rest.readUInt8(0), rest.subarray(HEADER_BYTES, end));
+        rest = rest.subarray(end);
+      }
+    });
+  }
+
+  #take(kind: number, payload: Buffer): void {
+    if (kind === KEYS) this.#input?.write(payload);
+    if (kind !== SIZE || payload.length !== 4 || this.#pid === 0) return;
+    const size = terminalSize(payload.readUInt16BE(0), payload.readUInt16BE(2));
+    resizeTerminal(this.#pid, size).catch(() => {});
+  }
+}

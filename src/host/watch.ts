@@ -1,0 +1,116 @@
+/**
+ * Owns the watch over a command that runs: the most memory that it and all it started held at once, and whether it
+ * takes more than its share. A share that is exceeded ends the turn: nothing else would stop it from starving the
+ * other sessions of disk.
+ */
+import { statfsSync } from "node:fs";
+import type { EventData } from "../contract/index.ts";
+import { measureTree, runProgram } from "../process/index.ts";
+
+export interface Quota {
+  readonly maxBytes: number;
+  readonly maxFiles: number;
+  readonly maxProcesses: number;
+  /** So much of the disk stays free, for the journals of the others. */
+  readonly reserveBytes: number;
+}
+
+export type Exceeded = EventData<"quota_reached">;
+
+const FIRST_LOOK_MS = 100;
+const LOOK_MS = 1000;
+/** The directories are counted again when the disk has lost so much since the last time. */
+const NOTABLE_BYTES = 16 * 1024 * 1024;
+const NOTABLE_FILES = 2000;
+/** And not more often than this times what the counting takes. */
+const COUNT_REST = 10;
+
+export class Watch {
+  readonly #pid: number;
+  readonly #dirs: readonly string[];
+  readonly #quota: Quota;
+  readonly #onExceeded: (exceeded: Exceeded) => void;
+  #timer: NodeJS.Timeout;
+  #peakBytes = 0;
+  #isOver = false;
+  #counted: { readonly bytes: number; readonly files: number } | undefined;
+  #isCounting = false;
+  #restUntilMs = 0;
+  readonly #before: { readonly bytes: number; readonly files: number };
+
+  constructor(pid: number, dirs: readonly string[], quota: Quota, onExceeded: (exceeded: Exceeded) => void) {
+    this.#pid = pid;
+    this.#dirs = dirs;
+    this.#quota = quota;
+    this.#onExceeded = onExceeded;
+    this.#before = this.#free();
+    this.#timer = setTimeout(() => this.#look(), FIRST_LOOK_MS);
+  }
+
+  /** The peak. Nothing is watched after this. */
+  end(): number {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    return this.#peakBytes;
+  }
+
+  #look(): void {
+    const { processes, bytes } = measureTree(this.#pid);
+    this.#peakBytes = Math.max(this.#peakBytes, bytes);
+    const { maxProcesses } = this.#quota;
+    if (processes > maxProcesses) this.#exceeded("processes", processes, maxProcesses);
+    this.#lookAtDisk();
+    if (!this.#isOver) this.#timer = setTimeout(() => this.#look(), LOOK_MS);
+  }
+
+  #lookAtDisk(): void {
+    const free = this.#free();
+    const before = this.#counted ?? this.#before;
+    const isNotable = before.bytes - free.bytes > NOTABLE_BYTES || before.files - free.files > NOTABLE_FILES;
+    const isLow = free.bytes < this.#quota.reserveBytes;
+    if ((!isNotable && !isLow) || this.#isCounting || Date.now() < this.#restUntilMs) return;
+    this.#isCounting = true;
+    this.#counted = free;
+    this.#count(isLow, free.bytes)
+      .catch(() => {})
+      .finally(() => {
+        this.#isCounting = false;
+      });
+  }
+
+  async #count(isLow: boolean, freeBytes: number): Promise<void> {
+    const { maxBytes, maxFiles, reserveBytes } = this.#quota;
+    const startedMs = Date.now();
+    const used = await diskUse(this.#dirs);
+    this.#restUntilMs = Date.now() + COUNT_REST * (Date.now() - startedMs);
+    if (used.bytes > maxBytes) return this.#exceeded("bytes", used.bytes, maxBytes);
+    if (used.files > maxFiles) return this.#exceeded("files", used.files, maxFiles);
+    // The disk is nearly full: whoever has a notable part in that stops, the others go on.
+    if (isLow && used.bytes > reserveBytes / 4) this.#exceeded("free_space", freeBytes, reserveBytes);
+  }
+
+  #exceeded(limit: Exceeded["limit"], used: number, allowed: number): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#onExceeded({ limit, used: Math.round(used), allowed: Math.round(allowed) });
+  }
+
+  #free(): { bytes: number; files: number } {
+    try {
+      const { bavail, bsize, ffree } = statfsSync(this.#dirs[0] ?? "/");
+      return { bytes: bavail * bsize, files: ffree };
+    } catch {
+      return { bytes: Number.MAX_SAFE_INTEGER, files: Number.MAX_SAFE_INTEGER };
+    }
+  }
+}
+
+async function diskUse(dirs: readonly string[]): Promise<{ bytes: number; files: number }> {
+  const env = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
+  const sum = async (...args: string[]) => {
+    const { stdout } = await runProgram(["du", "-sx", ...args, "--", ...dirs], { env, timeoutMs: 60_000 });
+    const lines = stdout.toString("utf8").trim().split("\n");
+    return lines.reduce((total, line) => total + (Number.parseInt(line, 10) || 0), 0);
+  };
+  return { bytes: await sum("-B1"), files: await sum("--inodes") };
+}

@@ -1,0 +1,46 @@
+/**
+ * Owns what may lie in an inbox or an outbox: one JSON document each. A message and a task are for the session, and
+ * wait for it however long; the other kinds are for the process that has it now, and mean nothing to the next one.
+ */
+import * as z from "zod";
+import { HoldfastError, type Json, taskSpecSchema } from "../contract/index.ts";
+import { MAX_ENVELOPE_BYTES } from "./maildir.ts";
+
+const id = z.string().regex(/^[a-z0-9_]{1,64}$/);
+const common = { id, from: z.string().min(1).max(200), at: z.string() };
+/** Which owner it is meant for. */
+const forOwner = { ...common, epoch: z.int() };
+
+const envelopeSchema = z.discriminatedUnion("kind", [
+  z.strictObject({ ...common, kind: z.literal("message"), to: z.string(), text: z.string() }),
+  z.strictObject({ ...common, kind: z.literal("task"), spec: taskSpecSchema, priority: z.int() }),
+  /** Takes a task back that has not begun. */
+  z.strictObject({ ...common, kind: z.literal("cancel"), request: id }),
+  z.strictObject({ ...forOwner, kind: z.literal("interrupt") }),
+  z.strictObject({ ...forOwner, kind: z.literal("pause") }),
+]);
+
+export type Envelope = z.infer<typeof envelopeSchema>;
+export type EnvelopeOf<K extends Envelope["kind"]> = Extract<Envelope, { kind: K }>;
+
+/** A message itself, without its envelope. */
+export const MAX_MESSAGE_BYTES = 256 * 1024;
+
+export function encodeEnvelope(envelope: Envelope): Uint8Array {
+  if (envelope.kind === "message" && Buffer.byteLength(envelope.text) > MAX_MESSAGE_BYTES)
+    throw new HoldfastError("message_too_large", `a message has ${MAX_MESSAGE_BYTES} bytes at most`);
+  const bytes = Buffer.from(`${JSON.stringify(envelope)}\n`);
+  if (bytes.length > MAX_ENVELOPE_BYTES)
+    throw new HoldfastError("message_too_large", `a task has ${MAX_ENVELOPE_BYTES} bytes at most`);
+  return bytes;
+}
+
+/** Undefined for whatever is not one of ours. */
+export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
+  try {
+    const value: Json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return envelopeSchema.safeParse(value).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,10 @@
+export { type Bell, hangBell, type Listening, listen, ring } from "./bell.ts";
+export {
+  decodeEnvelope,
+  type Envelope,
+  type EnvelopeOf,
+  encodeEnvelope,
+  MAX_MESSAGE_BYTES,
+} from "./envelope.ts";
+export { idOf, Maildir } from "./maildir.ts";
+export { makeHomeRuntimeDir, makeRuntimeDir, removeRuntimeDir, runtimeRoot } from "./runtime-dir.ts";

@@ -1,0 +1,165 @@
+/**
+ * Owns a directory of messages by maildir's rules: written to `tmp`, synced, renamed into `new`, and moved to `cur`
+ * when it has been taken in. Whoever may write to the directory may put something in; one process takes out.
+ *
+ * W1 What `put` has acknowledged is on disk, whole, and under its own id.
+ * W2 What one writer puts in after another is listed after it, whatever the clock says.
+ * W3 An id that was put in before is not put in again, as long as `cur` remembers it.
+ */
+import { constants } from "node:fs";
+import { open, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { createFile, type Disk, errorCode } from "../util/index.ts";
+
+/** More than the longest message and its envelope can be. */
+export const MAX_ENVELOPE_BYTES = 1024 * 1024;
+/** `cur` remembers so many at least. */
+const REMEMBERED = 1000;
+const NUMBER_DIGITS = 12;
+const idForm = /^[a-z0-9_]{1,64}$/;
+
+export interface Put {
+  readonly isNew: boolean;
+}
+
+export class Maildir {
+  readonly dir: string;
+  readonly #disk: Disk;
+
+  constructor(disk: Disk, dir: string) {
+    this.#disk = disk;
+    this.dir = dir;
+  }
+
+  get newDir(): string {
+    return join(this.dir, "new");
+  }
+
+  /** Most sessions never get a message: the directories are made by the first. */
+  async #waitingOrMade(): Promise<string[]> {
+    try {
+      return await readdir(this.newDir);
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT") throw error;
+      await this.#make();
+      return readdir(this.newDir);
+    }
+  }
+
+  async #make(): Promise<void> {
+    for (const path of [this.dir, ...["tmp", "new", "cur"].map((name) => join(this.dir, name))]) {
+      await this.#disk.mkdir(path).catch((error: unknown) => {
+        if (errorCode(error) !== "EEXIST") throw error;
+      });
+    }
+    await this.#disk.syncDir(this.dir);
+    await this.#disk.syncDir(dirname(this.dir));
+  }
+
+  async put(id: string, bytes: Uint8Array): Promise<Put> {
+    if (!idForm.test(id)) throw new Error(`not an id: ${id}`);
+    const waiting = await this.#waitingOrMade();
+    const isKnown = waiting.some((name) => idOf(name) === id) || (await this.#remembers(id));
+    if (isKnown) {
+      // Whoever put it there may have been killed before it was on disk.
+      await this.#disk.syncDir(this.newDir);
+      return { isNew: false };
+    }
+    // W2: behind all that wait. Writers at the same moment may get the same number; their ids tell them apart.
+    const number = waiting.reduce((highest, name) => Math.max(highest, numberOf(name)), 0) + 1;
+    const temporary = join(this.dir, "tmp", `${id}.${process.pid}.${Math.random().toString(36).slice(2)}`);
+    await createFile(this.#disk, temporary, bytes);
+    const name = `${String(number).padStart(NUMBER_DIGITS, "0")}-${id}`;
+    await this.#disk.rename(temporary, join(this.newDir, name));
+    await this.#disk.syncDir(this.newDir);
+    return { isNew: true };
+  }
+
+  /** Names of what waits, in order. */
+  async waiting(): Promise<string[]> {
+    const names = await readdir(this.newDir).catch((error: unknown) => {
+      if (errorCode(error) === "ENOENT") return [];
+      throw error;
+    });
+    return names.sort();
+  }
+
+  /** Undefined when it is no file of a bearable size: it is not ours, or it was spoiled. */
+  async read(name: string): Promise<Buffer | undefined> {
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    const handle = await open(join(this.newDir, name), flags).catch(() => undefined);
+    if (!handle) return undefined;
+    try {
+      const { size } = await handle.stat().then((stat) => (stat.isFile() ? stat : { size: -1 }));
+      if (size < 0 || size > MAX_ENVELOPE_BYTES) return undefined;
+      return await handle.readFile();
+    } catch {
+      return undefined;
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** Taken in: they are not listed any more, also not after a crash. */
+  async done(names: readonly string[]): Promise<void> {
+    for (const name of names) await this.#move(name, join(this.dir, "cur", idOf(name)));
+    if (names.length === 0) return;
+    await this.#disk.syncDir(join(this.dir, "cur"));
+    await this.#disk.syncDir(this.newDir);
+  }
+
+  /** What can't be read, or taken in, stays to be looked at. */
+  async setAside(name: string): Promise<string> {
+    const aside = join(this.dir, "aside");
+    await this.#disk.mkdir(aside).catch(() => {});
+    const path = join(aside, name);
+    await this.#move(name, path);
+    await this.#disk.syncDir(aside);
+    await this.#disk.syncDir(this.newDir);
+    return path;
+  }
+
+  /** What `cur` need not remember any more, oldest first. */
+  async forgetOld(): Promise<void> {
+    const names = (await readdir(join(this.dir, "cur")).catch(() => [])).sort();
+    for (const name of names.slice(0, Math.max(0, names.length - REMEMBERED)))
+      await this.#disk.unlink(join(this.dir, "cur", name)).catch(() => {});
+    // Whoever was killed while it wrote has left its draft.
+    const drafts = await readdir(join(this.dir, "tmp")).catch(() => []);
+    for (const name of drafts) await forgetDraft(this.#disk, join(this.dir, "tmp", name));
+  }
+
+  async #remembers(id: string): Promise<boolean> {
+    const handle = await open(join(this.dir, "cur", id), constants.O_RDONLY | constants.O_NOFOLLOW).catch(
+      () => undefined,
+    );
+    await handle?.close();
+    return handle !== undefined;
+  }
+
+  async #move(name: string, to: string): Promise<void> {
+    await this.#disk.rename(join(this.newDir, name), to).catch((error: unknown) => {
+      // Taken back by whoever put it in.
+      if (errorCode(error) !== "ENOENT") throw error;
+    });
+  }
+}
+
+const DRAFT_LIFE_MS = 60_000;
+
+async function forgetDraft(disk: Disk, path: string): Promise<void> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => undefined);
+  const stat = await handle?.stat();
+  await handle?.close();
+  if (stat && Date.now() - stat.mtimeMs > DRAFT_LIFE_MS) await disk.unlink(path).catch(() => {});
+}
+
+/** `000000000012-msg_01k…` → `msg_01k…`; a name that is none of ours stands for itself. */
+export function idOf(name: string): string {
+  const id = name.slice(NUMBER_DIGITS + 1);
+  return /^\d{12}-/.test(name) && idForm.test(id) ? id : name;
+}
+
+function numberOf(name: string): number {
+  return /^\d{12}-/.test(name) ? Number(name.slice(0, NUMBER_DIGITS)) : 0;
+}

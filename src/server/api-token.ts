@@ -1,0 +1,39 @@
+/**
+ * Owns the tokens of the API: one per user of a home, in a file that only they can read. Whoever has it may do with
+ * that user's sessions what the command line may.
+ */
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { parseUser } from "../contract/index.ts";
+import { type Home, isSameToken, makeToken } from "../home/index.ts";
+import { readTextOr, replaceFile } from "../util/index.ts";
+
+const usersDir = (home: Pick<Home, "dir">) => join(home.dir, "users");
+
+export const apiTokenPath = (home: Pick<Home, "dir">, user: string) =>
+  join(usersDir(home), parseUser(user), "api-token");
+
+export async function makeApiToken(home: Home, user: string): Promise<void> {
+  const path = apiTokenPath(home, user);
+  if (readTextOr(path, "") !== "") return;
+  mkdirSync(join(usersDir(home), user), { recursive: true, mode: 0o700 });
+  await replaceFile(home.ports.disk, path, Buffer.from(`${makeToken("hfu_")}\n`));
+}
+
+/** Whose it is. Every one is compared, so that the time tells nothing. */
+export function userOf(home: Pick<Home, "dir">, given: string | undefined): string | undefined {
+  let found: string | undefined;
+  for (const user of listUsers(home)) {
+    const token = readTextOr(apiTokenPath(home, user), "").trim();
+    if (token.startsWith("hfu_") && isSameToken(token, given)) found = user;
+  }
+  return found;
+}
+
+function listUsers(home: Pick<Home, "dir">): string[] {
+  try {
+    return readdirSync(usersDir(home));
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Owns the stream of a session's records (server-sent events): each with its seq as its id, so that whoever was cut
+ * off goes on behind the last one that they have. A reader who is slow is waited for; nobody else is.
+ */
+import { once } from "node:events";
+import { readdirSync, statSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { JOURNAL_START, journalDir, loadLongFields, type Position, readDurable } from "../journal/index.ts";
+
+const LOOK_MS = 100;
+const ALIVE_MS = 15_000;
+
+export class EventStreams {
+  /** One look for all who follow the same session. */
+  readonly #changes = new Map<string, Promise<void>>();
+  readonly #stop: AbortSignal;
+
+  constructor(stop: AbortSignal) {
+    this.#stop = stop;
+  }
+
+  async send(response: ServerResponse, sessionDir: string, afterSeq: number): Promise<void> {
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+    response.flushHeaders();
+    let position: Position = JOURNAL_START;
+    let aliveAtMs = performance.now() + ALIVE_MS;
+    while (!gone.signal.aborted && !this.#stop.aborted) {
+      const before = stampOf(sessionDir);
+      for await (const { record, end } of readDurable(sessionDir, { from: position })) {
+        position = end;
+        if (record.seq <= afterSeq) continue;
+        const whole = { ...record, data: await loadLongFields(sessionDir, record.data) };
+        await write(response, `id: ${record.seq}\nevent: ${record.type}\ndata: ${JSON.stringify(whole)}\n\n`);
+        if (gone.signal.aborted) return;
+      }
+      while (stampOf(sessionDir) === before && !gone.signal.aborted && !this.#stop.aborted) {
+        if (performance.now() > aliveAtMs) {
+          await write(response, ":\n\n");
+          aliveAtMs = performance.now() + ALIVE_MS;
+        }
+        await this.#look(sessionDir);
+      }
+    }
+    response.end();
+  }
+
+  #look(sessionDir: string): Promise<void> {
+    const looking =
+      this.#changes.get(sessionDir) ??
+      sleep(LOOK_MS, undefined, { ref: false }).then(() => {
+        this.#changes.delete(sessionDir);
+      });
+    this.#changes.set(sessionDir, looking);
+    return looking;
+  }
+}
+
+/** Changes with every append. */
+function stampOf(sessionDir: string): string {
+  try {
+    const dir = journalDir(sessionDir);
+    const last = readdirSync(dir).sort().at(-1) ?? "";
+    return `${last} ${statSync(join(dir, last)).size}`;
+  } catch {
+    return "";
+  }
+}
+
+async function write(response: ServerResponse, text: string): Promise<void> {
+  if (response.destroyed || response.write(text)) return;
+  await Promise.race([once(response, "drain"), once(response, "close")]);
+}

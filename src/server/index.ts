@@ -1,0 +1,3 @@
+export { apiTokenPath } from "./api-token.ts";
+export { serve } from "./serve.ts";
+export { parseAddress } from "./server.ts";

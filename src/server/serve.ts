@@ -1,0 +1,67 @@
+/**
+ * Owns `serve`: one process for a home that looks after it and answers its API. It may be killed at any moment:
+ * sessions have processes of their own. Two at once are one too many, and the second says who is there.
+ */
+import { join } from "node:path";
+import { HoldfastError } from "../contract/index.ts";
+import { type Dispatcher, Supervisor } from "../dispatch/index.ts";
+import { defaultUser } from "../home/index.ts";
+import { readServeRecord, removeServeRecord, writeServeRecord } from "../host/index.ts";
+import { hangBell, makeHomeRuntimeDir } from "../mail/index.ts";
+import { tryFileLock } from "../util/index.ts";
+import { makeApiToken } from "./api-token.ts";
+import { type Address, ApiServer } from "./server.ts";
+
+/** Nobody rings for a crash. */
+const LOOK_MS = 1000;
+const LEAST_MS = 50;
+
+export interface ServeOptions {
+  /** Default: a socket in the runtime directory. */
+  readonly address?: Address;
+  readonly onReady: (address: string) => void;
+  readonly say: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export async function serve(dispatcher: Dispatcher, options: ServeOptions): Promise<void> {
+  const { home } = dispatcher;
+  const lock = tryFileLock(join(home.dir, "serve.lock"));
+  if (!lock) throw running(home.dir);
+  const dir = makeHomeRuntimeDir(home.dir);
+  const bellPath = join(dir, "bell");
+  let ring = () => {};
+  const bell = await hangBell(bellPath, () => ring());
+  await makeApiToken(home, defaultUser());
+  const server = await ApiServer.open(dispatcher, options.address ?? { path: join(dir, "api") });
+  try {
+    await writeServeRecord(home.dir, { bell: bellPath, address: server.address });
+    options.onReady(server.address);
+    const supervisor = new Supervisor(dispatcher, options.say);
+    while (!options.signal.aborted) {
+      await supervisor.look().catch((error: unknown) => {
+        // One bad look must not end all of them.
+        options.say(error instanceof Error ? error.message : String(error));
+      });
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, LOOK_MS);
+        ring = () => {
+          clearTimeout(timer);
+          setTimeout(resolve, LEAST_MS);
+        };
+        options.signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+    }
+  } finally {
+    removeServeRecord(home.dir);
+    await server.close();
+    await bell.close();
+    lock.drop();
+  }
+}
+
+function running(homeDir: string): HoldfastError {
+  const there = readServeRecord(homeDir);
+  const who = there ? `process ${there.pid} serves it at ${there.address}` : "another process serves it";
+  return new HoldfastError("serve_running", `${who}`, { pid: there?.pid ?? null });
+}

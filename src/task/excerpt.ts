@@ -1,0 +1,40 @@
+/**
+ * Owns how much of a command's output is kept: its beginning and its end.
+ */
+
+/** So much of it stands in the journal. */
+const OUTPUT_HEAD = 32 * 1024;
+const OUTPUT_TAIL = 96 * 1024;
+
+/** The beginning and the end of a text that may be long. */
+export class Excerpt {
+  #head = Buffer.alloc(0);
+  /** The end, in pieces, so that a chunk costs no more than its own length. */
+  #tail: Buffer[] = [];
+  #tailBytes = 0;
+  #left = 0;
+
+  add(chunk: Buffer): void {
+    const room = OUTPUT_HEAD - this.#head.length;
+    if (room > 0) this.#head = Buffer.concat([this.#head, chunk.subarray(0, room)]);
+    const rest = chunk.subarray(Math.max(0, room));
+    if (rest.length === 0) return;
+    this.#tail.push(rest);
+    this.#tailBytes += rest.length;
+    if (this.#tailBytes > 2 * OUTPUT_TAIL) this.#cut();
+  }
+
+  get text(): string {
+    this.#cut();
+    const between = this.#left > 0 ? `\n[… ${this.#left} bytes …]\n` : "";
+    return this.#head.toString("utf8") + between + Buffer.concat(this.#tail).toString("utf8");
+  }
+
+  #cut(): void {
+    const whole = Buffer.concat(this.#tail);
+    const kept = whole.subarray(-OUTPUT_TAIL);
+    this.#left += whole.length - kept.length;
+    this.#tail = [Buffer.from(kept)];
+    this.#tailBytes = kept.length;
+  }
+}

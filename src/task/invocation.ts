@@ -1,0 +1,73 @@
+/**
+ * Owns what a task's command is started with: the words before it, its environment, and what it sees of its session.
+ */
+import { baseEnvironment, type Capsule, userHome } from "../capsule/index.ts";
+import { CAPSULE_MARK, dyingWithUs, inTerminal, sandboxed, type TerminalSize } from "../process/index.ts";
+import { makeScratch, type Room, surroundings } from "./room.ts";
+
+/** The way from inside a task to its session process. */
+export interface DoorView {
+  /** Holds `socket` and `token`. */
+  readonly dir: string;
+  /** Where the doors of all sessions are: none but its own is seen. */
+  readonly root: string;
+}
+
+export interface Invocation {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface InvocationOptions {
+  readonly isSandboxed: boolean;
+  readonly door?: DoorView | undefined;
+  readonly terminal?: TerminalSize | undefined;
+}
+
+/** In the sandbox /tmp is a file system of its own. */
+const DOOR_INSIDE = "/tmp/.holdfast";
+
+export async function invocationOf(
+  room: Room,
+  capsule: Capsule,
+  command: readonly string[],
+  { isSandboxed, door, terminal }: InvocationOptions,
+): Promise<Invocation> {
+  const view = await capsule.attach();
+  const { task, ports } = capsule.spec;
+  const { home, tmp } = await makeScratch(room.sessionDir, task);
+  const doorDir = isSandboxed ? DOOR_INSIDE : door?.dir;
+  const own = {
+    ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),
+    HOLDFAST_SESSION: room.session.id,
+    HOLDFAST_TASK: String(task),
+    [CAPSULE_MARK]: capsule.place.dir,
+    ...(door && { HOLDFAST_DOOR: `${doorDir}/socket`, HOLDFAST_TOKEN_FILE: `${doorDir}/token` }),
+    // `script` asks it how to start a command.
+    ...(terminal && { SHELL: "/bin/sh", TERM: process.env["TERM"] ?? "xterm-256color" }),
+  };
+  const wrap = (argv: readonly string[]) => (terminal ? inTerminal(argv, terminal) : argv);
+  if (!isSandboxed) {
+    // The shell goes there itself: the tree may be mounted only where it stands.
+    const inTree = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", view.workTree, ...command];
+    const argv = terminal ? wrap(inTree) : [...dyingWithUs(), ...inTree];
+    return { argv: [...view.enter, ...argv], cwd: "/", env: baseEnvironment({ HOME: userHome(), ...own }) };
+  }
+  const around = surroundings(room, view.workTree);
+  const sandbox = sandboxed({
+    ...around,
+    ...(door && {
+      hidden: [...around.hidden, ...(door.root.startsWith("/tmp/") ? [] : [door.root])],
+      readable: [...around.readable, [door.dir, DOOR_INSIDE]],
+    }),
+    tree: view.workTree,
+    writable: [home, tmp],
+    hasTerminal: terminal !== undefined,
+  });
+  return {
+    argv: [...view.enter, ...wrap([...sandbox, ...command])],
+    cwd: "/",
+    env: baseEnvironment({ HOME: home, TMPDIR: tmp, ...own }),
+  };
+}

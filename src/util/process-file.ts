@@ -1,0 +1,24 @@
+/**
+ * Owns small files in which a process says that it is there, and how it is reached. A hint: whoever reads one looks
+ * whether that process lives.
+ */
+import { rename, writeFile } from "node:fs/promises";
+import { temporaryPath } from "./disk.ts";
+import { identityOf, isAlive, type ProcessIdentity, parseIdentity, readTextOr } from "./process-identity.ts";
+import { parseObject } from "./sealed-json.ts";
+
+export async function writeProcessFile(path: string, facts: object = {}): Promise<void> {
+  const temporary = temporaryPath(path);
+  const text = `${JSON.stringify({ ...identityOf(process.pid), ...facts })}\n`;
+  await writeFile(temporary, text, { mode: 0o600, flag: "wx" });
+  await rename(temporary, path);
+}
+
+/** Undefined when there is none, or the process that wrote it is gone. */
+export function readProcessFile(
+  path: string,
+): { readonly identity: ProcessIdentity; readonly facts: Readonly<Record<string, unknown>> } | undefined {
+  const facts = parseObject(readTextOr(path, ""));
+  const identity = parseIdentity(facts);
+  return facts && identity && isAlive(identity) ? { identity, facts } : undefined;
+}

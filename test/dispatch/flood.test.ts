@@ -1,0 +1,138 @@
+/**
+ * One session that takes all it can get beside one that works.
+ */
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { hasSandbox } from "../support/capsules.ts";
+import { HostHome, script, typesOf, until } from "../support/hosts.ts";
+import { commitFiles, gitIn } from "../support/repo.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const flood = join(import.meta.dirname, "..", "fixtures", "flood-outbox.mjs");
+
+describe("a session that floods", () => {
+  it("its disk: it is stopped at its quota and paused, its work is kept, and the other goes on", async () => {
+    using home = new HostHome();
+    commitFiles(home.main, { "holdfast.yaml": "quota: { disk_mb: 64 }\n" }, "a quota");
+    const dispatcher = await home.dispatcher();
+    const flooder = await dispatcher.begin(
+      { repo: home.main },
+      script("n=0; while true; do n=$((n+1)); head -c 8000000 /dev/zero > big.$n; sleep 0.05; done"),
+    );
+    const worker = await dispatcher.begin(
+      { repo: home.main },
+      script("for i in 1 2 3 4 5 6; do echo $i >> steps; sleep 0.5; done"),
+    );
+    await until(
+      () => dispatcher.show(flooder.id),
+      ({ status }) => status === "paused",
+    );
+    const types = await typesOf(dispatcher, flooder.id);
+    expect(types).toContain("quota_reached");
+    expect(await dispatcher.show(flooder.id)).toMatchObject({
+      task: { outcome: "failed", capsule: "there" },
+    });
+    await until(
+      () => dispatcher.show(worker.id),
+      ({ status }) => status === "paused",
+    );
+    expect(gitIn(home.main, "show", `holdfast/${worker.id}/1:steps`)).toBe("1\n2\n3\n4\n5\n6");
+    expect(home.strays()).toEqual([]);
+  });
+
+  it("its processes: too many end the turn", async () => {
+    using home = new HostHome();
+    commitFiles(home.main, { "holdfast.yaml": "quota: { processes: 40 }\n" }, "a quota");
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin(
+      { repo: home.main },
+      script("for i in $(seq 100); do sleep 60 & done; wait"),
+    );
+    await until(
+      () => dispatcher.show(id),
+      ({ status }) => status === "paused",
+    );
+    expect(await typesOf(dispatcher, id)).toContain("quota_reached");
+    await until(
+      () => home.strays(),
+      (left) => left.length === 0,
+    );
+  });
+
+  it("its output, its outbox and its journal: what is too much is refused, and the other is not held up", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const worker = await dispatcher.begin({ repo: home.main }, script("sleep 5; echo fine > result"));
+    const flooder = await dispatcher.begin(
+      { repo: home.main },
+      script(`yes 'so much to say' & exec '${process.execPath}' '${flood}' ${worker.id}`),
+    );
+    await until(
+      () => dispatcher.show(flooder.id),
+      ({ status }) => status === "running",
+    );
+    // While it goes on, the other is spoken to and answers.
+    await sleep(2000);
+    await dispatcher.send(worker.id, "are you there?");
+    await until(
+      () => typesOf(dispatcher, worker.id),
+      (types) => types.includes("message_received"),
+    );
+    await until(
+      () => dispatcher.show(worker.id),
+      ({ status }) => status === "paused",
+    );
+    expect(gitIn(home.main, "show", `holdfast/${worker.id}/1:result`)).toBe("fine");
+    await dispatcher.pause(flooder.id);
+    const shown = await dispatcher.show(worker.id);
+    expect(shown.unread).toBeLessThanOrEqual(1000);
+    expect(shown.inbox).toBeLessThanOrEqual(1000);
+    // A dispatcher may still be on its way with what lies in the outbox.
+    await until(
+      () => home.processes(),
+      (left) => left.length === 0,
+    );
+  });
+
+  it("more than fits waits in the line, says why, and begins when there is room", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const first = await dispatcher.begin(
+      { repo: home.main },
+      script("while [ ! -e /nonexistent ]; do sleep 0.1; done"),
+    );
+    await until(
+      () => dispatcher.show(first.id),
+      ({ status }) => status === "running",
+    );
+    const run = await home.cli(
+      "run",
+      "--detach",
+      ...wall,
+      "--repo",
+      home.main,
+      "--max-sessions",
+      "1",
+      "--",
+      "sh",
+      "-c",
+      "echo later > result",
+    );
+    const second = run.stdout.trim();
+    expect(await dispatcher.show(second)).toMatchObject({
+      status: "open",
+      pid: null,
+      waits: "1 sessions run, and 1 may",
+    });
+    expect((await home.cli("ls")).stdout).toMatch(/open, in line/);
+    expect((await home.cli("show", second)).stdout).toMatch(/^in line +1 sessions run, and 1 may$/m);
+    await dispatcher.pause(first.id);
+    await until(
+      () => dispatcher.show(second),
+      ({ task }) => task?.outcome === "done",
+    );
+    expect(gitIn(home.main, "show", `holdfast/${second}/1:result`)).toBe("later");
+    await dispatcher.pause(second);
+  });
+});

@@ -1,0 +1,314 @@
+/**
+ * Session processes and the dispatcher, as they are built: started, spoken to, killed.
+ */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { hasSandbox } from "../support/capsules.ts";
+import { type Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
+import { fingerprint, gitIn } from "../support/repo.ts";
+
+const statusOf = async (dispatcher: Dispatcher, id: string) => (await dispatcher.show(id)).status;
+const isPaused = (status: string) => status === "paused";
+
+async function begin(home: HostHome, dispatcher: Dispatcher, text: string, own = {}) {
+  const begun = await dispatcher.begin({ repo: home.main, title: "a test" }, script(text, own));
+  return begun.id;
+}
+
+describe("a session process", () => {
+  it("is detached, with an environment, a directory and a log of its own, and is gone when the work is done", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    process.env["MARK_OF_THE_STARTER"] = "leaks";
+    const id = await begin(home, dispatcher, "while [ ! -e stop ]; do sleep 0.05; done; echo done > result");
+    delete process.env["MARK_OF_THE_STARTER"];
+    const pid = await until(() => home.hostPid(id));
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    // Process group and session: its own.
+    expect([Number(stat[2]), Number(stat[3])]).toEqual([pid, pid]);
+    const environ = readFileSync(`/proc/${pid}/environ`, "utf8");
+    expect(environ).not.toContain("MARK_OF_THE_STARTER");
+    expect(environ).toContain(`HOME=${home.sessionDir(id, "host", "home")}\0`);
+    expect(environ).toContain(`TMPDIR=${home.sessionDir(id, "host", "tmp")}\0`);
+    await until(
+      () => statusOf(dispatcher, id),
+      (status) => status === "running",
+    );
+    expect(readdirSync(home.sessionDir(id, "log"))).toContain("host.log");
+    await dispatcher.interrupt(id);
+    await until(() => statusOf(dispatcher, id), isPaused);
+    await until(
+      () => home.processes(),
+      (left) => left.length === 0,
+    );
+    expect(home.strays()).toEqual([]);
+  });
+
+  it("goes on when whoever started it is killed, terminal and all", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const cli = home.spawnCli(
+      ["run", ...(hasSandbox ? [] : ["--no-sandbox"]), "--", "sh", "-c", "sleep 1; echo survived > result"],
+      { detached: true },
+    );
+    const [{ id = "" } = {}] = await until(
+      () => dispatcher.list(),
+      (all) => all[0]?.status === "running",
+    );
+    // The whole group, as when a terminal closes; and again, for certain.
+    process.kill(-(cli.pid ?? 0), "SIGHUP");
+    process.kill(-(cli.pid ?? 0), "SIGKILL");
+    await until(() => statusOf(dispatcher, id), isPaused);
+    expect(gitIn(home.main, "show", `holdfast/${id}/1:result`)).toBe("survived");
+  });
+
+  it("killed in the middle of a turn, it is resumed with nothing lost and nothing done twice", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const before = fingerprint(home.main);
+    const id = await begin(home, dispatcher, "echo once >> count; echo said so far; sleep 60");
+    const pid = await until(() => home.hostPid(id));
+    await until(
+      async () =>
+        readFileSync(
+          home.sessionDir(
+            id,
+            "log",
+            readdirSync(home.sessionDir(id, "log")).find((name) => name.endsWith(".out")) ?? "",
+          ),
+          "utf8",
+        ),
+      (output) => output.includes("said so far"),
+    );
+    await dispatcher.send(id, "for later");
+    kill(pid ?? 0, "SIGKILL");
+    await until(
+      () => statusOf(dispatcher, id),
+      (status) => status === "interrupted",
+    );
+    // With bubblewrap, nothing of the command outlives its session process.
+    if (hasSandbox)
+      await until(
+        () => home.strays().filter(isCommand),
+        (left) => left.length === 0,
+      );
+    await dispatcher.resume(id);
+    await until(() => statusOf(dispatcher, id), isPaused);
+    const types = await typesOf(dispatcher, id);
+    expect(types.filter((type) => type === "tool_called")).toHaveLength(1);
+    expect(types.filter((type) => type === "message_received")).toHaveLength(1);
+    const shown = await dispatcher.show(id);
+    expect(shown).toMatchObject({ unread: 1, task: { outcome: "interrupted", capsule: "there" } });
+    for await (const { type, data } of dispatcher.holdfast.readJournal(id))
+      if (type === "tool_returned")
+        expect(data).toMatchObject({
+          outcome: "interrupted",
+          output: expect.stringContaining("said so far"),
+        });
+    const { patch } = await dispatcher.holdfast.diffSession(id);
+    expect(patch.toString()).toContain("+once");
+    expect(patch.toString().match(/\+once/g)).toHaveLength(1);
+    expect(fingerprint(home.main)).toBe(before);
+    expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
+  });
+
+  it("a command that knows how to go on is started again in its files; a pause does the same", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const loop = "echo run >> runs; [ $(wc -l < runs) -ge 3 ] && exit 0; sleep 60";
+    const id = await begin(home, dispatcher, loop, { restart: true });
+    await until(
+      () => typesOf(dispatcher, id),
+      (types) => types.includes("process_started"),
+    );
+    await sleep(200);
+    kill(home.hostPid(id) ?? 0, "SIGKILL");
+    await until(
+      () => statusOf(dispatcher, id),
+      (status) => status === "interrupted",
+    );
+    await dispatcher.resume(id);
+    await until(
+      () => typesOf(dispatcher, id),
+      (types) => types.filter((type) => type === "process_started").length === 2,
+    );
+    await sleep(200);
+    await dispatcher.pause(id);
+    expect(await dispatcher.show(id)).toMatchObject({ status: "paused", pid: null, task: { outcome: null } });
+    expect(home.processes()).toEqual([]);
+    await dispatcher.resume(id);
+    await until(
+      async () => (await dispatcher.show(id)).task?.outcome,
+      (outcome) => outcome === "done",
+    );
+    expect(gitIn(home.main, "show", `holdfast/${id}/1:runs`)).toBe("run\nrun\nrun");
+  });
+
+  it("takes its tasks one after the other, those with priority first; retry runs the last one again from its base", async () => {
+    using home = new HostHome({ "a.txt": "one\n" });
+    const dispatcher = await home.dispatcher();
+    const id = await begin(home, dispatcher, "sleep 1; echo first >> order");
+    await until(
+      () => statusOf(dispatcher, id),
+      (status) => status === "running",
+    );
+    await dispatcher.submit(id, script("echo second >> order"));
+    await dispatcher.submit(id, script("echo urgent >> order"), { priority: 5 });
+    expect((await dispatcher.show(id)).queue).toBe(2);
+    await until(() => statusOf(dispatcher, id), isPaused);
+    expect(gitIn(home.main, "show", `holdfast/${id}/3:order`)).toBe("first\nurgent\nsecond");
+    const spec = await dispatcher.specOfLastTask(id);
+    await dispatcher.submit(id, spec);
+    await until(
+      async () => (await dispatcher.show(id)).task?.number,
+      (number) => number === 4,
+    );
+    await until(() => statusOf(dispatcher, id), isPaused);
+    // From the same base: what the first attempt added is not there.
+    expect(gitIn(home.main, "show", `holdfast/${id}/4:order`)).toBe("first\nurgent\nsecond");
+  });
+
+  it("a task that can't be started is refused on record, and the next one begins", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const id = await begin(home, dispatcher, "true", { base: "no-such-commit", idlePauseMs: 60_000 });
+    await until(
+      () => typesOf(dispatcher, id),
+      (types) => types.includes("task_refused"),
+    );
+    await dispatcher.submit(id, script("echo fine > fine"));
+    await until(() => statusOf(dispatcher, id), isPaused);
+    expect(gitIn(home.main, "show", `holdfast/${id}/1:fine`)).toBe("fine");
+  });
+
+  it("is paused after its time when nothing is left to do, and a pause in the line takes it out", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const id = await begin(home, dispatcher, "true", { idlePauseMs: 700 });
+    await until(
+      () => statusOf(dispatcher, id),
+      (status) => status === "idle",
+    );
+    await until(() => statusOf(dispatcher, id), isPaused);
+    const reasons = [];
+    for await (const { type, data } of dispatcher.holdfast.readJournal(id))
+      if (type === "session_paused") reasons.push(data["reason"]);
+    expect(reasons).toEqual(["idle"]);
+  });
+
+  it("a message file that nobody can read is set aside, with the reason, and hurts no other", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const id = await begin(home, dispatcher, "sleep 60");
+    await until(
+      () => statusOf(dispatcher, id),
+      (status) => status === "running",
+    );
+    writeFileSync(home.sessionDir(id, "inbox/new/000000000001-msg_bad"), "{ not json");
+    await dispatcher.send(id, "good");
+    const shown = await until(
+      () => dispatcher.show(id),
+      ({ unread, inbox }) => unread === 1 && inbox === 0,
+    );
+    expect(shown.unread).toBe(1);
+    expect(await typesOf(dispatcher, id)).toContain("message_set_aside");
+    expect(readdirSync(home.sessionDir(id, "inbox/aside"))).toEqual(["000000000001-msg_bad"]);
+  });
+});
+
+describe("owners", () => {
+  it("one that is stopped for a while keeps its session; nobody else gets in, and it goes on afterwards", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const id = await begin(home, dispatcher, "sleep 2; echo done > result");
+    await until(
+      () => statusOf(dispatcher, id),
+      (status) => status === "running",
+    );
+    const pid = home.hostPid(id) ?? 0;
+    process.kill(pid, "SIGSTOP");
+    try {
+      await sleep(500);
+      expect(await statusOf(dispatcher, id)).toBe("running");
+      await expect(dispatcher.holdfast.resumeSession(id)).rejects.toMatchObject({ code: "session_owned" });
+      // A task for it waits in its inbox; no second process is started for that.
+      const submitting = dispatcher.submit(id, script("true"));
+      await sleep(500);
+      expect(home.processes()).toEqual([pid]);
+      process.kill(pid, "SIGCONT");
+      await submitting;
+    } finally {
+      kill(pid, "SIGCONT");
+    }
+    await until(() => statusOf(dispatcher, id), isPaused);
+    expect(gitIn(home.main, "show", `holdfast/${id}/1:result`)).toBe("done");
+    expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
+  });
+
+  it("what a dead process left, lock file, names and sockets, keeps nobody out; a reused pid is not its owner", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const id = await begin(home, dispatcher, "sleep 60");
+    await until(
+      () => statusOf(dispatcher, id),
+      (status) => status === "running",
+    );
+    kill(home.hostPid(id) ?? 0, "SIGKILL");
+    await until(
+      () => statusOf(dispatcher, id),
+      (status) => status === "interrupted",
+    );
+    // As if the pid were ours by now.
+    for (const name of ["owner.json", "host.json"]) {
+      const record = JSON.parse(readFileSync(home.sessionDir(id, name), "utf8"));
+      writeFileSync(home.sessionDir(id, name), JSON.stringify({ ...record, pid: process.pid }));
+    }
+    expect(await statusOf(dispatcher, id)).toBe("interrupted");
+    await dispatcher.resume(id);
+    await until(() => statusOf(dispatcher, id), isPaused);
+    const epochs = new Set<number>();
+    for await (const { epoch } of dispatcher.holdfast.readJournal(id)) epochs.add(epoch);
+    expect(epochs.size).toBeGreaterThan(2);
+  });
+});
+
+describe("twenty at once", () => {
+  it("holdfast run --detach in a shell loop in one repo just works", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const runs = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        home.cli(
+          "run",
+          "--detach",
+          ...(hasSandbox ? [] : ["--no-sandbox"]),
+          "--repo",
+          home.main,
+          "--",
+          "sh",
+          "-c",
+          `echo ${index} > mine`,
+        ),
+      ),
+    );
+    expect(runs.map(({ status, stderr }) => (status === 0 ? 0 : stderr))).toEqual(runs.map(() => 0));
+    const ids = runs.map(({ stdout }) => stdout.trim());
+    await until(
+      async () => (await dispatcher.list()).filter(({ task }) => task?.outcome === "done").length,
+      (done) => done === 20,
+    );
+    for (const [index, id] of ids.entries())
+      expect(gitIn(home.main, "show", `holdfast/${id}/1:mine`)).toBe(String(index));
+    for (const id of ids) await dispatcher.pause(id);
+    await until(
+      () => home.processes(),
+      (left) => left.length === 0,
+    );
+  });
+});
+
+function isCommand(pid: number): boolean {
+  const words = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  return words.includes("sleep\u000060");
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { openHome } from "../../src/home/index.ts";
+import { myself, type Place, readPlace, withLine } from "../../src/home/line.ts";
+import { TestHome } from "../support/home.ts";
+
+const id = "sess_01k00000000000000000000000" as const;
+const gone = { pid: 2 ** 22 - 1, startTicks: 1 };
+const base: Place = {
+  session: id,
+  definition: "exec:sh",
+  priority: 0,
+  order: 7,
+  state: "waiting",
+  reason: "no room",
+  maxSessions: 3,
+  maxMemoryBytes: null,
+  holder: null,
+  by: null,
+  isTaken: false,
+};
+
+describe("the line", () => {
+  it("Z1 a place whose process is gone goes back to the line, or away if it had begun", async () => {
+    using test = new TestHome();
+    const home = await openHome({ home: test.dir });
+    const settled = (place: Place) =>
+      withLine(home, async (line) => {
+        await line.set(place);
+        return line.places();
+      });
+    expect(await settled(base)).toEqual([base]);
+    const mine: Place = { ...base, state: "granted", holder: myself() };
+    expect(await settled(mine)).toEqual([mine]);
+    // Whoever was to start it was killed: it waits, in the place that it had.
+    expect(await settled({ ...mine, holder: gone })).toEqual([{ ...base, holder: null }]);
+    // Its process was killed in the middle of its work: to go on or not is decided anew.
+    expect(await settled({ ...mine, holder: gone, isTaken: true })).toEqual([]);
+    // The pid is somebody else's by now.
+    expect(await settled({ ...mine, holder: { pid: process.pid, startTicks: 1 }, isTaken: true })).toEqual(
+      [],
+    );
+    expect(readPlace(home, id)).toBeUndefined();
+  });
+
+  it("is in the order of priority, then of coming; spoiled files are nobody's place", async () => {
+    using test = new TestHome();
+    const home = await openHome({ home: test.dir });
+    const named = (last: number) => `sess_01k0000000000000000000000${last}` as const;
+    const order = await withLine(home, async (line) => {
+      await line.set({ ...base, session: named(1), order: 1 });
+      await line.set({ ...base, session: named(2), order: 2, priority: 5 });
+      await line.set({ ...base, session: named(3), order: 3 });
+      expect(await line.nextOrder()).toBe(4);
+      return (await line.places()).map(({ session }) => session);
+    });
+    expect(order).toEqual([named(2), named(1), named(3)]);
+  });
+});

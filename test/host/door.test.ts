@@ -1,0 +1,319 @@
+/**
+ * What an agent can do at its session's door, and what it can't at another's.
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { isSameToken, makeToken } from "../../src/home/index.ts";
+import { readProcessRecord, readRefusals } from "../../src/host/index.ts";
+import { type Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
+import { gitIn } from "../support/repo.ts";
+
+const loop = join(import.meta.dirname, "..", "fixtures", "message-loop.mjs");
+const agent = (own = {}) => script(`exec '${process.execPath}' '${loop}'`, own);
+
+async function startLoop(home: HostHome, dispatcher: Dispatcher, own = {}): Promise<string> {
+  const { id } = await dispatcher.begin({ repo: home.main }, agent(own));
+  await until(async () => (await typesOf(dispatcher, id)).includes("process_started"));
+  return id;
+}
+
+const doorOf = (home: HostHome, id: string) =>
+  join(readProcessRecord(home.sessionDir(id))?.bell ?? "", "..", "door", "socket");
+const tokenOf = (home: HostHome, id: string) => readFileSync(home.sessionDir(id, "token"), "utf8").trim();
+
+function ask(
+  socketPath: string,
+  token: string | undefined,
+  options: { method?: string; path?: string; body?: string } = {},
+): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const { method = "GET", path = "/v1/inbox", body } = options;
+    const call = request({ socketPath, method, path, headers }, (response) => {
+      let text = "";
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    call.on("error", reject);
+    call.end(body);
+  });
+}
+
+async function messageEvents(dispatcher: Dispatcher, id: string) {
+  const events: [string, unknown, unknown][] = [];
+  for await (const { type, data } of dispatcher.holdfast.readJournal(id))
+    if (type.startsWith("message_")) events.push([type, data["message"], data["certain"]]);
+  return events;
+}
+
+describe("tokens", () => {
+  it("V1 are compared whole: nothing but the very same one is it", () => {
+    const token = makeToken();
+    expect(isSameToken(token, token)).toBe(true);
+    for (const other of [undefined, "", token.slice(0, -1), `${token}x`, makeToken(), token.toUpperCase()])
+      expect(isSameToken(token, other)).toBe(false);
+    // A session whose token was revoked lets nobody in, whoever says nothing included.
+    for (const other of [undefined, "", "revoked"]) expect(isSameToken(undefined, other)).toBe(false);
+  });
+
+  it("V2 another session's token, an old one or none is refused and counted there, and not journalled", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const a = await startLoop(home, dispatcher);
+    const b = await startLoop(home, dispatcher);
+    const door = await until(() => doorOf(home, b), existsSync);
+    const records = (await dispatcher.show(b)).records;
+    const old = tokenOf(home, b);
+    expect((await ask(door, old)).status).toBe(204);
+    for (const wrong of [tokenOf(home, a), undefined, "", "revoked"])
+      expect((await ask(door, wrong)).status).toBe(401);
+    await dispatcher.rotateToken(b);
+    expect((await ask(door, old)).status).toBe(401);
+    expect((await ask(door, tokenOf(home, b))).status).toBe(204);
+    // The agent that runs gets the new one: a message still reaches it.
+    await dispatcher.send(b, "after the change");
+    await until(
+      async () => (await messageEvents(dispatcher, b)).length,
+      (count) => count === 2,
+    );
+    expect((await dispatcher.show(b)).records).toBe(records + 2);
+    await dispatcher.revokeToken(b);
+    expect((await ask(door, tokenOf(home, b))).status).toBe(401);
+    await until(
+      () => readRefusals(home.sessionDir(b)),
+      (count) => count >= 6,
+    );
+    expect((await dispatcher.show(b)).refused).toBeGreaterThanOrEqual(6);
+    expect((await dispatcher.show(a)).refused).toBe(0);
+  });
+
+  it("malformed and oversized requests are refused and change nothing", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const id = await startLoop(home, dispatcher);
+    const door = await until(() => doorOf(home, id), existsSync);
+    const token = tokenOf(home, id);
+    const { records } = await dispatcher.show(id);
+    const post = (body: string) => ask(door, token, { method: "POST", path: "/v1/outbox", body });
+    expect((await post("{")).status).toBe(400);
+    expect((await post('{"to":"sess_x","text":"y"}')).status).toBe(400);
+    expect((await post(JSON.stringify({ to: id, text: "x".repeat(300_000) }))).status).toBe(413);
+    expect((await post("x".repeat(2_000_000))).status).toBe(413);
+    expect((await ask(door, token, { path: "/v1/elsewhere" })).status).toBe(404);
+    expect((await ask(door, token, { method: "POST", path: "/v1/inbox/msg_none/entered" })).status).toBe(200);
+    expect((await dispatcher.show(id)).records).toBe(records);
+  });
+});
+
+describe("messages", () => {
+  it("are received, enter the context when the agent says so, and go from session to session through the dispatcher", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const a = await startLoop(home, dispatcher);
+    const b = await startLoop(home, dispatcher);
+    await dispatcher.send(a, "hello");
+    await dispatcher.send(a, `reply:${b}:from a to b`);
+    await dispatcher.send(b, "by name", { from: a });
+    await until(
+      () => dispatcher.show(b),
+      ({ unread, records }) => unread === 0 && records > 8,
+    );
+    await until(
+      async () => (await messageEvents(dispatcher, b)).length,
+      (count) => count === 4,
+    );
+    for (const id of [a, b]) await dispatcher.send(id, "stop");
+    for (const id of [a, b])
+      await until(
+        () => dispatcher.show(id),
+        ({ status }) => status === "paused",
+      );
+    const got = (id: string) => gitIn(home.main, "show", `holdfast/${id}/1:got`).split("\n");
+    expect(got(a)).toEqual(
+      ["hello", `reply:${b}:from a to b`, "stop"].map((text) =>
+        expect.stringMatching(new RegExp(`^user:\\S+ ${text}$`)),
+      ),
+    );
+    expect(got(b).sort()).toEqual([
+      `${a} by name`,
+      `${a} from a to b`,
+      expect.stringMatching(/^user:\S+ stop$/),
+    ]);
+    const types = (await messageEvents(dispatcher, a)).map(([type]) => type);
+    expect(types.filter((type) => type === "message_received")).toHaveLength(3);
+    expect(types.filter((type) => type === "message_entered_context")).toHaveLength(3);
+    expect(types.filter((type) => type === "message_sent")).toHaveLength(1);
+  });
+
+  it("one that can't be delivered comes back to its sender, with the reason; another user's session is not there", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const foreign = await dispatcher.holdfast.openSession({ user: "somebody-else" });
+    await foreign.release();
+    const id = await startLoop(home, dispatcher);
+    await dispatcher.send(id, `reply:${foreign.id}:psst`);
+    await until(
+      async () =>
+        (await messageEvents(dispatcher, id)).filter(([type]) => type === "message_received").length,
+      (count) => count === 2,
+    );
+    await dispatcher.send(id, "stop");
+    await until(
+      () => dispatcher.show(id),
+      ({ status }) => status === "paused",
+    );
+    const got = gitIn(home.main, "show", `holdfast/${id}/1:got`);
+    expect(got).toMatch(
+      new RegExp(`^dispatcher Message msg_\\w+ to ${foreign.id} was not delivered: there is no session`, "m"),
+    );
+    expect((await dispatcher.show(foreign.id, { user: "somebody-else" })).inbox).toBe(0);
+    await expect(dispatcher.send(foreign.id, "x")).rejects.toMatchObject({ code: "session_not_found" });
+    await expect(dispatcher.send(id, "x", { from: foreign.id })).rejects.toMatchObject({
+      code: "session_not_found",
+    });
+  });
+
+  it("Y3 what is written to standard input and not known to have arrived is shown, and never written again", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    // Reads one line, and then no more: the second is written, and nobody knows whether it was read.
+    const { id } = await dispatcher.begin(
+      { repo: home.main },
+      script('read -r line; echo "$line" >> got; exec sleep 60', { input: "messages", restart: true }),
+    );
+    await dispatcher.send(id, "one");
+    await until(
+      async () => (await messageEvents(dispatcher, id)).length,
+      (count) => count >= 3,
+    );
+    expect((await messageEvents(dispatcher, id)).map(([type, , certain]) => [type, certain])).toEqual([
+      ["message_received", undefined],
+      ["message_handed", undefined],
+      ["message_entered_context", true],
+    ]);
+    kill(home.hostPid(id) ?? 0, "SIGKILL");
+    await until(
+      () => dispatcher.show(id),
+      ({ status }) => status === "interrupted",
+    );
+    await dispatcher.send(id, "two");
+    await dispatcher.resume(id);
+    await until(
+      async () => (await messageEvents(dispatcher, id)).length,
+      (count) => count >= 6,
+    );
+    await dispatcher.interrupt(id);
+    await until(
+      () => dispatcher.show(id),
+      ({ status }) => status === "paused",
+    );
+    const { patch } = await dispatcher.holdfast.diffSession(id);
+    expect(patch.toString().match(/^\+(one|two)$/gm)).toEqual(["+one", "+two"]);
+  });
+
+  it("Y3 a delivery that a crash left unclear is on record as that, and is not made again", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const session = await dispatcher.holdfast.openSession({ repo: home.main });
+    // As a session process leaves it that was killed between the write and the word that it arrived.
+    for (const message of ["msg_a", "msg_b"])
+      await session.append("message_received", { message, from: "user:ani", text: message });
+    await session.append("message_handed", { message: "msg_a" });
+    await session.release();
+    const spec = script("cat > got", { input: "messages" });
+    await dispatcher.submit(session.id, spec);
+    await until(
+      async () => (await messageEvents(dispatcher, session.id)).length,
+      (count) => count === 6,
+    );
+    await dispatcher.pause(session.id);
+    expect(await messageEvents(dispatcher, session.id)).toEqual([
+      ["message_received", "msg_a", undefined],
+      ["message_received", "msg_b", undefined],
+      ["message_handed", "msg_a", undefined],
+      ["message_entered_context", "msg_a", false],
+      ["message_handed", "msg_b", undefined],
+      ["message_entered_context", "msg_b", true],
+    ]);
+    const { patch } = await dispatcher.holdfast.diffSession(session.id);
+    expect(patch.toString().match(/^\+msg_.$/gm)).toEqual(["+msg_b"]);
+  });
+
+  it("Y1, Y4, Y5 what a kill left half done is done once: taken in, sent, carried", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const b = await dispatcher.holdfast.openSession({ repo: home.main });
+    await b.release();
+    const a = await dispatcher.holdfast.openSession({ repo: home.main });
+    await dispatcher.send(a.id, "known", { id: "msg_known" });
+    // On record, and still in the inbox; on record as sent, and not in the outbox.
+    await a.append("message_received", { message: "msg_known", from: "user:ani", text: "known" });
+    await a.append("message_sent", { message: "msg_lost", to: b.id, text: "sent" });
+    await a.release();
+    for (let round = 0; round < 2; round += 1) {
+      await dispatcher.submit(a.id, script("true"));
+      await until(
+        () => dispatcher.show(a.id),
+        ({ status }) => status === "paused",
+      );
+      await dispatcher.look();
+    }
+    expect((await messageEvents(dispatcher, a.id)).map(([type, id]) => `${type} ${id}`)).toEqual([
+      "message_received msg_known",
+      "message_sent msg_lost",
+    ]);
+    expect(await dispatcher.show(a.id)).toMatchObject({ inbox: 0, unread: 1 });
+    expect(await dispatcher.show(b.id)).toMatchObject({ inbox: 1 });
+  });
+
+  it("Y2 a message that is too much for a journal, or is none, is set aside and the next is taken in", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const session = await dispatcher.holdfast.openSession({ repo: home.main });
+    await session.release();
+    await dispatcher.send(session.id, "first");
+    writeFileSync(home.sessionDir(session.id, "inbox/new/000000000002-msg_broken"), '{"kind":"message"}');
+    writeFileSync(
+      home.sessionDir(session.id, "inbox/new/000000000003-msg_liar"),
+      readFileSync(
+        home.sessionDir(
+          session.id,
+          "inbox/new",
+          readdirSync(home.sessionDir(session.id, "inbox/new"))[0] ?? "",
+        ),
+      ),
+    );
+    await dispatcher.send(session.id, "last");
+    await dispatcher.submit(session.id, script("true"));
+    await until(
+      () => dispatcher.show(session.id),
+      ({ status }) => status === "paused",
+    );
+    expect((await messageEvents(dispatcher, session.id)).map(([type]) => type).sort()).toEqual([
+      "message_received",
+      "message_received",
+      "message_set_aside",
+      "message_set_aside",
+    ]);
+    expect(readdirSync(home.sessionDir(session.id, "inbox/aside"))).toHaveLength(2);
+  });
+
+  it("a full inbox refuses, a closed session takes nothing, a long message is refused: and nothing is left of them", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const session = await dispatcher.holdfast.openSession({});
+    await session.release();
+    await expect(dispatcher.send(session.id, "x".repeat(300_000))).rejects.toMatchObject({
+      code: "message_too_large",
+    });
+    for (let number = 0; number < 1000; number += 1) await dispatcher.send(session.id, `message ${number}`);
+    await expect(dispatcher.send(session.id, "one more")).rejects.toMatchObject({ code: "inbox_full" });
+    expect((await dispatcher.show(session.id)).inbox).toBe(1000);
+    await dispatcher.close(session.id);
+    await expect(dispatcher.send(session.id, "x")).rejects.toMatchObject({ code: "illegal_transition" });
+  });
+});

@@ -1,0 +1,121 @@
+/**
+ * A home whose sessions have processes: the built ones, as a user has them. None outlives its test.
+ */
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readProcessRecord } from "../../src/host/index.ts";
+import type { TaskSpec } from "../../src/index.ts";
+import { runtimeRoot } from "../../src/mail/index.ts";
+import { isAlive, sha256Hex } from "../../src/util/index.ts";
+import { hasSandbox } from "./capsules.ts";
+import { cliPath, runCli } from "./cli.ts";
+import { TaskHome } from "./tasks.ts";
+
+const library = join(import.meta.dirname, "..", "..", "dist", "index.js");
+export const { Dispatcher } = (await import(library)) as typeof import("../../src/index.ts");
+export type Dispatcher = Awaited<ReturnType<typeof Dispatcher.open>>;
+
+/** A shell script as a task. */
+export function script(text: string, options: Partial<TaskSpec> = {}): TaskSpec {
+  return {
+    command: ["sh", "-c", text],
+    definition: "exec:sh",
+    sandbox: hasSandbox,
+    input: "nothing",
+    restart: false,
+    idlePauseMs: 0,
+    ...options,
+  };
+}
+
+export class HostHome extends TaskHome {
+  dispatcher(): Promise<Dispatcher> {
+    return Dispatcher.open({ home: this.dir });
+  }
+
+  /** Processes of ours that belong to this home: session processes, dispatchers, `serve`. */
+  processes(): number[] {
+    return allPids().filter((pid) => {
+      if (!isAlive({ pid, startTicks: null })) return false;
+      const words = readOr(`/proc/${pid}/cmdline`).split("\0");
+      return (
+        words.some((word) => /\/(host|dispatch|cli)\/main\.(js|ts)$/.test(word)) && this.#isMine(pid, words)
+      );
+    });
+  }
+
+  #isMine(pid: number, words: readonly string[]): boolean {
+    return words.includes(this.dir) || readOr(`/proc/${pid}/environ`).includes(`HOLDFAST_HOME=${this.dir}\0`);
+  }
+
+  async cli(...args: string[]) {
+    return runCli(this.dir, args);
+  }
+
+  /** A command of the command line that goes on. */
+  spawnCli(args: readonly string[], options: { cwd?: string; detached?: boolean } = {}) {
+    return spawn(process.execPath, [cliPath, ...args], {
+      cwd: options.cwd ?? this.main,
+      detached: options.detached ?? false,
+      env: { ...process.env, HOLDFAST_HOME: this.dir, NO_COLOR: "1" },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+  }
+
+  hostPid(id: string): number | undefined {
+    return readProcessRecord(this.sessionDir(id))?.pid;
+  }
+
+  override [Symbol.dispose](): void {
+    // What is killed writes no more only when it is gone.
+    for (let left = this.processes(); left.length > 0; left = this.processes()) {
+      for (const pid of left) kill(pid, "SIGKILL");
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+    rmSync(join(runtimeRoot(), sha256Hex(this.dir).slice(0, 12)), { recursive: true, force: true });
+    super[Symbol.dispose]();
+  }
+}
+
+export function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // Gone already.
+  }
+}
+
+/** Waits until something is so; fails with what it is, when it takes too long. */
+export async function until<T>(
+  look: () => T | Promise<T>,
+  isIt: (value: T) => boolean = Boolean,
+  timeoutMs = 60_000,
+): Promise<T> {
+  for (const deadlineMs = performance.now() + timeoutMs; ; await sleep(10)) {
+    const value = await look();
+    if (isIt(value)) return value;
+    if (performance.now() > deadlineMs) throw new Error(`it is still ${JSON.stringify(value)}`);
+  }
+}
+
+export async function typesOf(dispatcher: Dispatcher, id: string): Promise<string[]> {
+  const types: string[] = [];
+  for await (const { type } of dispatcher.holdfast.readJournal(id)) types.push(type);
+  return types;
+}
+
+function allPids(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+}
+
+function readOr(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
