@@ -6,8 +6,14 @@ import { join } from "node:path";
 import { benchCapsules } from "./capsules.ts";
 import { benchJournal, benchList } from "./journal.ts";
 import { printTable } from "./measure.ts";
+import { benchProcesses } from "./processes.ts";
 
-const benches = { journal: benchJournal, list: benchList, capsules: benchCapsules };
+const benches = {
+  journal: benchJournal,
+  list: benchList,
+  capsules: benchCapsules,
+  processes: benchProcesses,
+};
 const wanted = process.argv.slice(2);
 const progress = (text: string) => process.stderr.write(`bench: ${text} …\n`);
 

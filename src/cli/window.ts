@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { HoldfastError } from "../contract/index.ts";
 import { encodeKeys, encodeSize } from "../host/index.ts";
+import { makeRaw } from "../process/index.ts";
 
 const LEAVE_KEY = 0x1d;
 
@@ -30,7 +31,7 @@ export async function openWindow(path: string): Promise<"left" | "ended"> {
     if (at >= 0) leave();
   };
   const signals = ["SIGHUP", "SIGTERM"] as const;
-  process.stdin.setRawMode(true);
+  const restore = makeRaw();
   process.stdin.on("data", onKeys).resume();
   process.stdout.on("resize", resize);
   for (const signal of signals) process.on(signal, leave);
@@ -42,7 +43,7 @@ export async function openWindow(path: string): Promise<"left" | "ended"> {
     return end;
   } finally {
     process.stdin.off("data", onKeys).pause();
-    process.stdin.setRawMode(false);
+    restore();
     process.stdout.off("resize", resize);
     for (const signal of signals) process.off(signal, leave);
   }

@@ -17,6 +17,7 @@ import {
   Holdfast,
   type HoldfastOptions,
   type Home,
+  listSessionIdsNow,
   type NewSession,
   openHome,
   type Place,
@@ -125,6 +126,10 @@ export class Dispatcher {
   /** Takes a task back that has not begun, or interrupts it. */
   async cancel(id: string, request: string, scope: Scope = {}): Promise<void> {
     return cancelTask(this.#home, await this.#find(id, scope), request);
+  }
+
+  sessionIds(): string[] {
+    return listSessionIdsNow(this.#home);
   }
 
   /** The process that has a session now. */

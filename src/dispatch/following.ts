@@ -21,7 +21,7 @@ export type Happening =
 export interface FollowOptions {
   /** Records from this one on. */
   readonly fromSeq: number;
-  /** The task whose output is wanted. */
+  /** The task whose output is wanted; null: of each that begins. */
   readonly request: string | null;
   /** Its output, if somebody has it open already. It is closed at the end. */
   readonly outputFd?: number;
@@ -51,7 +51,11 @@ export async function* followSession(
       // was written before it.
       const records = await journal.read();
       for (const frame of output.read()) yield { kind: "output", ...frame };
-      for (const record of records) yield { kind: "record", record };
+      for (const record of records) {
+        if (record.type === "task_started" && options.request === null)
+          output.turnTo(String(record.data["request"] ?? ""));
+        yield { kind: "record", record };
+      }
       const place = readPlace(home, found.id);
       const reason = place?.state === "waiting" ? (place.reason ?? "") : "";
       if (reason !== "" && reason !== waits) yield { kind: "waits", reason };
@@ -126,14 +130,25 @@ class JournalReader {
 }
 
 class OutputReader {
-  readonly #path: string | undefined;
+  readonly #sessionDir: string;
+  #request: string | null;
   #fd: number | undefined;
   #position = 0;
   #rest = Buffer.alloc(0);
 
   constructor(sessionDir: string, request: string | null, fd: number | undefined) {
-    this.#path = request === null ? undefined : spoolPath(sessionDir, request);
+    this.#sessionDir = sessionDir;
+    this.#request = request;
     this.#fd = fd;
+  }
+
+  /** The next task's. */
+  turnTo(request: string): void {
+    this.close();
+    this.#request = request;
+    this.#fd = undefined;
+    this.#position = 0;
+    this.#rest = Buffer.alloc(0);
   }
 
   *read(): Generator<Frame> {
@@ -157,7 +172,7 @@ class OutputReader {
 
   #open(): number | undefined {
     try {
-      return this.#path === undefined ? undefined : openSync(this.#path, "r");
+      return this.#request === null ? undefined : openSync(spoolPath(this.#sessionDir, this.#request), "r");
     } catch {
       // Nothing has been written yet, or all of it is in the journal.
       return undefined;

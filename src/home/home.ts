@@ -2,7 +2,7 @@
  * Owns the directory of all sessions: where things are in it, who may look, and that nobody else can.
  * A home is made on first use. Directories 0700, files 0600; a home that others can enter is refused.
  */
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -176,6 +176,11 @@ export async function assertPrivate(path: string): Promise<void> {
 export async function listSessionIds(home: Home): Promise<SessionId[]> {
   const names = await readdir(sessionsDir(home));
   return names.filter(isSessionId).sort();
+}
+
+/** For those who can't wait. */
+export function listSessionIdsNow(home: Pick<Home, "dir">): SessionId[] {
+  return readdirSync(sessionsDir(home)).filter(isSessionId).sort();
 }
 
 export interface FoundSession {

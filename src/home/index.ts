@@ -9,6 +9,7 @@ export {
   findSession,
   type Home,
   listSessionIds,
+  listSessionIdsNow,
   notFound,
   sessionDirOf,
 } from "./home.ts";

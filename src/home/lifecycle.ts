@@ -62,6 +62,8 @@ export interface ResumeOptions {
   readonly files?: boolean;
   /** Who saw that it had crashed, if that was no person. */
   readonly by?: string;
+  /** Opened or resumed just now by whoever hands it over: there is nothing to record, if it is in order. */
+  readonly isHandedOver?: boolean;
   /** What is known of the output of calls that a crash cut off. */
   readonly outputOfCut?: (state: SessionState) => string;
 }
@@ -89,8 +91,8 @@ export async function resumeSession(
     const { tornBytes, brokenFile } = session.recovery;
     const from = before ? shownStatus(before, false) : "open";
     const torn = tornBytes > 0 ? { tornBytes, ...present({ brokenFile }) } : {};
-    // One that is open, and was left in order, is as it should be.
-    if (from !== "open" || tornBytes > 0)
+    const isInOrder = before?.status === "open" && tornBytes === 0 && options.by === undefined;
+    if (!isInOrder || !options.isHandedOver)
       await session.append("session_resumed", { from, ...torn, ...present({ by: options.by }) });
     if (options.files ?? true) await bringFiles(home, session);
     return session;

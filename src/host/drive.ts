@@ -7,7 +7,7 @@ import { isHoldfastError, type TaskSpec } from "../contract/index.ts";
 import { addPeak, bringFiles, type Home, roomOf, sessionDirOf } from "../home/index.ts";
 import { journalDir } from "../journal/index.ts";
 import { runtimeRoot } from "../mail/index.ts";
-import { assertTerminal, terminalSize } from "../process/index.ts";
+import { assertTerminal } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
 import { readConfig, Task, type TaskEnd, type TurnEnd, taskDir } from "../task/index.ts";
 import { present } from "../util/index.ts";
@@ -144,7 +144,7 @@ async function runCommand(
       signal,
       door: { dir: await door(), root: runtimeRoot() },
       hasInput: spec.input !== "nothing",
-      ...(screen && { terminal: terminalSize(0, 0) }),
+      hasTerminal: screen !== undefined,
       onStart,
       onOutput: (chunk, stream) => {
         spool.add(stream, chunk);

@@ -91,6 +91,7 @@ export class Host {
       resumeSession(home, id, {
         user,
         files: false,
+        isHandedOver: true,
         outputOfCut: (state) => outputOfCut(sessionDirOf(home, id), state),
         ...(by !== undefined && { by }),
       });

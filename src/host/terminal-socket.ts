@@ -10,7 +10,7 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Writable } from "node:stream";
-import { resizeTerminal, terminalSize } from "../process/index.ts";
+import { resizeTerminal, type TerminalSize, terminalSize } from "../process/index.ts";
 
 const KEYS = 0;
 const SIZE = 1;
@@ -49,6 +49,10 @@ export class TerminalSocket {
   #recent = Buffer.alloc(0);
   #pid = 0;
   #input: Writable | undefined;
+  /** What was typed before the program could be reached, and how large the window is. */
+  #early = Buffer.alloc(0);
+  #size: TerminalSize = terminalSize(0, 0);
+  #resizing: Promise<void> = Promise.resolve();
 
   private constructor(path: string) {
     this.path = path;
@@ -67,6 +71,8 @@ export class TerminalSocket {
   connect(pid: number, input: Writable | null): void {
     this.#pid = pid;
     this.#input = input ?? undefined;
+    this.#input?.write(this.#early);
+    this.#resize();
   }
 
   show(chunk: Buffer): void {
@@ -103,9 +109,16 @@ export class TerminalSocket {
   }
 
   #take(kind: number, payload: Buffer): void {
-    if (kind === KEYS) this.#input?.write(payload);
-    if (kind !== SIZE || payload.length !== 4 || this.#pid === 0) return;
-    const size = terminalSize(payload.readUInt16BE(0), payload.readUInt16BE(2));
-    resizeTerminal(this.#pid, size).catch(() => {});
+    if (kind === KEYS && this.#input) this.#input.write(payload);
+    else if (kind === KEYS) this.#early = Buffer.concat([this.#early, payload]).subarray(0, MAX_FRAME_BYTES);
+    if (kind !== SIZE || payload.length !== 4) return;
+    this.#size = terminalSize(payload.readUInt16BE(0), payload.readUInt16BE(2));
+    this.#resize();
+  }
+
+  #resize(): void {
+    if (this.#pid === 0) return;
+    // One after the other, and each with the size that is the last by then.
+    this.#resizing = this.#resizing.then(() => resizeTerminal(this.#pid, this.#size)).catch(() => {});
   }
 }

@@ -1,4 +1,3 @@
-export { type Child, startSelf } from "./child.ts";
 export { type CommandEnd, runCommand, startDetached } from "./command.ts";
 export {
   CAPSULE_MARK,
@@ -16,6 +15,7 @@ export {
   assertTerminal,
   dyingWithUs,
   inTerminal,
+  makeRaw,
   resizeTerminal,
   type TerminalSize,
   terminalSize,

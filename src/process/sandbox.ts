@@ -21,8 +21,6 @@ export interface SandboxView {
   readonly readable: readonly (readonly [string, string])[];
   /** Writable, and at their own path. */
   readonly writable: readonly string[];
-  /** Its terminal is one of ours, which nothing but it uses: it may keep it, for Ctrl-C and job control. */
-  readonly hasTerminal?: boolean;
 }
 
 export function findProgram(name: string): string | undefined {
@@ -49,8 +47,7 @@ export function assertSandbox(): void {
 
 /** The words that go before the command. */
 export function sandboxed(view: SandboxView): string[] {
-  const args = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"];
-  if (!view.hasTerminal) args.push("--new-session");
+  const args = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"];
   if (process.getuid?.() === 0) args.push("--cap-drop", "ALL");
   args.push(
     "--ro-bind",

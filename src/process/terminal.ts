@@ -1,11 +1,14 @@
 /**
  * Owns pseudo-terminals: util-linux `script` makes one and stands between it and our pipes, so that nothing native
- * has to be built. It dies with us, and the program in it with it.
+ * has to be built.
  */
-import { readFileSync, readlinkSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readlinkSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { runProgram } from "./program.ts";
 import { findProgram } from "./sandbox.ts";
+import { treeOf } from "./tree.ts";
 
 export interface TerminalSize {
   readonly columns: number;
@@ -13,6 +16,8 @@ export interface TerminalSize {
 }
 
 const MAX_SIDE = 1000;
+const OPEN_ATTEMPTS = 50;
+const OPEN_MS = 20;
 
 /** Only what a terminal can be: these come from outside. */
 export function terminalSize(columns: number, rows: number): TerminalSize {
@@ -27,10 +32,10 @@ export function assertTerminal(): void {
       throw new HoldfastError("program_missing", `a terminal needs ${name}, which is not installed`);
 }
 
-/** The words that run a command in a terminal of its own. */
-export function inTerminal(argv: readonly string[], { columns, rows }: TerminalSize): string[] {
-  const line = `stty rows ${rows} cols ${columns}; exec ${argv.map(quoted).join(" ")}`;
-  return [...dyingWithUs(), "script", "-qefc", line, "/dev/null"];
+/** The words that run a command in a terminal of its own, with a usual size until it gets another. */
+export function inTerminal(argv: readonly string[]): string[] {
+  const sized = '[ "$(stty size)" != "0 0" ] || stty rows 24 cols 80';
+  return ["script", "-qefc", `${sized}; exec ${argv.map(quoted).join(" ")}`, "/dev/null"];
 }
 
 /** The words that make a program end when we do. Empty where the system can't. */
@@ -38,22 +43,42 @@ export function dyingWithUs(): string[] {
   return findProgram("setpriv") ? ["setpriv", "--pdeathsig", "KILL", "--"] : [];
 }
 
+/**
+ * Makes our own terminal a mere pipe of keys and signs: what the program's terminal does is done there. Returns what
+ * brings it back to what it was. (Node's raw mode still changes line feeds.)
+ */
+export function makeRaw(): () => void {
+  const stty = (...args: string[]) =>
+    spawnSync("stty", args, { stdio: ["inherit", "pipe", "ignore"], encoding: "utf8" }).stdout?.trim() ?? "";
+  const before = stty("-g");
+  stty("raw", "-echo");
+  return () => void stty(before || "sane");
+}
+
 /** The program hears of it, as it would from a window. */
-export async function resizeTerminal(scriptPid: number, { columns, rows }: TerminalSize): Promise<void> {
-  const path = terminalOf(scriptPid);
+export async function resizeTerminal(commandPid: number, { columns, rows }: TerminalSize): Promise<void> {
+  let path = terminalOf(commandPid);
+  // It is made a moment after its program was started.
+  for (let attempt = 1; !path && attempt <= OPEN_ATTEMPTS; attempt += 1) {
+    await sleep(OPEN_MS);
+    path = terminalOf(commandPid);
+  }
   if (!path) return;
   const env = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
   await runProgram(["stty", "-F", path, "rows", String(rows), "cols", String(columns)], { env });
 }
 
-function terminalOf(scriptPid: number): string | undefined {
-  try {
-    const [child = ""] = readFileSync(`/proc/${scriptPid}/task/${scriptPid}/children`, "utf8").split(" ");
-    const path = readlinkSync(`/proc/${child}/fd/0`);
-    return /^\/dev\/pts\/\d+$/.test(path) ? path : undefined;
-  } catch {
-    return undefined;
+/** The terminal of the first that has one: by its path there, which may be in another mount namespace. */
+function terminalOf(commandPid: number): string | undefined {
+  for (const pid of treeOf(commandPid)) {
+    try {
+      const path = readlinkSync(`/proc/${pid}/fd/0`);
+      if (/^\/dev\/pts\/\d+$/.test(path)) return `/proc/${pid}/root${path}`;
+    } catch {
+      // Gone meanwhile.
+    }
   }
+  return undefined;
 }
 
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;

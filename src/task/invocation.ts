@@ -2,7 +2,7 @@
  * Owns what a task's command is started with: the words before it, its environment, and what it sees of its session.
  */
 import { baseEnvironment, type Capsule, userHome } from "../capsule/index.ts";
-import { CAPSULE_MARK, dyingWithUs, inTerminal, sandboxed, type TerminalSize } from "../process/index.ts";
+import { CAPSULE_MARK, dyingWithUs, inTerminal, sandboxed } from "../process/index.ts";
 import { makeScratch, type Room, surroundings } from "./room.ts";
 
 /** The way from inside a task to its session process. */
@@ -22,7 +22,8 @@ export interface Invocation {
 export interface InvocationOptions {
   readonly isSandboxed: boolean;
   readonly door?: DoorView | undefined;
-  readonly terminal?: TerminalSize | undefined;
+  /** Whether it gets a terminal of its own. */
+  readonly hasTerminal?: boolean | undefined;
 }
 
 /** In the sandbox /tmp is a file system of its own. */
@@ -32,7 +33,7 @@ export async function invocationOf(
   room: Room,
   capsule: Capsule,
   command: readonly string[],
-  { isSandboxed, door, terminal }: InvocationOptions,
+  { isSandboxed, door, hasTerminal }: InvocationOptions,
 ): Promise<Invocation> {
   const view = await capsule.attach();
   const { task, ports } = capsule.spec;
@@ -45,14 +46,15 @@ export async function invocationOf(
     [CAPSULE_MARK]: capsule.place.dir,
     ...(door && { HOLDFAST_DOOR: `${doorDir}/socket`, HOLDFAST_TOKEN_FILE: `${doorDir}/token` }),
     // `script` asks it how to start a command.
-    ...(terminal && { SHELL: "/bin/sh", TERM: process.env["TERM"] ?? "xterm-256color" }),
+    ...(hasTerminal && { SHELL: "/bin/sh", TERM: process.env["TERM"] ?? "xterm-256color" }),
   };
-  const wrap = (argv: readonly string[]) => (terminal ? inTerminal(argv, terminal) : argv);
+  // Inside the sandbox, so that the terminal's processes are all in one pid namespace.
+  const inside = hasTerminal ? inTerminal(command) : command;
   if (!isSandboxed) {
     // The shell goes there itself: the tree may be mounted only where it stands.
-    const inTree = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", view.workTree, ...command];
-    const argv = terminal ? wrap(inTree) : [...dyingWithUs(), ...inTree];
-    return { argv: [...view.enter, ...argv], cwd: "/", env: baseEnvironment({ HOME: userHome(), ...own }) };
+    const inTree = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", view.workTree];
+    const argv = [...view.enter, ...dyingWithUs(), ...inTree, ...inside];
+    return { argv, cwd: "/", env: baseEnvironment({ HOME: userHome(), ...own }) };
   }
   const around = surroundings(room, view.workTree);
   const sandbox = sandboxed({
@@ -63,10 +65,9 @@ export async function invocationOf(
     }),
     tree: view.workTree,
     writable: [home, tmp],
-    hasTerminal: terminal !== undefined,
   });
   return {
-    argv: [...view.enter, ...wrap([...sandbox, ...command])],
+    argv: [...view.enter, ...sandbox, ...inside],
     cwd: "/",
     env: baseEnvironment({ HOME: home, TMPDIR: tmp, ...own }),
   };

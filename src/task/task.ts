@@ -75,7 +75,7 @@ export interface TaskEnd {
   readonly omitted: readonly string[];
 }
 
-export interface TurnOptions extends Pick<InvocationOptions, "door" | "terminal"> {
+export interface TurnOptions extends Pick<InvocationOptions, "door" | "hasTerminal"> {
   readonly onOutput?: (chunk: Buffer, stream: "stdout" | "stderr") => void;
   /** Called when it runs, and that is on record. */
   readonly onStart?: (pid: number, input: Writable | null) => void;
@@ -168,13 +168,17 @@ export class Task {
     const call = await turn.callTool("run_command", { command: [...command] });
     const output = new Excerpt();
     let pid = 0;
-    const { door, terminal, signal } = options;
+    const { door, hasTerminal, signal } = options;
     const isSandboxed = this.#isSandboxed;
-    const invocation = await invocationOf(this.room, this.capsule, command, { isSandboxed, door, terminal });
+    const invocation = await invocationOf(this.room, this.capsule, command, {
+      isSandboxed,
+      door,
+      hasTerminal,
+    });
     const end = await runCommand({
       ...invocation,
       signal,
-      hasInput: options.hasInput ?? terminal !== undefined,
+      hasInput: options.hasInput ?? false,
       onOutput: (chunk, stream) => {
         output.add(chunk);
         options.onOutput?.(chunk, stream);

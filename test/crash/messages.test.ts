@@ -5,12 +5,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { TestChild } from "../support/children.ts";
-import { type Dispatcher, HostHome, kill, script, until } from "../support/hosts.ts";
+import { agent, type Dispatcher, HostHome, kill, until } from "../support/hosts.ts";
 
 const SESSIONS = 10;
 const SENDERS = 4;
 const MESSAGES = 1000;
-const loop = join(import.meta.dirname, "..", "fixtures", "message-loop.mjs");
 const library = join(import.meta.dirname, "..", "..", "dist", "index.js");
 
 describe("a thousand messages to ten sessions, with kills", () => {
@@ -19,7 +18,7 @@ describe("a thousand messages to ten sessions, with kills", () => {
   }, async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    const spec = script(`exec '${process.execPath}' '${loop}'`, { restart: true });
+    const spec = agent("message-loop.mjs", { restart: true });
     const ids: string[] = [];
     for (let number = 0; number < SESSIONS; number += 1)
       ids.push((await dispatcher.begin({ repo: home.main }, spec)).id);

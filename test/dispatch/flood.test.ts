@@ -1,7 +1,6 @@
 /**
  * One session that takes all it can get beside one that works.
  */
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
@@ -9,7 +8,6 @@ import { HostHome, script, typesOf, until } from "../support/hosts.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
-const flood = join(import.meta.dirname, "..", "fixtures", "flood-outbox.mjs");
 
 describe("a session that floods", () => {
   it("its disk: it is stopped at its quota and paused, its work is kept, and the other goes on", async () => {
@@ -66,7 +64,7 @@ describe("a session that floods", () => {
     const worker = await dispatcher.begin({ repo: home.main }, script("sleep 5; echo fine > result"));
     const flooder = await dispatcher.begin(
       { repo: home.main },
-      script(`yes 'so much to say' & exec '${process.execPath}' '${flood}' ${worker.id}`),
+      script(`yes 'so much to say' & exec node flood-outbox.mjs ${worker.id}`),
     );
     await until(
       () => dispatcher.show(flooder.id),

@@ -10,6 +10,7 @@ import { errorCodes, exitStatus } from "../../src/contract/errors.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";
 import { TestHome } from "../support/home.ts";
+import { HostHome } from "../support/hosts.ts";
 import { TaskHome } from "../support/tasks.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -106,6 +107,40 @@ describe("the docs", () => {
     const S = /sess_\w+/.exec(run(`(${first.trim()}) 2>&1`))?.[0] ?? "";
     expect(run(`(${rest}) 2>&1`, { S })).toContain("are back");
     expect(readFileSync(join(home.main, "login.ts"), "utf8")).toBe("fixed\n");
+  });
+
+  it("the README's many at once run as they stand", async () => {
+    using home = new HostHome();
+    const block = /```sh\n(S=[\s\S]+?)```/.exec(read("README.md"))?.[1] ?? "";
+    expect(block.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
+    mkdirSync(home.join("bin"));
+    const wall = hasSandbox ? "" : 'if [ "$1" = run ]; then shift; set -- run --no-sandbox "$@"; fi\n';
+    writeFileSync(
+      home.join("bin/holdfast"),
+      `#!/bin/sh\n${wall}exec '${process.execPath}' '${cliPath}' "$@"\n`,
+      { mode: 0o755 },
+    );
+    const env = {
+      ...process.env,
+      HOLDFAST_HOME: home.dir,
+      PATH: `${home.join("bin")}:${process.env["PATH"]}`,
+    };
+    const output = execFileSync("bash", ["-euo", "pipefail", "-c", `(${block}) 2>&1 < /dev/null`], {
+      cwd: home.main,
+      env,
+      encoding: "utf8",
+    });
+    expect(output).toMatch(/running[\s\S]+msg_\w+[\s\S]+\[persist\][\s\S]+task=2[\s\S]+paused/);
+  });
+
+  it("protocol.md lists every route of the API, and no other", () => {
+    const named = [...read("docs/protocol.md").matchAll(/^\| `(GET|POST) (\/v1\/sessions[^`]*)`/gm)].map(
+      ([, method, path]) => `${method} ${path}`,
+    );
+    const there = [...read("src/server/routes.ts").matchAll(/method: "(\w+)",\s+path: "([^"]+)"/g)].map(
+      ([, method, path]) => `${method} ${path}`,
+    );
+    expect(named).toEqual(there);
   });
 
   it("every numbered invariant of the source stands in the title of a test", () => {

@@ -7,14 +7,11 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isSameToken, makeToken } from "../../src/home/index.ts";
 import { readProcessRecord, readRefusals } from "../../src/host/index.ts";
-import { type Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
+import { agent, type Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 
-const loop = join(import.meta.dirname, "..", "fixtures", "message-loop.mjs");
-const agent = (own = {}) => script(`exec '${process.execPath}' '${loop}'`, own);
-
 async function startLoop(home: HostHome, dispatcher: Dispatcher, own = {}): Promise<string> {
-  const { id } = await dispatcher.begin({ repo: home.main }, agent(own));
+  const { id } = await dispatcher.begin({ repo: home.main }, agent("message-loop.mjs", own));
   await until(async () => (await typesOf(dispatcher, id)).includes("process_started"));
   return id;
 }

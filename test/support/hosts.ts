@@ -30,7 +30,22 @@ export function script(text: string, options: Partial<TaskSpec> = {}): TaskSpec 
   };
 }
 
+const fixtures = join(import.meta.dirname, "..", "fixtures");
+
+/** An agent of test/fixtures, as a task: it is in the repo, because a sandbox may not show where the tests are. */
+export function agent(name: string, options: Partial<TaskSpec> = {}, args = ""): TaskSpec {
+  return script(`exec node ${name} ${args}`, options);
+}
+
+const agents = Object.fromEntries(
+  ["message-loop.mjs", "flood-outbox.mjs"].map((name) => [name, readFileSync(join(fixtures, name), "utf8")]),
+);
+
 export class HostHome extends TaskHome {
+  constructor(files: Record<string, string> = { "a.txt": "one\n" }) {
+    super({ ...agents, ...files });
+  }
+
   dispatcher(): Promise<Dispatcher> {
     return Dispatcher.open({ home: this.dir });
   }

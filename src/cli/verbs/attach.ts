@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
-import { HoldfastError } from "../../contract/index.ts";
+import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import type { Dispatcher } from "../../dispatch/index.ts";
 import { lookOn } from "../looking-on.ts";
 import { note } from "../screen.ts";
@@ -18,25 +18,27 @@ export function command(): Command {
     .argument("<session>", "its id, or the beginning of it")
     .action(async (prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
-      const { holdfast } = dispatcher;
-      const id = await holdfast.resolveId(prefix, scope(options));
-      const { user, records, task, process } = await holdfast
-        .showSession(id, scope(options))
-        .then((shown) => ({ ...shown, process: dispatcher.processOf(id) }));
-      if (!process && dispatcher.placeOf(id) === undefined)
+      const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
+      const { user, records, task, queue, waits } = await dispatcher.show(id, scope(options));
+      const running = dispatcher.processOf(id);
+      if (!running && waits === null)
         throw new HoldfastError("not_running", `no process runs for session ${id}`);
-      if (process?.terminal && (await inWindow(dispatcher, id, options)) === "left") return;
+      if (running?.terminal && (await inWindow(dispatcher, id, options)) === "left") return;
+      const request = task?.outcome === null ? task.request : null;
+      const isQuiet = running !== undefined && request === null && queue === 0;
+      // A person stays for what may come; a script has come too late.
+      if (isQuiet && !process.stdin.isTTY) return note("nothing is under way");
       const view = new TaskView({ session: id, user, json: options.json ?? false });
       const lines = sendLines(dispatcher, id, options);
-      const request = task?.outcome === null ? task.request : null;
       const looking = { session: id, ...scope(options), view, request, fromSeq: records + 1 };
-      globalThis.process.exitCode = await lookOn(dispatcher, { ...looking, untilLeft: true })
-        .catch((error: unknown) => {
-          // Nothing was under way, and its process has gone to rest.
-          if (error instanceof HoldfastError && error.code === "process_lost" && request === null) return 0;
-          throw error;
-        })
-        .finally(() => lines?.close());
+      try {
+        process.exitCode = await lookOn(dispatcher, { ...looking, untilLeft: isQuiet });
+      } catch (error) {
+        // Nothing came, and its process has gone to rest.
+        if (!isQuiet || !isHoldfastError(error, "process_lost")) throw error;
+      } finally {
+        lines.close();
+      }
     });
 }
 

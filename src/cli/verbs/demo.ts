@@ -4,10 +4,12 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Command, Option } from "commander";
-import { exitStatus } from "../../contract/index.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import { exitStatus, type TaskSpec } from "../../contract/index.ts";
+import { Dispatcher } from "../../dispatch/index.ts";
 import { type Holdfast, openHoldfast } from "../../home/index.ts";
-import { type Child, findProgram, removeTreeNow, runProgram, startSelf } from "../../process/index.ts";
+import { findProgram, removeTreeNow, runProgram } from "../../process/index.ts";
 import { printable } from "../../util/index.ts";
 import { formatRecord } from "../record-line.ts";
 import { paint, say, sayJson } from "../screen.ts";
@@ -16,17 +18,12 @@ import { bareVerb } from "../verb.ts";
 interface Options {
   readonly json?: boolean;
   readonly keep?: boolean;
-  readonly worker?: string;
-  readonly at?: string;
-  readonly repo?: string;
 }
 
-const WORKERS = ["fix the login timeout", "write the migration", "speed the search up"];
-const TURNS = 3;
+const TITLES = ["fix the login timeout", "write the migration", "speed the search up"];
 /** Has the form of a GitHub token, and is none; put together here, so that no scanner takes a file for a leak. */
 const fakeToken = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
-/** The one that is killed never ends its last turn by itself. */
-const VICTIM = 0;
+const WAIT_MS = 60_000;
 
 export function command(): Command {
   return bareVerb(
@@ -35,62 +32,75 @@ export function command(): Command {
     ["holdfast demo", "holdfast demo --keep"],
   )
     .option("--keep", "leave the tour's directory there, to look around")
-    .addOption(new Option("--worker <title>").hideHelp())
-    .addOption(new Option("--at <home>").hideHelp())
-    .addOption(new Option("--repo <dir>").hideHelp())
-    .action(async ({ worker, at, repo, keep, json }: Options) => {
-      if (worker !== undefined && at !== undefined && repo !== undefined) return work(at, repo, worker);
+    .action(async ({ keep, json }: Options) => {
       const guide = new Guide(json ?? false);
       const directory = mkdtempSync(join(tmpdir(), "holdfast-demo-"));
+      const dispatcher = await Dispatcher.open({ home: join(directory, "home") });
       // However it ends: a signal, or a reader that has seen enough.
-      if (!keep) process.once("exit", () => removeTreeNow(directory));
+      process.once("exit", () => {
+        for (const pid of processesOf(dispatcher)) endIfThere(pid);
+        if (!keep) removeTreeNow(directory);
+      });
       for (const signal of ["SIGINT", "SIGTERM"] as const)
         process.once(signal, () => process.exit(exitStatus.interrupted));
-      await tour(guide, directory);
+      await tour(guide, dispatcher, directory);
       if (keep) guide.tell(`\nkept: HOLDFAST_HOME=${join(directory, "home")} holdfast ls`);
     });
 }
 
-async function tour(guide: Guide, directory: string): Promise<void> {
-  const homeDir = join(directory, "home");
+async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Promise<void> {
+  const home = dispatcher.holdfast;
   const repo = join(directory, "app");
-  const home = await openHoldfast({ home: homeDir });
   await makeDemoRepo(repo);
   const hasWall = findProgram("bwrap") !== undefined;
   if (!hasWall)
     guide.tell("bubblewrap is not installed: the tour goes on without a sandbox (apt install bubblewrap)");
+  const shell = (script: string) => taskOf(script, hasWall);
 
   guide.step("Three sessions work at once on one repo, each in a process and a capsule of its own");
-  const children = WORKERS.map((title) =>
-    startSelf(["demo", "--at", homeDir, "--repo", repo, "--worker", title]),
+  const begun = await Promise.all(
+    TITLES.map((title) => dispatcher.begin({ title, repo }, shell(`echo "${title}, step 1" >> notes.txt`))),
   );
-  process.once("exit", () => {
-    for (const child of children) child.kill("SIGKILL");
-  });
-  const ids = await Promise.all(children.map(firstLine));
+  const ids = begun.map(({ id }) => id);
   for (const [index, id] of ids.entries())
-    guide.tell(`  ${id}  process ${children[index]?.pid}  ${WORKERS[index]}`);
+    guide.tell(`  ${id}  process ${dispatcher.processOf(id)?.pid ?? "gone"}  ${TITLES[index]}`);
+  const [victim = "", other = ""] = ids;
 
-  const victim = ids[VICTIM] ?? "";
-  guide.step("One is killed in the middle of a command (SIGKILL)");
-  await untilLastCall(home, victim);
-  children[VICTIM]?.kill("SIGKILL");
-  await Promise.all(children.map((child) => child.ended()));
+  guide.step("Each has a queue: the next task goes on with the files of the last");
+  for (const [index, id] of ids.entries())
+    await dispatcher.submit(id, shell(`echo "${TITLES[index]}, step 2" >> notes.txt`));
+  await dispatcher.submit(victim, shell('echo "step 3, half" >> notes.txt; echo working; sleep 60'));
+  for (const id of ids.slice(1))
+    await untilShown(dispatcher, id, ({ task }) => task?.number === 2 && task.outcome === "done");
+  await untilShown(dispatcher, victim, ({ status, turns }) => status === "running" && turns === 3);
+  await list(guide, home);
+
+  guide.step("One of them is killed in the middle of a command (SIGKILL); the others go on");
+  await dispatcher.send(victim, "a message that must not get lost");
+  await untilShown(dispatcher, victim, ({ unread }) => unread === 1);
+  for (const pid of processesOf(dispatcher, [victim])) endIfThere(pid);
+  await dispatcher.submit(other, shell('echo "undisturbed" >> notes.txt'));
+  await untilShown(dispatcher, other, ({ task }) => task?.number === 3 && task.outcome === "done");
   await list(guide, home);
 
   guide.step(
-    "It is resumed: history and files are of the same moment, and the open call says that its outcome is unknown",
+    "It is resumed: history, files and messages are of the same moment, and the open call says that its outcome is unknown",
   );
-  const resumed = await home.resumeSession(victim);
-  await show(guide, home, victim, 4);
-  const task = await home.currentTask(resumed, { sandbox: hasWall });
-  await task.runTurn(["cat", "notes.txt"], { onOutput: (chunk) => guide.tell(indented(chunk)) });
+  await dispatcher.resume(victim);
+  await untilShown(dispatcher, victim, ({ task }) => task?.outcome === "interrupted");
+  await show(guide, home, victim, 10);
+  await follow(guide, dispatcher, victim, shell("cat notes.txt"));
 
   guide.step("A secret never reaches the journal");
-  await task.runTurn(["sh", "-c", `echo 'the token in the log was ${fakeToken()}'`]);
-  await show(guide, home, victim, 4);
-  await task.end("done");
-  await resumed.pause();
+  await follow(
+    guide,
+    dispatcher,
+    victim,
+    shell(`echo 'the token in the log was ${fakeToken()}' > /dev/null; echo '${fakeToken()}'`),
+    false,
+  );
+  await show(guide, home, victim, 8);
+  for (const id of ids) await untilPaused(dispatcher, id);
 
   guide.step("The work is in branches; the checkout is as it was");
   for (const line of await gitLines(repo, "log", "--oneline", "--branches", "--not", "main"))
@@ -100,10 +110,9 @@ async function tour(guide: Guide, directory: string): Promise<void> {
 
   guide.step("A fork at turn 1 has the history and the files of that turn");
   const fork = await home.forkSession(victim, { atTurn: 1, title: "the other way" });
-  const forked = await home.currentTask(fork, { sandbox: hasWall });
-  await forked.runTurn(["cat", "notes.txt"], { onOutput: (chunk) => guide.tell(indented(chunk)) });
-  await forked.rest();
-  await fork.pause();
+  await fork.release();
+  await follow(guide, dispatcher, fork.id, shell("cat notes.txt"));
+  await untilPaused(dispatcher, fork.id);
 
   guide.step("A capsule is torn down, and brought back");
   const receipt = await home.tearDownSession(victim);
@@ -119,9 +128,9 @@ async function tour(guide: Guide, directory: string): Promise<void> {
   guide.step("The session moves to another home, checked on arrival, and goes on there with its files");
   const file = join(directory, "moved.holdfast");
   const { head, files } = await home.exportSession(victim, file);
-  const other = await openHoldfast({ home: join(directory, "other") });
-  await other.importSession(file, { repo });
-  const moved = await other.resumeSession(victim);
+  const elsewhere = await openHoldfast({ home: join(directory, "other") });
+  await elsewhere.importSession(file, { repo });
+  const moved = await elsewhere.resumeSession(victim);
   guide.tell(
     `  ${head.seq} records in ${files.length} files, head ${head.hash.slice(0, 12)}…, now at turn ${moved.state.turns} over there`,
   );
@@ -137,19 +146,59 @@ async function tour(guide: Guide, directory: string): Promise<void> {
   guide.tell("\nThat was all real: git, processes, mounts, a kill. holdfast --help lists the verbs.");
 }
 
-/** What a harness does: turns in a capsule, a checkpoint after each. */
-async function work(homeDir: string, repo: string, title: string): Promise<void> {
-  const home = await openHoldfast({ home: homeDir });
-  await using session = await home.openSession({ title, repo, budget: { turns: 20 } });
-  say(session.id);
-  const task = await home.startTask(session, { sandbox: findProgram("bwrap") !== undefined });
-  for (let number = 1; number <= TURNS; number += 1) {
-    const isVictimsEnd = title === WORKERS[VICTIM] && number === TURNS;
-    const script = `echo "${title}, step ${number}" >> notes.txt${isVictimsEnd ? "; sleep 60" : ""}`;
-    await task.runTurn(["sh", "-c", script]);
-    await task.checkpoint();
+function taskOf(script: string, sandbox: boolean): TaskSpec {
+  return {
+    command: ["sh", "-c", script],
+    definition: "exec:sh",
+    sandbox,
+    input: "nothing",
+    restart: false,
+    idlePauseMs: 500,
+  };
+}
+
+/** Gives a session a task, and tells what it says. */
+async function follow(
+  guide: Guide,
+  dispatcher: Dispatcher,
+  id: string,
+  spec: TaskSpec,
+  isTold = true,
+): Promise<void> {
+  const { records } = await dispatcher.show(id);
+  const { request, outputFd } = await dispatcher.submit(id, spec);
+  const signal = AbortSignal.timeout(WAIT_MS);
+  for await (const happening of dispatcher.follow(id, { request, outputFd, fromSeq: records + 1, signal })) {
+    if (happening.kind === "output" && isTold) guide.tell(indented(happening.chunk));
+    if (happening.kind === "record" && happening.record.type === "task_ended") return;
   }
-  await task.end("done");
+  throw new Error(`a task of the tour did not end: ${id}`);
+}
+
+type Shown = Awaited<ReturnType<Dispatcher["show"]>>;
+
+async function untilShown(
+  dispatcher: Dispatcher,
+  id: string,
+  isIt: (shown: Shown) => boolean,
+): Promise<void> {
+  for (const deadlineMs = performance.now() + WAIT_MS; !isIt(await dispatcher.show(id)); await sleep(20))
+    if (performance.now() > deadlineMs) throw new Error(`the tour waits in vain for ${id}`);
+}
+
+const untilPaused = (dispatcher: Dispatcher, id: string) =>
+  untilShown(dispatcher, id, ({ status }) => status === "paused");
+
+function processesOf(dispatcher: Dispatcher, ids = dispatcher.sessionIds()): number[] {
+  return ids.flatMap((id) => dispatcher.processOf(id)?.pid ?? []);
+}
+
+function endIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It is gone.
+  }
 }
 
 const indented = (chunk: Buffer) =>
@@ -170,21 +219,6 @@ async function gitLines(cwd: string, ...args: string[]): Promise<string[]> {
   });
   if (exitCode !== 0) throw new Error(`git ${args[0]}: ${stderr}`);
   return stdout.toString("utf8").split("\n").filter(Boolean);
-}
-
-async function firstLine(child: Child): Promise<string> {
-  for await (const line of child.lines) return line;
-  throw new Error("a worker of the tour ended before it said anything");
-}
-
-async function untilLastCall(home: Holdfast, id: string): Promise<void> {
-  const stop = AbortSignal.timeout(60_000);
-  let isLast = false;
-  for await (const { type, data } of home.followJournal(id, { signal: stop })) {
-    if (type === "tool_called" && data["turn"] === TURNS) isLast = true;
-    if (isLast && type === "process_started") return;
-  }
-  throw new Error("a worker of the tour did not get to its last turn");
 }
 
 async function list(guide: Guide, home: Holdfast): Promise<void> {

@@ -1,0 +1,292 @@
+/**
+ * The verbs that speak to session processes, as a user types them; and a real terminal in a real terminal.
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readlinkSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { treeOf } from "../../src/process/tree.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { cliPath } from "../support/cli.ts";
+import { HostHome, kill, until } from "../support/hosts.ts";
+import { gitIn } from "../support/repo.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const SLEEP = ["sh", "-c", "echo begun; sleep 60"];
+
+async function detached(home: HostHome, ...command: string[]): Promise<string> {
+  const { stdout } = await home.cli("run", "--detach", ...wall, "--repo", home.main, "--", ...command);
+  return stdout.trim();
+}
+
+describe("the verbs of session processes", () => {
+  it("attach looks on, sends what is typed, and ends with the task; send, interrupt, retry and token do what they say", async () => {
+    using home = new HostHome();
+    const id = await detached(home, ...SLEEP);
+    const attach = home.spawnCli(["attach", id]);
+    let seen = "";
+    for (const stream of [attach.stdout, attach.stderr])
+      stream.on("data", (chunk) => {
+        seen += chunk;
+      });
+    await until(
+      () => seen,
+      (text) => text.includes("begun"),
+    );
+    attach.stdin.write("typed by hand\n");
+    await until(
+      () => seen,
+      (text) => /\[message\] from user:\S+: typed by hand/.test(text),
+    );
+    const sent = await home.cli("send", id, "by the verb");
+    expect(sent).toMatchObject({ status: 0, stdout: expect.stringMatching(/^msg_\w+\n$/), stderr: "" });
+    expect((await home.cli("token", "rotate", id)).stdout).toContain("the token was changed");
+    expect((await home.cli("interrupt", id)).stdout).toContain("is asked to end its turn");
+    const [status] = await once(attach, "exit");
+    expect(status).toBe(130);
+    expect(seen).toContain("[agent]   interrupted, 0 files changed");
+    expect((await home.cli("retry", id, "--detach")).status).toBe(0);
+    await until(
+      async () => (await home.cli("show", id)).stdout,
+      (text) => /^status +running/m.test(text),
+    );
+    expect((await home.cli("pause", id)).stdout).toBe(`${id} paused\n`);
+    expect(home.processes()).toEqual([]);
+    const waiting = await home.cli("send", id, "for later");
+    expect(waiting.stderr).toContain("it waits in the inbox until the session goes on");
+    for (const [args, code] of [
+      [["interrupt", id], "not_running"],
+      [["attach", id], "not_running"],
+      [["send", id, "x", "--id", "NOT AN ID"], "invalid_id"],
+      [["token", "steal", id], "usage"],
+      [["run", "-i", "--", "true"], "terminal_missing"],
+      [["run", "-i", "--detach", "--messages", "--", "true"], "usage"],
+    ] as const)
+      expect((await home.cli(...args)).stderr, args.join(" ")).toMatch(
+        new RegExp(`^holdfast: ${code}: .+ \\(.+\\)\\n$`),
+      );
+    const opened = (await home.cli("open")).stdout.trim();
+    expect((await home.cli("retry", opened)).stderr).toContain("no_task");
+  });
+
+  it("run on a busy session queues; Ctrl-C interrupts, a second one goes away and says how to come back", async () => {
+    using home = new HostHome();
+    const first = home.spawnCli([
+      "run",
+      ...wall,
+      "--",
+      "sh",
+      "-c",
+      "trap '' TERM; echo begun; sleep 60 & wait; sleep 60",
+    ]);
+    let seen = "";
+    for (const stream of [first.stdout, first.stderr])
+      stream.on("data", (chunk) => {
+        seen += chunk;
+      });
+    await until(
+      () => seen,
+      (text) => text.includes("begun"),
+    );
+    const id = /sess_\w+/.exec(seen)?.[0] ?? "";
+    const second = home.cli("run", ...wall, "--session", id, "--", "sh", "-c", "echo after > after");
+    await until(
+      async () => (await home.cli("show", id)).stdout,
+      (text) => /^queue +1 task$/m.test(text),
+    );
+    kill(first.pid ?? 0, "SIGINT");
+    await until(
+      () => seen,
+      (text) => text.includes("interrupting the turn"),
+    );
+    kill(first.pid ?? 0, "SIGINT");
+    const [status] = await once(first, "exit");
+    expect([status, seen]).toEqual([
+      0,
+      expect.stringContaining(`it goes on without you: holdfast attach ${id}`),
+    ]);
+    expect(await second).toMatchObject({ status: 0, stderr: expect.stringContaining("task=2") });
+    expect(gitIn(home.main, "show", `holdfast/${id}/2:after`)).toBe("after");
+  });
+
+  it("teardown and close of a session that runs end its whole tree first, and lose nothing", async () => {
+    using home = new HostHome();
+    const id = await detached(
+      home,
+      "sh",
+      "-c",
+      "echo kept > kept; (sleep 60 &); (setsid sleep 60 &); sleep 60",
+    );
+    await until(
+      async () => (await home.cli("log", id)).stdout,
+      (text) => text.includes("process_started"),
+    );
+    await until(
+      () => home.strays().length,
+      (count) => count > 3,
+    );
+    const torn = await home.cli("teardown", id);
+    expect(torn.stdout).toContain("processes  none left");
+    expect(home.strays()).toEqual([]);
+    expect(home.processes()).toEqual([]);
+    expect((await home.cli("diff", id)).stdout).toContain("+kept");
+    const other = await detached(home, ...SLEEP);
+    expect((await home.cli("close", other)).stdout).toBe(`${other} closed\n`);
+    expect(home.strays()).toEqual([]);
+  });
+
+  it("doctor lists what a crash left without a sandbox to end it, and gc ends it", async () => {
+    using home = new HostHome();
+    const { stdout } = await home.cli(
+      "run",
+      "--detach",
+      "--no-sandbox",
+      "--repo",
+      home.main,
+      "--",
+      "sh",
+      "-c",
+      "(setsid sleep 60 &); sleep 60",
+    );
+    const id = stdout.trim();
+    await until(
+      async () => (await home.cli("log", id)).stdout,
+      (text) => text.includes("process_started"),
+    );
+    await until(
+      () => home.strays().length,
+      (count) => count > 2,
+    );
+    kill(home.hostPid(id) ?? 0, "SIGKILL");
+    await until(
+      async () => (await home.cli("show", id)).stdout,
+      (text) => /^status +interrupted/m.test(text),
+    );
+    expect((await home.cli("doctor")).stdout).toMatch(/left over.*capsule/);
+    await home.cli("gc");
+    await until(
+      () => home.strays(),
+      (left) => left.length === 0,
+    );
+  });
+});
+
+/** A terminal with a command of ours in it. */
+class Terminal implements AsyncDisposable {
+  readonly process: ChildProcess;
+  screen = "";
+
+  constructor(home: HostHome, args: readonly string[]) {
+    const words = [process.execPath, cliPath, ...args].map((word) => `'${word}'`).join(" ");
+    this.process = spawn("script", ["-qefc", `stty rows 30 cols 100; exec ${words}`, "/dev/null"], {
+      cwd: home.main,
+      env: { ...process.env, SHELL: "/bin/sh", TERM: "xterm", HOLDFAST_HOME: home.dir, NO_COLOR: "1" },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    this.process.stdout?.on("data", (chunk) => {
+      this.screen += chunk;
+    });
+  }
+
+  type(keys: string): void {
+    this.process.stdin?.write(keys);
+  }
+
+  async shows(text: string | RegExp): Promise<void> {
+    await until(
+      () => this.screen,
+      (screen) => (typeof text === "string" ? screen.includes(text) : text.test(screen)),
+      30_000,
+    );
+  }
+
+  /** As if somebody drew the window larger. */
+  resize(rows: number, columns: number): void {
+    const [, inside = 0] = treeOf(this.process.pid ?? 0);
+    execFileSync("stty", [
+      "-F",
+      readlinkSync(`/proc/${inside}/fd/0`),
+      "rows",
+      String(rows),
+      "cols",
+      String(columns),
+    ]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const pid of treeOf(this.process.pid ?? 0)) kill(pid, "SIGKILL");
+    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, "exit");
+  }
+}
+
+const hasScript = (() => {
+  try {
+    execFileSync("script", ["--version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+describe.skipIf(!hasScript)("a terminal", () => {
+  it("is the program's own: it has the window's size, outlives the window, comes back with what it showed, and is recorded", async () => {
+    using home = new HostHome();
+    let id = "";
+    {
+      await using terminal = new Terminal(home, ["run", "-i", ...wall, "--", "sh"]);
+      terminal.type("echo hello-$((40+2))\r");
+      await terminal.shows("hello-42");
+      terminal.type("[ -t 0 ] && [ -t 1 ] && echo is-a-$((1))-tty; stty size\r");
+      await terminal.shows("is-a-1-tty");
+      await until(
+        async () => {
+          terminal.type("stty size\r");
+          await sleep(100);
+          return terminal.screen;
+        },
+        (screen) => screen.includes("30 100"),
+      );
+      terminal.resize(41, 123);
+      await until(
+        async () => {
+          terminal.type("stty size\r");
+          await sleep(100);
+          return terminal.screen;
+        },
+        (screen) => screen.includes("41 123"),
+      );
+      // Ctrl-C is the program's, not ours.
+      terminal.type("echo asleep-$((1)); sleep 60\r");
+      await terminal.shows("asleep-1");
+      await sleep(300);
+      terminal.type("\u0003");
+      await terminal.shows("^C");
+      terminal.type("echo still-$((6*7))\r");
+      await terminal.shows("still-42");
+      terminal.type("\u001d");
+      await terminal.shows("it goes on without you");
+      id = /holdfast attach (sess_\w+)/.exec(terminal.screen)?.[1] ?? "";
+      await once(terminal.process, "exit");
+    }
+    expect((await home.cli("show", id)).stdout).toMatch(/^status +running/m);
+    {
+      // Closed by force: it stays all the same.
+      await using terminal = new Terminal(home, ["attach", id]);
+      await terminal.shows("still-42");
+    }
+    await using terminal = new Terminal(home, ["attach", id]);
+    await terminal.shows("hello-42");
+    terminal.type("echo made-by-hand > made; exit 0\r");
+    await terminal.shows(`branch holdfast/${id}/1`);
+    await until(
+      async () => (await home.cli("show", id)).stdout,
+      (text) => /^status +paused/m.test(text),
+    );
+    expect(gitIn(home.main, "show", `holdfast/${id}/1:made`)).toBe("made-by-hand");
+    const log = (await home.cli("log", id, "--json")).stdout;
+    expect(log).toContain("hello-42");
+    expect(log).toContain("still-42");
+    expect(home.strays()).toEqual([]);
+  });
+});
