@@ -291,7 +291,7 @@ describe("the command line", () => {
     for (const words of [
       "interrupted",
       "outcome is unknown",
-      "redacted: github",
+      "[redacted:github]",
       "fix the login timeout, step 1",
       "git status: clean",
       "there is no session",

@@ -130,7 +130,7 @@ describe("the docs", () => {
       env,
       encoding: "utf8",
     });
-    expect(output).toMatch(/running[\s\S]+msg_\w+[\s\S]+\[persist\][\s\S]+task=2[\s\S]+paused/);
+    expect(output).toMatch(/(running|idle)[\s\S]+msg_\w+[\s\S]+\[persist\][\s\S]+task=2[\s\S]+paused/);
   });
 
   it("protocol.md lists every route of the API, and no other", () => {
