@@ -24,6 +24,8 @@ export class TaskView {
   readonly #isJson: boolean;
   /** Undefined: whichever the session is at. */
   readonly #request: string | undefined;
+  #isOurs = false;
+  #isRefused = false;
   #isSetUp = false;
   #isWaived = false;
   #ended: Data = {};
@@ -36,6 +38,12 @@ export class TaskView {
     this.#user = of.user;
     this.#isJson = of.json;
     this.#request = of.request;
+    this.#isOurs = of.request === undefined;
+  }
+
+  /** It never began. */
+  get isRefused(): boolean {
+    return this.#isRefused;
   }
 
   tell(stage: string, facts: Record<string, unknown>, text: string): void {
@@ -69,11 +77,15 @@ export class TaskView {
   }
 
   #record({ type, data }: JournalRecord): TaskEnding | undefined {
+    // Of another task of the same session.
+    if (!this.#isOurs && OF_A_TASK.has(type)) return undefined;
     switch (type) {
       case "sandbox_waived":
         this.#isWaived = true;
         return undefined;
       case "task_started":
+        this.#isOurs = this.#request === undefined || data["request"] === this.#request;
+        if (!this.#isOurs) return undefined;
         this.tell(
           "router",
           { session: this.#session, task: data["task"], user: this.#user },
@@ -111,6 +123,7 @@ export class TaskView {
       case "task_halted":
         if (type === "task_refused" && this.#request !== undefined && data["request"] !== this.#request)
           return undefined;
+        this.#isRefused = type === "task_refused";
         throw failure(data);
       case "task_ended":
         return this.#end(data);
@@ -162,6 +175,17 @@ export class TaskView {
     return { status: outcome === "cancelled" ? exitStatus.interrupted : exitStatus.failed };
   }
 }
+
+const OF_A_TASK: ReadonlySet<string> = new Set([
+  "capsule_created",
+  "process_ended",
+  "turn_ended",
+  "snapshot_taken",
+  "work_published",
+  "task_halted",
+  "task_ended",
+  "quota_reached",
+]);
 
 /** A failure of the session process, as if it had happened here. */
 function failure({ code, reason }: Data): Error {

@@ -4,11 +4,15 @@
  */
 import { once } from "node:events";
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { encodeKeys, encodeSize } from "../host/index.ts";
 import { makeRaw } from "../process/index.ts";
 
 const LEAVE_KEY = 0x1d;
+/** Mouse, pasting and other screen off, cursor and colours as usual: whatever the program has left switched on. */
+const RESET = "\u001b[?1000;1002;1003;1006;2004l\u001b[?1049l\u001b[?25h\u001b[0m";
+const ANSWERS_MS = 100;
 
 export function assertWindow(): void {
   if (!process.stdin.isTTY || !process.stdout.isTTY)
@@ -42,7 +46,11 @@ export async function openWindow(path: string): Promise<"left" | "ended"> {
     await once(socket, "close");
     return end;
   } finally {
-    process.stdin.off("data", onKeys).pause();
+    process.stdout.write(RESET);
+    // What the terminal still answers to the program must not be taken for typed by whoever comes next.
+    process.stdin.off("data", onKeys).resume();
+    await sleep(ANSWERS_MS);
+    process.stdin.pause();
     restore();
     process.stdout.off("resize", resize);
     for (const signal of signals) process.off(signal, leave);

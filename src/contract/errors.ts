@@ -91,6 +91,7 @@ export const errorCodes = {
   queue_full: [exitStatus.refused, "wait until some of its tasks are done"],
   inbox_full: [exitStatus.refused, "wait until the agent has read some of its messages"],
   message_too_large: [exitStatus.usage, "put it into a file of the repo, and send where it is"],
+  secret_not_kept: [exitStatus.refused, "give it the command again, better without the secret"],
   no_task: [exitStatus.notFound, "holdfast run --session gives it one"],
   not_running: [exitStatus.refused, "holdfast show tells how it stands; holdfast resume goes on with it"],
   process_lost: [exitStatus.failed, "nothing is lost: holdfast resume goes on with it; its log/ says more"],

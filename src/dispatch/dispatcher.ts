@@ -29,14 +29,28 @@ import {
   type SessionSummary,
   sessionDirOf,
 } from "../home/index.ts";
-import { outputOfCut, type ProcessRecord, readProcessRecord, readRefusals } from "../host/index.ts";
+import {
+  assertWhole,
+  outputOfCut,
+  type ProcessRecord,
+  readProcessRecord,
+  readRefusals,
+} from "../host/index.ts";
 import type { Maildir } from "../mail/index.ts";
 import { inspectSession, readRecords, type Session, type SessionState, textIn } from "../session/index.ts";
 import { currentConfig } from "../task/index.ts";
 import type { Limits } from "./admission.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
 import { writeLimits } from "./limits.ts";
-import { deliverOutboxes, inboxOf, ringSession, type SendOptions, type Sent, sendMessage } from "./post.ts";
+import {
+  deliverOutboxes,
+  firstTaskIn,
+  inboxOf,
+  ringSession,
+  type SendOptions,
+  type Sent,
+  sendMessage,
+} from "./post.ts";
 import { admitWaiting, enterLine } from "./starting.ts";
 import { cancelTask, interruptTurn, stopProcess } from "./stopping.ts";
 import { type SubmitOptions, type Submitted, startUntil, submitFirstTask, submitTask } from "./submitting.ts";
@@ -99,6 +113,7 @@ export class Dispatcher {
     let begun: JournalRecord | undefined;
     for await (const record of readRecords(found.dir)) {
       if (record.data["request"] !== request) continue;
+      if (record.type === "task_queued") assertWhole(record);
       if (record.type === "task_queued") spec = parseTaskSpec(record.data["spec"]);
       if (record.type === "task_started") begun = record;
     }
@@ -162,10 +177,7 @@ export class Dispatcher {
     const spec = await this.#nextSpec(found, state);
     if (!spec) return { state, recovery, isStarted: false };
     const wish = { session: found.id, definition: spec.definition, priority: 0 };
-    await startUntil(this.#home, found, wish, async () => {
-      const now = await inspectSession(found.dir);
-      return now.state.seq > state.seq;
-    });
+    await startUntil(this.#home, found, wish, async () => readProcessRecord(found.dir) !== undefined);
     return { state, recovery, isStarted: true };
   }
 
@@ -234,7 +246,7 @@ export class Dispatcher {
     const { task, queue } = state;
     const isCut = task?.request && task.outcome === null && task.capsule !== "torn_down";
     const request = isCut ? task.request : queue[0]?.request;
-    if (!request) return undefined;
+    if (!request) return firstTaskIn(inboxOf(this.#home, found.dir));
     for await (const { type, data } of readRecords(found.dir))
       if (type === "task_queued" && data["request"] === request) return parseTaskSpec(data["spec"]);
     return undefined;
@@ -265,8 +277,11 @@ export class Dispatcher {
 
   /** Everything that is due: messages carried, those in the line begun. */
   async look(): Promise<void> {
-    await deliverOutboxes(this.#home);
-    await admitWaiting(this.#home);
+    try {
+      await deliverOutboxes(this.#home);
+    } finally {
+      await admitWaiting(this.#home);
+    }
   }
 
   #find(id: string, { user }: Scope): Promise<FoundSession> {

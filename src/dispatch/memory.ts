@@ -4,7 +4,7 @@
 import { freemem, totalmem } from "node:os";
 import { type Home, readPeaks } from "../home/index.ts";
 import { readTextOr } from "../util/index.ts";
-import type { Memory } from "./admission.ts";
+import { type Memory, reserveBytes } from "./admission.ts";
 
 /** Of an agent that nobody has seen run. */
 const UNKNOWN_NEED_BYTES = 128 * 1024 * 1024;
@@ -37,8 +37,9 @@ function readGroup(): { max: number; current: number } | undefined {
   return max > 0 && Number.isFinite(max) && Number.isFinite(current) ? { max, current } : undefined;
 }
 
-/** The highest of its last peaks. */
-export async function needOf(home: Home, definition: string): Promise<number> {
+/** The highest of its last peaks, and never more than there is: one that claims that much waits until it is alone. */
+export async function needOf(home: Home, definition: string, memory: Memory): Promise<number> {
   const peaks = await readPeaks(home, definition);
-  return peaks.length === 0 ? UNKNOWN_NEED_BYTES : Math.max(...peaks);
+  const need = peaks.length === 0 ? UNKNOWN_NEED_BYTES : Math.max(...peaks);
+  return Math.min(need, Math.max(0, memory.totalBytes - reserveBytes(memory)));
 }

@@ -5,7 +5,13 @@
  * Y5 A message is acknowledged when it is on disk in the inbox; carried again after a kill, it arrives once.
  */
 import { join } from "node:path";
-import { HoldfastError, isHoldfastError, isSessionId, type SessionId } from "../contract/index.ts";
+import {
+  HoldfastError,
+  isHoldfastError,
+  isSessionId,
+  type SessionId,
+  type TaskSpec,
+} from "../contract/index.ts";
 import { type FoundSession, findSession, type Home, listSessionIds, sessionDirOf } from "../home/index.ts";
 import { readProcessRecord } from "../host/index.ts";
 import {
@@ -48,6 +54,11 @@ export async function sendMessage(
 ): Promise<Sent> {
   await assertTakesMessages(found);
   const id = options.id ?? home.newId("msg");
+  if (!/^msg_[a-z0-9_]{1,60}$/.test(id))
+    throw new HoldfastError(
+      "invalid_id",
+      "the id of a message is msg_ and up to 60 small letters, digits and _",
+    );
   const from = options.from ?? `user:${found.user}`;
   return putMessage(home, found, { ...stamp(home, id, from), kind: "message", to: found.id, text });
 }
@@ -61,7 +72,9 @@ async function assertTakesMessages({ id, dir }: FoundSession): Promise<void> {
 }
 
 async function putMessage(home: Home, { id, dir }: FoundSession, envelope: EnvelopeOf<"message">) {
-  if ((await inboxOf(home, dir).waiting()).length >= MAX_WAITING)
+  // Sessions leave room for people.
+  const most = isSessionId(envelope.from) ? MAX_WAITING / 2 : MAX_WAITING;
+  if ((await inboxOf(home, dir).waiting()).length >= most)
     throw new HoldfastError("inbox_full", `${MAX_WAITING} messages wait in the inbox of ${id}`);
   await put(home, dir, envelope);
   return { message: envelope.id, isHeard: await ringSession(dir) };
@@ -83,6 +96,16 @@ export async function ringSession(sessionDir: string): Promise<boolean> {
   return false;
 }
 
+/** What the first task says that nobody has taken in. */
+export async function firstTaskIn(inbox: Maildir): Promise<TaskSpec | undefined> {
+  for (const name of await inbox.waiting()) {
+    const bytes = await inbox.read(name);
+    const envelope = bytes ? decodeEnvelope(bytes) : undefined;
+    if (envelope?.kind === "task") return envelope.spec;
+  }
+  return undefined;
+}
+
 export function stamp(home: Home, id: string, from: string) {
   return { id, from, at: new Date(home.ports.clock.nowMs()).toISOString() };
 }
@@ -94,7 +117,8 @@ export async function deliverOutboxes(home: Home): Promise<void> {
     let ids: readonly SessionId[] = await listSessionIds(home);
     while (ids.length > 0) {
       const more: SessionId[] = [];
-      for (const id of ids) if (await deliverFrom(home, id)) more.push(id);
+      // One whose directories are not in order keeps nobody else's messages.
+      for (const id of ids) if (await deliverFrom(home, id).catch(() => false)) more.push(id);
       ids = more;
     }
   });
@@ -108,7 +132,8 @@ async function deliverFrom(home: Home, id: SessionId): Promise<boolean> {
   const names = await outbox.waiting();
   for (const name of names.slice(0, DELIVERED_IN_TURN)) {
     const bytes = await outbox.read(name);
-    const envelope = bytes && decodeEnvelope(bytes);
+    if (bytes === undefined) continue;
+    const envelope = bytes === null ? undefined : decodeEnvelope(bytes);
     if (envelope?.kind !== "message") {
       await outbox.setAside(name);
       continue;

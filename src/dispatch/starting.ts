@@ -2,7 +2,7 @@
  * Owns the starting of session processes: a session with something to do gets a place in the line, and whoever has
  * a place that is granted gets a process.
  */
-import { type Home, type Place, sessionDirOf, withLine } from "../home/index.ts";
+import { type Home, myself, type Place, sessionDirOf, withLine } from "../home/index.ts";
 import { readProcessRecord, startHost } from "../host/index.ts";
 import { ring } from "../mail/index.ts";
 import { measureTree } from "../process/index.ts";
@@ -28,6 +28,8 @@ export async function enterLine(home: Home, wish: PlaceWish): Promise<void> {
       state: "waiting",
       reason: null,
       holder: null,
+      maker: myself(),
+      attempts: 0,
       isTaken: false,
     });
   });
@@ -62,9 +64,10 @@ async function start(home: Home, { session, by }: Place) {
 async function decisions(home: Home, places: readonly Place[]): Promise<Decision[]> {
   const definitions = new Set(places.map(({ definition }) => definition));
   const needs = new Map<string, number>();
-  for (const definition of definitions) needs.set(definition, await needOf(home, definition));
+  const memory = readMemory();
+  for (const definition of definitions) needs.set(definition, await needOf(home, definition, memory));
   return decide(places, {
-    memory: readMemory(),
+    memory,
     limits: await readLimits(home),
     needOf: (definition) => needs.get(definition) ?? 0,
     useOf: ({ holder }) => (holder ? measureTree(holder.pid).bytes : 0),

@@ -3,15 +3,17 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
-import { type FoundSession, type Home, withLine } from "../home/index.ts";
+import { type FoundSession, type Home, readPlace, withLine } from "../home/index.ts";
 import { type ProcessRecord, readProcessRecord } from "../host/index.ts";
 import { idOf } from "../mail/index.ts";
+import { inspectSession } from "../session/index.ts";
 import { isAlive } from "../util/index.ts";
 import { inboxOf, put, ringSession, stamp } from "./post.ts";
 
 /** To end a turn, keep its files and write down where they are takes a moment; longer than this, something is wrong. */
 const GRACE_MS = 60_000;
 const LOOK_MS = 10;
+const START_MS = 10_000;
 
 export async function interruptTurn(home: Home, found: FoundSession): Promise<void> {
   const record = readProcessRecord(found.dir);
@@ -26,7 +28,7 @@ export async function stopProcess(home: Home, found: FoundSession): Promise<bool
     // What waits for its process to be started waits no more; what it was to do stays in its inbox.
     if (line.get(found.id)?.state === "waiting") line.remove(found.id);
   });
-  const record = readProcessRecord(found.dir);
+  const record = await whenStarted(home, found);
   if (!record) return false;
   await ask(home, found, record, "pause");
   for (const deadlineMs = performance.now() + GRACE_MS; isAlive(record); await sleep(LOOK_MS)) {
@@ -36,6 +38,16 @@ export async function stopProcess(home: Home, found: FoundSession): Promise<bool
       });
   }
   return true;
+}
+
+/** A process that was started just now is there in a moment; undefined when there is none, and none comes. */
+async function whenStarted(home: Home, { id, dir }: FoundSession): Promise<ProcessRecord | undefined> {
+  for (const deadlineMs = performance.now() + START_MS; ; await sleep(LOOK_MS)) {
+    const record = readProcessRecord(dir);
+    const place = readPlace(home, id);
+    const isComing = place?.state === "granted" && place.holder !== null && isAlive(place.holder);
+    if (record || !isComing || performance.now() > deadlineMs) return record;
+  }
 }
 
 async function ask(
@@ -50,17 +62,22 @@ async function ask(
 
 /** Also where no process has it yet: then it is taken out of the inbox, as if it had never been put there. */
 export async function cancelTask(home: Home, found: FoundSession, request: string): Promise<void> {
-  if (readProcessRecord(found.dir)) {
-    const envelope = stamp(home, home.newId("ask"), `user:${found.user}`);
-    await put(home, found.dir, { ...envelope, kind: "cancel", request });
-    await ringSession(found.dir);
-    return;
-  }
-  await withLine(home, async (line) => {
-    if (line.get(found.id)?.state !== "waiting") return;
+  const isTakenBack = await withLine(home, async (line) => {
+    const place = line.get(found.id);
+    if (place?.state === "granted" || readProcessRecord(found.dir)) return false;
     const inbox = inboxOf(home, found.dir);
-    const name = (await inbox.waiting()).find((one) => idOf(one) === request);
-    if (name !== undefined) await inbox.done([name]);
-    line.remove(found.id);
+    const waiting = await inbox.waiting();
+    const name = waiting.find((one) => idOf(one) === request);
+    if (name === undefined) return false;
+    await inbox.done([name]);
+    // Its session keeps its place for what else it has to do.
+    const { state } = await inspectSession(found.dir);
+    const isLast = !waiting.some((one) => one !== name && idOf(one).startsWith("task_"));
+    if (isLast && state.queue.length === 0) line.remove(found.id);
+    return true;
   });
+  if (isTakenBack) return;
+  const envelope = stamp(home, home.newId("ask"), `user:${found.user}`);
+  await put(home, found.dir, { ...envelope, kind: "cancel", request });
+  await ringSession(found.dir);
 }

@@ -2,7 +2,7 @@
  * Owns the way of a task into a session: into its inbox, and then a process that takes it from there, or a place in
  * the line. Whoever is killed in between has lost nothing but time: what lies in an inbox is found.
  */
-import { mkdirSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Budget,
@@ -24,10 +24,11 @@ import {
 import { lastWords, logDir, outputOfCut, readProcessRecord, spoolPath } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
 import { idOf } from "../mail/index.ts";
-import { inspectSession } from "../session/index.ts";
+import { inspectSession, type SessionState, working } from "../session/index.ts";
 import { isAlive, present } from "../util/index.ts";
 import { inboxOf, put, ringSession, stamp } from "./post.ts";
 import { admitWaiting, enterLine, type PlaceWish } from "./starting.ts";
+import { cancelTask } from "./stopping.ts";
 
 export interface SubmitOptions {
   /** Higher is earlier, in the session's queue and in the line. */
@@ -57,8 +58,17 @@ export async function submitTask(
 ): Promise<Submitted> {
   await makeReady(home, found, options.budget);
   const task = await putTask(home, found, spec, options);
-  await startUntil(home, found, wishOf(found.id, spec, options), () => isTakenIn(home, found, task.request));
-  return task;
+  try {
+    await startUntil(home, found, wishOf(found.id, spec, options), () =>
+      isTakenIn(home, found, task.request),
+    );
+    return task;
+  } catch (error) {
+    // What we say has failed must not run later.
+    await cancelTask(home, found, task.request);
+    closeSync(task.outputFd);
+    throw error;
+  }
 }
 
 /** For a new session: its process is started first, and gets ready while the session is opened. */
@@ -142,6 +152,7 @@ export async function startUntil(
   isDone: () => Promise<boolean>,
 ): Promise<void> {
   let started: number | undefined;
+  let hasEntered = false;
   let ringAtMs = 0;
   for (const deadlineMs = performance.now() + TAKE_IN_MS; ; await sleep(LOOK_MS)) {
     const record = readProcessRecord(found.dir);
@@ -152,6 +163,9 @@ export async function startUntil(
     } else if (!place || place.holder === null || !isAlive(place.holder)) {
       // It was started, and is gone without a word: it would be so again.
       if (started !== undefined && place?.state !== "waiting") throw startFailed(home, found, started);
+      // Somebody has paused it meanwhile: then it waits in the inbox until they go on.
+      if (hasEntered && !isReady((await inspectSession(found.dir)).state)) return;
+      hasEntered = true;
       await enterLine(home, wish);
       await admitWaiting(home);
       const now = readPlace(home, found.id);
@@ -162,6 +176,8 @@ export async function startUntil(
     if (performance.now() > deadlineMs) throw startFailed(home, found, started);
   }
 }
+
+const isReady = ({ status }: SessionState) => working.includes(status);
 
 function startFailed(home: Home, { id }: FoundSession, pid: number | undefined): HoldfastError {
   const last = lastWords(home, id);

@@ -8,8 +8,8 @@
  */
 
 import type { SessionSummary } from "../home/index.ts";
-import { decodeEnvelope } from "../mail/index.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { firstTaskIn } from "./post.ts";
 
 export const MAX_CRASHES = 5;
 const FIRST_BACKOFF_MS = 1000;
@@ -24,6 +24,8 @@ export class Supervisor {
   /** When a crash was first seen, by a clock that does not jump. */
   readonly #seen = new Map<string, number>();
   readonly #givenUp = new Set<string>();
+  /** How often one was started that never came to have its task. */
+  readonly #tried = new Map<string, number>();
   #retentionAtMs = 0;
 
   constructor(dispatcher: Dispatcher, say: (text: string) => void) {
@@ -74,14 +76,11 @@ export class Supervisor {
   async #findForgotten(sessions: readonly SessionSummary[]): Promise<void> {
     for (const { id, user, status } of sessions) {
       if (status !== "open" || this.#dispatcher.placeOf(id) || this.#dispatcher.processOf(id)) continue;
-      const inbox = this.#dispatcher.inboxOf(id);
-      for (const name of await inbox.waiting()) {
-        const bytes = await inbox.read(name);
-        const envelope = bytes && decodeEnvelope(bytes);
-        if (envelope?.kind !== "task") continue;
-        await this.#dispatcher.enter(id, { user, definition: envelope.spec.definition });
-        break;
-      }
+      const spec = await firstTaskIn(this.#dispatcher.inboxOf(id));
+      const tries = this.#tried.get(id) ?? 0;
+      if (!spec || tries >= MAX_CRASHES) continue;
+      this.#tried.set(id, tries + 1);
+      await this.#dispatcher.enter(id, { user, definition: spec.definition });
     }
   }
 

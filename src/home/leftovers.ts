@@ -2,7 +2,7 @@
  * Owns what capsules can leave behind when something is killed, and what of their caches may go. `doctor` shows
  * it, `gc` clears it. Nothing that a session still needs is ever in the list.
  */
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -34,8 +34,9 @@ import {
   repoLock,
   type Store,
 } from "../capsule/index.ts";
-import type { SessionId } from "../contract/index.ts";
+import { isSessionId, type SessionId } from "../contract/index.ts";
 import { acquireOwner, probeOwner } from "../journal/index.ts";
+import { findHomeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import { endMarked, markedProcesses } from "../process/index.ts";
 import { TEMPORARY_PREFIX, withFileLock } from "../util/index.ts";
 import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
@@ -68,6 +69,7 @@ export async function findLeftovers(home: Home): Promise<Leftover[]> {
   return [
     ...unfinished(home, capsules),
     ...processes(home),
+    ...sockets(home),
     ...(await temporaries(home)),
     ...(await leases(home, capsules)),
     ...(await caches(home, capsules)),
@@ -115,6 +117,21 @@ function processes(home: Home): Leftover[] {
         isCache: false,
         clear: () => underLock(home, id, () => endMarked(mark)),
       };
+    });
+}
+
+/** Of session processes that were killed: their sockets, and the copy of a token. */
+function sockets(home: Home): Leftover[] {
+  const runtime = findHomeRuntimeDir(home.dir);
+  if (runtime === undefined) return [];
+  return readdirSync(runtime)
+    .map((name) => `sess_${name}`)
+    .filter(isSessionId)
+    .filter((id) => !probeOwner(sessionDirOf(home, id)).held)
+    .map((id) => {
+      const what = join(runtime, id.slice("sess_".length));
+      const clear = () => underLock(home, id, async () => removeRuntimeDir(what));
+      return { what, why: "sockets of a process that is gone", isCache: false, clear };
     });
 }
 

@@ -2,9 +2,10 @@
  * Owns the line: which sessions run an agent now, which wait for room, and why. One small file per session in
  * `line/`, changed under one lock. Nothing in it is a truth of a session: it is about this machine and this hour.
  *
- * Z1 A place whose process is gone is nobody's: it goes back to the line, or away.
+ * Z1 A place whose process is gone is nobody's: it goes back to the line, or away. So does one whose session was
+ *    never opened.
  */
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isSessionId, type SessionId } from "../contract/index.ts";
@@ -18,7 +19,7 @@ import {
   temporaryPath,
   withFileLock,
 } from "../util/index.ts";
-import type { Home } from "./home.ts";
+import { type Home, sessionDirOf } from "./home.ts";
 
 export interface Place {
   readonly session: SessionId;
@@ -36,6 +37,10 @@ export interface Place {
   readonly holder: ProcessIdentity | null;
   /** Who saw that the session had crashed, if that was no person. */
   readonly by: string | null;
+  /** Who put it in the line: the session may be about to be opened by them. */
+  readonly maker: ProcessIdentity | null;
+  /** How many processes were started for it and ended before they had the session. */
+  readonly attempts: number;
   /** Whether the session process itself has taken it. */
   readonly isTaken: boolean;
 }
@@ -97,16 +102,22 @@ export class Line {
 
   async #settle(place: Place): Promise<Place | undefined> {
     const isGone = place.holder !== null && !isAlive(place.holder);
-    if (!isGone) return place;
-    if (place.state === "granted" && place.isTaken) {
+    const isUnborn = !existsSync(sessionDirOf(this.#home, place.session));
+    const isOrphan = isUnborn && (place.maker === null || !isAlive(place.maker));
+    if (!isGone && !isOrphan) return place;
+    const attempts = place.attempts + (place.state === "granted" ? 1 : 0);
+    if (isOrphan || (place.state === "granted" && place.isTaken) || attempts >= MAX_ATTEMPTS) {
       this.remove(place.session);
       return undefined;
     }
-    const back: Place = { ...place, state: "waiting", holder: null, isTaken: false };
+    const back: Place = { ...place, attempts, state: "waiting", holder: null, isTaken: false };
     await this.set(back);
     return back;
   }
 }
+
+/** One whose process can't even be started is not tried for ever. */
+const MAX_ATTEMPTS = 3;
 
 export function myself(): ProcessIdentity {
   return identityOf(process.pid);
@@ -127,6 +138,8 @@ function parsePlace(session: SessionId, text: string): Place | undefined {
     maxMemoryBytes: number("maxMemoryBytes"),
     holder: parseIdentity((value["holder"] ?? undefined) as Record<string, unknown> | undefined) ?? null,
     by: typeof value["by"] === "string" ? value["by"] : null,
+    maker: parseIdentity((value["maker"] ?? undefined) as Record<string, unknown> | undefined) ?? null,
+    attempts: number("attempts") ?? 0,
     isTaken: value["isTaken"] === true,
   };
 }

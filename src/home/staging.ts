@@ -20,6 +20,7 @@ import { type Home, sessionDirOf, sessionsDir, stagingDir } from "./home.ts";
 import { makeToken, tokenPath } from "./token.ts";
 
 /** Long after this nobody is still building. */
+const STARTING_MS = 60_000;
 const ABANDONED_MS = 24 * 60 * 60 * 1000;
 
 /** Becomes the owner of the staged session: once, when what it begins with is there. */
@@ -95,7 +96,11 @@ export async function abandonedStages(home: Home): Promise<string[]> {
   for (const name of await readdir(stagingDir(home))) {
     const path = join(stagingDir(home), name);
     const pid = Number(/^(\d+)-/.exec(name)?.[1] ?? 0);
-    const { mtimeMs } = await stat(path);
+    const found = await stat(path).catch(() => undefined);
+    // Taken away meanwhile; or the log of a session process that is starting.
+    if (!found || (name.startsWith("host-") && home.ports.clock.nowMs() - found.mtimeMs < STARTING_MS))
+      continue;
+    const { mtimeMs } = found;
     if (!isAlive({ pid, startTicks: null }) || home.ports.clock.nowMs() - mtimeMs > ABANDONED_MS)
       abandoned.push(path);
   }

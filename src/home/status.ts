@@ -89,13 +89,14 @@ export function summarise(
 }
 
 export function shownStatus(
-  { status, openTurn, task }: Pick<SessionState, "status" | "openTurn" | "task">,
+  { status, openTurn, task, queue }: Pick<SessionState, "status" | "openTurn" | "task" | "queue">,
   isHeld: boolean,
 ): ShownStatus {
   if (!working.includes(status)) return status;
   if (isHeld) return status === "waiting" ? "waiting" : openTurn ? "running" : "idle";
-  // A task that a session process drives is under way, and there is no such process.
-  const isCutOff = task !== null && task.request !== null && task.outcome === null;
+  // A session process has something to do, and there is no such process.
+  const isUnderWay = task !== null && task.request !== null && task.outcome === null;
+  const isCutOff = isUnderWay || queue.length > 0;
   if (openTurn || status === "active" || isCutOff) return "interrupted";
   return status;
 }

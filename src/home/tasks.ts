@@ -20,6 +20,7 @@ import {
   writePatch,
 } from "../capsule/index.ts";
 import { type EventType, HoldfastError } from "../contract/index.ts";
+import { Maildir } from "../mail/index.ts";
 import { inspectSession, nextStatus, Session, type SessionState } from "../session/index.ts";
 import {
   currentLimits,
@@ -100,6 +101,10 @@ export async function startTask(home: Home, session: Session, options: TaskOptio
 export async function discardUnused(home: Home, session: Session): Promise<boolean> {
   const { task, turns, unread, queue, parent } = session.state;
   if (task || parent || turns > 0 || unread.length > 0 || queue.length > 0) return false;
+  for (const name of ["inbox", "outbox"]) {
+    const mail = new Maildir(home.ports.disk, join(sessionDirOf(home, session.id), name));
+    if ((await mail.waiting()).length > 0) return false;
+  }
   const dir = sessionDirOf(home, session.id);
   await session.release(() => moveToTrash(home.ports.disk, trashDir(home), dir, `${session.id}-unused`));
   await sweepTrash(trashDir(home));

@@ -29,18 +29,21 @@ export interface DoorHandler {
 const MAX_BODY_BYTES = 2 * MAX_MESSAGE_BYTES;
 const MAX_WAIT_MS = 60_000;
 const MAX_CONNECTIONS = 128;
+const MAX_IN_FLIGHT = 32;
 
 export class Door {
   readonly #server: Server;
   readonly #dir: string;
   readonly #handler: DoorHandler;
+  /** Connections with a question that has no answer yet. */
+  readonly #busy = new Set<IncomingMessage["socket"]>();
 
   private constructor(dir: string, handler: DoorHandler, http: typeof import("node:http")) {
     this.#dir = dir;
     this.#handler = handler;
     const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000 };
     this.#server = http.createServer(timeouts, (request, response) => {
-      this.#answer(request, response).catch((error: unknown) => fail(response, error));
+      this.#admit(request, response).catch((error: unknown) => fail(response, error));
     });
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
@@ -77,13 +80,27 @@ export class Door {
     await closed;
   }
 
+  async #admit(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // Whoever does not wait for an answer would have us keep all the questions.
+    if (this.#busy.has(request.socket) || this.#busy.size >= MAX_IN_FLIGHT) {
+      response.setHeader("connection", "close");
+      reply(response, 429, { error: "too_many_requests" });
+      request.socket.destroySoon();
+      return;
+    }
+    this.#busy.add(request.socket);
+    response.once("close", () => this.#busy.delete(request.socket));
+    await this.#answer(request, response);
+  }
+
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const given = /^Bearer (\S+)$/.exec(request.headers.authorization ?? "")?.[1];
     if (!isSameToken(await this.#handler.token(), given)) {
       this.#handler.refused();
       return reply(response, 401, { error: "unauthorized" });
     }
-    const url = new URL(request.url ?? "/", "http://door");
+    const url = URL.parse(request.url ?? "/", "http://door");
+    if (!url) return reply(response, 400, { error: "invalid_data" });
     const route = `${request.method} ${url.pathname}`;
     if (route === "GET /v1/inbox") return this.#inbox(url, response);
     const entered = /^POST \/v1\/inbox\/([a-z0-9_]+)\/entered$/.exec(route)?.[1];

@@ -5,11 +5,9 @@
 import type { Writable } from "node:stream";
 import { isHoldfastError, type TaskSpec } from "../contract/index.ts";
 import { addPeak, bringFiles, type Home, roomOf, sessionDirOf } from "../home/index.ts";
-import { journalDir } from "../journal/index.ts";
-import { runtimeRoot } from "../mail/index.ts";
 import { assertTerminal } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
-import { readConfig, Task, type TaskEnd, type TurnEnd, taskDir } from "../task/index.ts";
+import { readConfig, Task, type TaskEnd, type TurnEnd } from "../task/index.ts";
 import { present } from "../util/index.ts";
 import type { Feed } from "./feed.ts";
 import { Spool } from "./spool.ts";
@@ -108,8 +106,9 @@ async function runToEnd(
     else await task.end(outcomeOf(turn, stop), { at: turn.checkpoint });
     return { isOverQuota };
   } catch (error) {
-    await halt(session, error);
+    // First what must not be left behind, then what may fail.
     await task.capsule.detach().catch(() => {});
+    await halt(session, error);
     return { isOverQuota: false };
   } finally {
     spool.remove();
@@ -130,8 +129,7 @@ async function runCommand(
   let watch: Watch | undefined;
   let exceeding: Promise<unknown> | undefined;
   const onStart = (pid: number, input: Writable | null) => {
-    const dirs = [taskDir(task.room.sessionDir, task.number), journalDir(task.room.sessionDir)];
-    watch = new Watch(pid, dirs, quota, (exceeded) => {
+    watch = new Watch(pid, [task.room.sessionDir], quota, (exceeded) => {
       exceeding = session.append("quota_reached", exceeded).finally(() => ended.abort());
       exceeding.catch(() => {});
     });
@@ -142,7 +140,7 @@ async function runCommand(
   try {
     const turn = await task.runTurn(spec.command, {
       signal,
-      door: { dir: await door(), root: runtimeRoot() },
+      door: { dir: await door() },
       hasInput: spec.input !== "nothing",
       hasTerminal: screen !== undefined,
       onStart,
@@ -155,11 +153,11 @@ async function runCommand(
     await exceeding;
     return { turn, isOverQuota: exceeding !== undefined };
   } finally {
-    await feed.close();
-    await screen?.close();
     const peakBytes = watch?.end() ?? 0;
+    await screen?.close();
     // A guess for the next time: without it, another one is made.
     if (peakBytes > 0) await addPeak(home, spec.definition, peakBytes).catch(() => {});
+    await feed.close();
   }
 }
 

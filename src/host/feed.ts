@@ -5,7 +5,6 @@
  * Y3 A message that was asked for is handed out until the agent has said that it has it. One that was written is
  *    never written again: if nobody knows whether it arrived, that is on record, and shown.
  */
-import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isHoldfastError } from "../contract/index.ts";
@@ -27,7 +26,7 @@ export class Feed {
   /** What was written before a crash or the agent's end, with no word whether it arrived. */
   async settleUnclear(): Promise<void> {
     for (const { message, isHanded } of this.#session.state.unread)
-      if (isHanded) await this.#session.append("message_entered_context", { message, certain: false });
+      if (isHanded) await this.#enter(message, { certain: false });
   }
 
   /** There may be something new to hand out. */
@@ -53,13 +52,14 @@ export class Feed {
   async entered(message: string): Promise<void> {
     const { unread, openTurn } = this.#session.state;
     if (!unread.some((one) => one.message === message)) return;
-    const turn = openTurn ? { turn: openTurn.turn } : {};
-    await this.#session
-      .append("message_entered_context", { message, certain: true, ...turn })
-      .catch((error: unknown) => {
-        // Two said it at the same time.
-        if (!isHoldfastError(error, "invalid_data")) throw error;
-      });
+    await this.#enter(message, { certain: true, ...(openTurn && { turn: openTurn.turn }) });
+  }
+
+  async #enter(message: string, how: { readonly certain: boolean; readonly turn?: number }): Promise<void> {
+    await this.#session.append("message_entered_context", { message, ...how }).catch((error: unknown) => {
+      // Two said it at the same time.
+      if (!isHoldfastError(error, "invalid_data")) throw error;
+    });
   }
 
   open(input: Writable): void {
@@ -78,11 +78,14 @@ export class Feed {
     for (;;) {
       const next = this.#session.state.unread.find(({ isHanded }) => !isHanded);
       const turn = this.#session.state.openTurn?.turn;
-      if (!this.#input || !next || turn === undefined) return;
-      const { text } = await this.#named.message(next.message);
-      await this.#session.append("message_handed", { message: next.message, turn });
-      if (!(await written(this.#input, `${text}\n`))) return;
-      await this.#session.append("message_entered_context", { message: next.message, turn, certain: true });
+      // An agent that reads no more is given no more.
+      if (!this.#input?.writable || !next || turn === undefined) return;
+      const { message } = next;
+      const line = JSON.stringify(await this.#named.message(message));
+      const input = this.#input;
+      await this.#session.append("message_handed", { message, turn });
+      if (!(await written(input, `${line}\n`))) return;
+      await this.entered(message);
     }
   }
 
@@ -98,12 +101,13 @@ export class Feed {
 }
 
 /** Whether the other side has taken it. */
-async function written(input: Writable, text: string): Promise<boolean> {
-  if (input.destroyed) return false;
-  const done = new Promise<boolean>((resolve) => input.write(text, (error) => resolve(!error)));
-  const closed = once(input, "close").then(
-    () => false,
-    () => false,
-  );
-  return Promise.race([done, closed]);
+function written(input: Writable, text: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const onClose = () => resolve(false);
+    input.once("close", onClose);
+    input.write(text, (error) => {
+      input.off("close", onClose);
+      resolve(!error);
+    });
+  });
 }

@@ -3,7 +3,8 @@
  * after the other, and ends when there is nothing left to do. It reads no path of another session.
  *
  * What a kill leaves at any moment: a journal that says `active`, a lock that is free, a capsule with its files, an
- * inbox with what was not taken in. The next session process goes on from there; nothing of the command lives.
+ * inbox with what was not taken in. The next session process goes on from there; in its sandbox, nothing of the
+ * command lives.
  */
 import { type FSWatcher, mkdirSync, watch } from "node:fs";
 import { join } from "node:path";
@@ -18,19 +19,19 @@ import {
   resumeSession,
   sessionDirOf,
 } from "../home/index.ts";
-import { type Bell, hangBell, Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
+import { type Bell, hangBell, idOf, Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
 import { Door } from "./door.ts";
 import { driveCutTask, driveTask, type Stop, type Surroundings } from "./drive.ts";
 import { Feed } from "./feed.ts";
 import { Intake } from "./intake.ts";
 import { Outgoing } from "./outgoing.ts";
-import { leavePlace, takePlace } from "./place.ts";
+import { holdPlace, leavePlace, takePlace } from "./place.ts";
 import { removeProcessRecord, writeProcessRecord } from "./process-record.ts";
 import { RefusalCount } from "./refusals.ts";
 import { Named } from "./specs.ts";
-import { outputOfCut } from "./spool.ts";
-import { callDispatcher, settleIn } from "./start.ts";
+import { outputOfCut, removeOldSpools } from "./spool.ts";
+import { callDispatcher, dispatcherCalled, settleIn } from "./start.ts";
 import { TerminalSocket } from "./terminal-socket.ts";
 
 const DEFAULT_IDLE_MS = 10 * 60 * 1000;
@@ -42,6 +43,7 @@ export class Host {
   readonly #sessionDir: string;
   readonly #runtimeDir: string;
   readonly #named: Named;
+  readonly #inbox: Maildir;
   readonly #feed: Feed;
   readonly #intake: Intake;
   readonly #outgoing: Outgoing;
@@ -56,6 +58,7 @@ export class Host {
   #stop: AbortController | undefined;
   #running: string | undefined;
   #isToPause = false;
+  #isLeaving = false;
   #idleMs = DEFAULT_IDLE_MS;
   #wake = () => {};
   #failure: unknown;
@@ -67,14 +70,14 @@ export class Host {
     this.#runtimeDir = makeRuntimeDir(home.dir, session.id);
     this.#named = named;
     this.#feed = new Feed(session, named);
-    const mail = (name: string) => new Maildir(home.ports.disk, join(this.#sessionDir, name));
-    this.#intake = new Intake(session, mail("inbox"), {
+    this.#inbox = mailIn(home, session.id, "inbox");
+    this.#intake = new Intake(session, this.#inbox, {
       interrupt: () => this.#end("interrupt"),
       pause: () => this.pause(),
       cancel: (request) => this.#cancel(request),
     });
     this.#outgoing = new Outgoing(session, {
-      outbox: mail("outbox"),
+      outbox: mailIn(home, session.id, "outbox"),
       newId: home.newId,
       nowMs: () => home.ports.clock.nowMs(),
       notify: () => callDispatcher(home),
@@ -85,7 +88,6 @@ export class Host {
   /** Becomes the session's owner. `by` says who saw that it had crashed, if that was no person. */
   static async start(home: Home, idText: string, by?: string): Promise<Host> {
     const id = parseSessionId(idText);
-    const dir = sessionDirOf(home, id);
     const user = await whenThere(home, id);
     const own = () =>
       resumeSession(home, id, {
@@ -97,7 +99,12 @@ export class Host {
       });
     const session = await whenFree(own);
     settleIn(home, id);
-    const host = new Host(home, session, await Named.read(dir, session.state));
+    await holdPlace(home, id);
+    const host = new Host(
+      home,
+      session,
+      await Named.read(sessionDirOf(home, id), mailIn(home, id, "inbox"), session.state),
+    );
     await host.#listen();
     return host;
   }
@@ -107,18 +114,39 @@ export class Host {
     try {
       await this.#feed.settleUnclear();
       await this.#outgoing.settleUnsent(this.#named);
+      await this.#tidy();
       await this.#intake.look();
       await this.#goOn();
       while (!this.#isToPause && !this.#failure) {
         const [next] = this.#session.state.queue;
         if (next) await this.#drive(next.request);
-        else if (!(await this.#news(this.#idleMs))) break;
+        else if (!(await this.#news(this.#idleMs)) && (await this.#hasNothingToDo())) break;
       }
       if (this.#failure) throw this.#failure;
       await this.#rest();
     } finally {
       await this.#leave();
     }
+  }
+
+  /** From here on nothing is taken in: it is for the next process, whom whoever puts it there starts. */
+  async #hasNothingToDo(): Promise<boolean> {
+    this.#isLeaving = true;
+    await this.#intake.look();
+    this.#isLeaving = this.#session.state.queue.length === 0;
+    return this.#isLeaving;
+  }
+
+  /** What others before us could not put away. */
+  async #tidy(): Promise<void> {
+    await this.#inbox.forgetOld();
+    const { task, queue } = this.#session.state;
+    const waiting = new Set((await this.#inbox.waiting()).map(idOf));
+    const needed = new Set([
+      ...queue.map(({ request }) => request),
+      ...(task?.request ? [task.request] : []),
+    ]);
+    removeOldSpools(this.#sessionDir, (request) => needed.has(request) || waiting.has(request));
   }
 
   /** As soon as what runs is ended and kept. */
@@ -145,14 +173,14 @@ export class Host {
   }
 
   /** Where no socket can be made. One for each process: there are not many of these on a machine. */
-  #watchInbox(): void {
-    const path = join(this.#sessionDir, "inbox", "new");
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-    this.#watcher = watch(path, () => this.#look());
+  async #watchInbox(): Promise<void> {
+    await this.#inbox.make();
+    this.#watcher = watch(this.#inbox.newDir, () => this.#look());
   }
 
   /** Somebody rang. */
   #look(): void {
+    if (this.#isLeaving) return;
     this.#intake.look().then(
       () => this.#wake(),
       (error: unknown) => {
@@ -181,8 +209,12 @@ export class Host {
     const spec = await this.#named.spec(request);
     this.#idleMs = spec.idlePauseMs;
     const { priority = 0 } = this.#session.state.queue.find((one) => one.request === request) ?? {};
-    if (!(await this.#takePlace(spec, priority))) return;
+    if (!(await this.#takePlace(spec, priority, () => this.#isQueued(request)))) return;
     await this.#driving(request, (stop) => driveTask(this.#surroundings(), request, spec, stop));
+  }
+
+  #isQueued(request: string): boolean {
+    return this.#session.state.queue.some((one) => one.request === request);
   }
 
   async #driving(
@@ -205,6 +237,7 @@ export class Host {
     } finally {
       this.#stop = undefined;
       this.#running = undefined;
+      await this.#inbox.empty(request);
       if (this.#terminal) await this.#record(null);
       this.#terminal = undefined;
       if (this.#session.state.queue.length === 0) await this.#leavePlace();
@@ -212,12 +245,17 @@ export class Host {
   }
 
   /** False when it is not to begin any more. */
-  async #takePlace(spec: TaskSpec, priority: number): Promise<boolean> {
+  async #takePlace(spec: TaskSpec, priority: number, isWanted = () => true): Promise<boolean> {
     const request = { session: this.#session.id, definition: spec.definition, priority };
-    while (!this.#isToPause && !this.#failure) {
-      if (await takePlace(this.#home, request)) return true;
+    for (
+      let waitMs = PLACE_MS;
+      !this.#isToPause && !this.#failure;
+      waitMs = Math.min(2 * waitMs, PLACE_MAX_MS)
+    ) {
+      if (!isWanted()) return false;
+      if (await takePlace(this.#home, request)) return isWanted();
       callDispatcher(this.#home);
-      await this.#news(PLACE_MS);
+      await this.#news(waitMs);
     }
     return false;
   }
@@ -228,7 +266,7 @@ export class Host {
 
   async #cancel(request: string): Promise<void> {
     if (this.#running === request) return this.#end("interrupt");
-    if (this.#session.state.queue.some((one) => one.request === request))
+    if (this.#isQueued(request))
       await this.#session.append("task_refused", {
         request,
         code: "interrupted",
@@ -274,6 +312,9 @@ export class Host {
       send: (to, text) => this.#outgoing.send(to, text),
       refused: () => this.#refusals.add(),
     });
+    this.#opening.catch(() => {
+      this.#opening = undefined;
+    });
     this.#door = await this.#opening;
     return dir;
   }
@@ -295,15 +336,18 @@ export class Host {
 
   /** Whatever happened: nothing of this process is left. */
   async #leave(): Promise<void> {
+    this.#isLeaving = true;
+    clearInterval(this.#looking);
+    this.#watcher?.close();
+    this.#refusals.write();
+    // As long as the session is ours: the next one may use the same names as soon as it is not.
     removeProcessRecord(this.#sessionDir);
     await this.#bell?.close();
-    this.#watcher?.close();
-    clearInterval(this.#looking);
     await this.#door?.close();
-    this.#refusals.write();
-    await this.#session[Symbol.asyncDispose]().catch(() => {});
     removeRuntimeDir(this.#runtimeDir);
+    await this.#session[Symbol.asyncDispose]().catch(() => {});
     await this.#leavePlace();
+    await dispatcherCalled();
   }
 
   async #leavePlace(): Promise<void> {
@@ -331,8 +375,12 @@ async function whenFree(own: () => Promise<Session>): Promise<Session> {
   }
 }
 
+const mailIn = (home: Home, id: SessionId, name: "inbox" | "outbox") =>
+  new Maildir(home.ports.disk, join(sessionDirOf(home, id), name));
+
 const WAIT_MS = 10_000;
 const LOOK_MS = 2;
 
 /** How long until a place in the line is looked at again without a ring. */
 const PLACE_MS = 2000;
+const PLACE_MAX_MS = 60_000;

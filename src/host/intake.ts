@@ -3,6 +3,7 @@
  *
  * Y1 Nothing is moved away before it is on record; and what is on record and was not moved away, because we were
  *    killed in between, is known by its id. So everything enters once.
+ * Y6 However many messages lie there, what is asked of the process, and tasks, get through.
  * Y2 What can't be read hurts nobody else: it is set aside, with the reason on record.
  */
 import { type ErrorCode, isHoldfastError, type JsonObject } from "../contract/index.ts";
@@ -44,32 +45,40 @@ export class Intake {
     while (this.#isAskedAgain) {
       this.#isAskedAgain = false;
       const names = await this.#inbox.waiting();
+      const isAsked = (name: string) => idOf(name).startsWith("ask_");
+      const full = new Set<Envelope["kind"]>();
+      // Y6: what is asked of us comes first, however much lies before it.
+      const inOrder = [...names.filter(isAsked), ...names.filter((name) => !isAsked(name))];
       // Y1: never more at once than the fold remembers by their ids.
-      for (let at = 0; at < names.length; at += MAX_ARRIVED)
-        if (!(await this.#takeIn(names.slice(at, at + MAX_ARRIVED)))) break;
+      while (inOrder.length > 0) await this.#takeIn(inOrder.splice(0, MAX_ARRIVED), full);
     }
   }
 
-  /** Says whether there was room for all of them. */
-  async #takeIn(names: readonly string[]): Promise<boolean> {
+  /** `full` are the kinds for which there is no room now; what comes behind them waits, too. */
+  async #takeIn(names: readonly string[], full: Set<Envelope["kind"]>): Promise<void> {
     const done: string[] = [];
+    const tasks = new Set<string>();
     const recording: Promise<void>[] = [];
-    let isFull = false;
     for (const name of names) {
+      if (full.has("message") && idOf(name).startsWith("msg_")) continue;
       const bytes = await this.#inbox.read(name);
-      const envelope = bytes && decodeEnvelope(bytes);
+      // Taken back by whoever put it in.
+      if (bytes === undefined) continue;
+      const envelope = bytes === null ? undefined : decodeEnvelope(bytes);
       if (!envelope || envelope.id !== idOf(name)) {
         await this.#setAside(name, "it is not a message that can be read");
         continue;
       }
-      const isForLater = isFull && (envelope.kind === "message" || envelope.kind === "task");
-      if (isForLater) continue;
+      if (full.has(envelope.kind)) continue;
+      // What is to be taken back may be on its way just before it.
+      if (envelope.kind === "cancel") await Promise.allSettled(recording);
+      if (envelope.kind === "task") tasks.add(name);
       // Handed over in order without waiting for the disk: one sync for all of them.
       recording.push(
         this.#record(envelope).then(
           (outcome) => {
             if (outcome === "done") done.push(name);
-            else isFull = true;
+            else full.add(envelope.kind);
           },
           (error: unknown) => {
             if (!isHoldfastError(error, "invalid_data") && !isHoldfastError(error, "record_too_large"))
@@ -81,9 +90,8 @@ export class Intake {
     }
     const settled = await Promise.allSettled(recording);
     // The order is that of the names: a later one must not be gone while an earlier one comes again.
-    await this.#inbox.done(done.sort());
+    await this.#inbox.done(done.sort(), (name) => tasks.has(name));
     for (const one of settled) if (one.status === "rejected") throw one.reason;
-    return !isFull;
   }
 
   async #record(envelope: Envelope): Promise<"done" | "later"> {

@@ -23,3 +23,5 @@ try {
   );
   process.exitCode = isExpected ? error.exitStatus : exitStatus.bug;
 }
+// Whatever is left over must not keep us: the session is somebody else's by now.
+process.exit();

@@ -25,6 +25,7 @@ export class Outgoing {
   readonly #ports: OutgoingPorts;
   /** One after the other: so only the last one can be on record and not in the outbox. */
   #sending: Promise<unknown> = Promise.resolve();
+  #unput: { readonly id: string; readonly to: string; readonly text: string } | undefined;
 
   constructor(session: Session, ports: OutgoingPorts) {
     this.#session = session;
@@ -49,10 +50,13 @@ export class Outgoing {
       throw new HoldfastError("message_too_large", `a message has ${MAX_MESSAGE_BYTES} bytes at most`);
     if ((await this.#ports.outbox.waiting()).length >= MAX_WAITING)
       throw new HoldfastError("inbox_full", `${MAX_WAITING} messages wait to be fetched`);
-    const message = this.#ports.newId("msg");
-    await this.#session.append("message_sent", { message, to, text });
-    await this.#put(message, to, text);
-    return message;
+    // One that is on record and could not be put there goes first.
+    if (this.#unput) await this.#put(this.#unput.id, this.#unput.to, this.#unput.text);
+    const id = this.#ports.newId("msg");
+    await this.#session.append("message_sent", { message: id, to, text });
+    this.#unput = { id, to, text };
+    await this.#put(id, to, text);
+    return id;
   }
 
   async #put(id: string, to: string, text: string): Promise<void> {
@@ -62,6 +66,7 @@ export class Outgoing {
       id,
       encodeEnvelope({ kind: "message", id, from, at, to, text }),
     );
+    this.#unput = undefined;
     if (isNew) this.#ports.notify();
   }
 }

@@ -11,15 +11,21 @@ export interface PlaceRequest {
   readonly priority: number;
 }
 
+/** From the moment that we have the session: if we are killed, it is the session that crashed, not its start. */
+export async function holdPlace(home: Home, session: SessionId): Promise<void> {
+  await withLine(home, async (line) => {
+    const place = line.get(session);
+    if (place?.state === "granted") await line.set({ ...place, holder: myself(), isTaken: true });
+  });
+}
+
 /** Whether an agent of this kind may be started now. If not, the session waits in the line. */
 export async function takePlace(home: Home, request: PlaceRequest): Promise<boolean> {
   return withLine(home, async (line) => {
     const place = line.get(request.session);
     const holder = myself();
     // One that was granted for another kind of agent says nothing of the memory that this one needs.
-    const isGranted =
-      place?.state === "granted" && (!place.isTaken || place.definition === request.definition);
-    if (isGranted) {
+    if (place?.state === "granted" && place.definition === request.definition) {
       if (!place.isTaken) await line.set({ ...place, ...request, holder, isTaken: true });
       return true;
     }
@@ -32,6 +38,8 @@ export async function takePlace(home: Home, request: PlaceRequest): Promise<bool
       maxMemoryBytes: place?.maxMemoryBytes ?? null,
       holder,
       by: null,
+      attempts: 0,
+      maker: holder,
       isTaken: false,
     });
     return false;

@@ -30,8 +30,12 @@ export class RefusalCount {
     this.#timer = undefined;
     const path = join(this.#sessionDir, COUNT_FILE);
     const temporary = temporaryPath(path);
-    writeFileSync(temporary, `${JSON.stringify({ refused: this.#count })}\n`, { mode: 0o600, flag: "wx" });
-    renameSync(temporary, path);
+    try {
+      writeFileSync(temporary, `${JSON.stringify({ refused: this.#count })}\n`, { mode: 0o600, flag: "wx" });
+      renameSync(temporary, path);
+    } catch {
+      // A count is not worth a session: the disk may be full, and the next one is written again.
+    }
   }
 }
 

@@ -2,8 +2,9 @@
  * Owns what the session process must know of records that the fold only names: the tasks that wait, the one that is
  * under way, the messages that are unread.
  */
-import { type JournalRecord, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
+import { HoldfastError, type JournalRecord, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
 import { loadLongFields } from "../journal/index.ts";
+import { decodeEnvelope, type Maildir } from "../mail/index.ts";
 import { readRecords, type SessionState, textIn } from "../session/index.ts";
 
 export interface Message {
@@ -15,15 +16,17 @@ export interface Message {
 
 export class Named {
   readonly #sessionDir: string;
+  readonly #inbox: Maildir;
   readonly #records = new Map<string, JournalRecord>();
 
-  private constructor(sessionDir: string) {
+  private constructor(sessionDir: string, inbox: Maildir) {
     this.#sessionDir = sessionDir;
+    this.#inbox = inbox;
   }
 
   /** Reads the journal once, where it has something of the kind. */
-  static async read(sessionDir: string, state: SessionState): Promise<Named> {
-    const named = new Named(sessionDir);
+  static async read(sessionDir: string, inbox: Maildir, state: SessionState): Promise<Named> {
+    const named = new Named(sessionDir, inbox);
     const { queue, unread, task, lastSent } = state;
     const wanted = new Set([
       ...queue.map(({ request }) => request),
@@ -49,7 +52,13 @@ export class Named {
     }
   }
 
+  /** As it was asked for, where that is still there; the record is without secrets, and so another command. */
   async spec(request: string): Promise<TaskSpec> {
+    const bytes = await this.#inbox.readDone(request);
+    const envelope = bytes && decodeEnvelope(bytes);
+    if (envelope?.kind === "task") return envelope.spec;
+    const record = this.#records.get(request);
+    if (record) assertWhole(record);
     return parseTaskSpec((await this.#data(request))["spec"]);
   }
 
@@ -68,6 +77,15 @@ export class Named {
     const record = this.#records.get(name);
     return record ? loadLongFields(this.#sessionDir, record.data) : {};
   }
+}
+
+/** A command that had a secret in it is not the one that stands in its record. */
+export function assertWhole({ redacted }: JournalRecord): void {
+  if (redacted === undefined || redacted.length === 0) return;
+  throw new HoldfastError(
+    "secret_not_kept",
+    "the command had a secret in it, which was not kept, so it can't be run from its record",
+  );
 }
 
 function nameIn({ type, data }: JournalRecord): string | undefined {

@@ -4,7 +4,7 @@
  *
  * A frame is one byte that says which stream, four bytes that say how long, and as many bytes.
  */
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionState } from "../session/index.ts";
 import { Excerpt } from "../task/index.ts";
@@ -48,7 +48,8 @@ export class Spool {
     header.writeUInt8(streams[stream], 0);
     header.writeUInt32BE(chunk.length, 1);
     try {
-      writeSync(this.#fd, Buffer.concat([header, chunk]));
+      const frame = Buffer.concat([header, chunk]);
+      for (let at = 0; at < frame.length; ) at += writeSync(this.#fd, frame, at);
     } catch (error) {
       // Nobody's work depends on it: a full disk shows in the journal soon enough.
       if (!["ENOSPC", "EDQUOT", "EFBIG", "EIO"].includes(errorCode(error) ?? "")) throw error;
@@ -60,6 +61,13 @@ export class Spool {
     rmSync(this.#path, { force: true });
     closeSync(this.#fd);
   }
+}
+
+/** Of tasks that are over: what could not be removed in time. */
+export function removeOldSpools(sessionDir: string, isNeeded: (request: string) => boolean): void {
+  for (const name of readdirSync(logDir(sessionDir)))
+    if (name.endsWith(".out") && !isNeeded(name.slice(0, -".out".length)))
+      rmSync(join(logDir(sessionDir), name), { force: true });
 }
 
 export interface Frame {

@@ -4,6 +4,7 @@
  */
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { dirname, extname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { baseEnvironment, USER_HOME, userHome } from "../capsule/index.ts";
 import { HoldfastError, type SessionId } from "../contract/index.ts";
@@ -64,30 +65,28 @@ const hostLogPath = (sessionDir: string) => join(logDir(sessionDir), HOST_LOG);
 
 /** Calls for somebody who fetches what lies in outboxes and starts what waits in line. */
 export function callDispatcher(home: Home): void {
-  const current = calls.get(home.dir);
-  if (current) current.again();
-  else call(home);
+  isWanted = true;
+  calling ??= call(home).finally(() => {
+    calling = undefined;
+  });
+}
+
+/** Resolves when everybody who was called for has been started. */
+export async function dispatcherCalled(): Promise<void> {
+  await calling;
 }
 
 const CALL_REST_MS = 250;
-const calls = new Map<string, { again(): void }>();
+let isWanted = false;
+let calling: Promise<void> | undefined;
 
-function call(home: Home): void {
-  let isWanted = false;
-  calls.set(home.dir, {
-    again() {
-      isWanted = true;
-    },
-  });
-  startDispatcher(home)
-    .catch(() => {})
-    .finally(() => {
-      const timer = setTimeout(() => {
-        calls.delete(home.dir);
-        if (isWanted) call(home);
-      }, CALL_REST_MS);
-      if (!isWanted) timer.unref();
-    });
+/** Not for each of many: one that is called after a while finds them all. */
+async function call(home: Home): Promise<void> {
+  while (isWanted) {
+    isWanted = false;
+    await startDispatcher(home).catch(() => {});
+    await sleep(CALL_REST_MS);
+  }
 }
 
 async function startDispatcher(home: Home): Promise<void> {
@@ -97,13 +96,10 @@ async function startDispatcher(home: Home): Promise<void> {
   await startDetached([process.execPath, entryPath("dispatch"), home.dir], { env });
 }
 
-/** Where sockets are, and where compiled code is kept: a start is mostly compiling. */
+/** Where compiled code is kept: a start is mostly compiling. */
 function runtimeEnvironment(home: Home): Record<string, string> {
-  const dir = process.env["XDG_RUNTIME_DIR"];
-  return { NODE_COMPILE_CACHE: codeCache(home.dir), ...(dir && { XDG_RUNTIME_DIR: dir }) };
+  return { NODE_COMPILE_CACHE: join(home.dir, "cache") };
 }
-
-const codeCache = (homeDir: string) => join(homeDir, "cache");
 
 /** Beside us: in the sources, in the bundle of the command, or in that of the library. */
 function entryPath(program: "host" | "dispatch"): string {

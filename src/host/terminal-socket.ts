@@ -18,6 +18,7 @@ const HEADER_BYTES = 3;
 const MAX_FRAME_BYTES = 0xffff;
 /** A screenful with all its colours. */
 const REPLAY_BYTES = 64 * 1024;
+const LAST_LOOK_MS = 500;
 /** A window that is this far behind is closed; it can be opened again. */
 const MAX_BEHIND_BYTES = 4 * 1024 * 1024;
 
@@ -88,7 +89,12 @@ export class TerminalSocket {
     this.#server.close();
     // What they have not seen yet is still on its way to them.
     for (const window of this.#windows) window.end();
+    // One that does not look at all is not waited for.
+    const timer = setTimeout(() => {
+      for (const window of this.#windows) window.destroy();
+    }, LAST_LOOK_MS);
     await closed;
+    clearTimeout(timer);
   }
 
   #open(window: Socket): void {

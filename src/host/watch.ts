@@ -5,7 +5,7 @@
  */
 import { statfsSync } from "node:fs";
 import type { EventData } from "../contract/index.ts";
-import { measureTree, runProgram } from "../process/index.ts";
+import { measureTree, runProgram, unnamedBytes } from "../process/index.ts";
 
 export interface Quota {
   readonly maxBytes: number;
@@ -81,7 +81,13 @@ export class Watch {
   async #count(isLow: boolean, freeBytes: number): Promise<void> {
     const { maxBytes, maxFiles, reserveBytes } = this.#quota;
     const startedMs = Date.now();
-    const used = await diskUse(this.#dirs);
+    const counted = await diskUse(this.#dirs);
+    // Where something can't be looked into, what the disk has lost since we began is what there is to go by.
+    const lost = Math.max(0, this.#before.bytes - freeBytes);
+    const used = {
+      files: counted.files,
+      bytes: Math.max(counted.bytes + unnamedBytes(this.#pid), counted.isWhole ? 0 : lost),
+    };
     this.#restUntilMs = Date.now() + COUNT_REST * (Date.now() - startedMs);
     if (used.bytes > maxBytes) return this.#exceeded("bytes", used.bytes, maxBytes);
     if (used.files > maxFiles) return this.#exceeded("files", used.files, maxFiles);
@@ -105,12 +111,18 @@ export class Watch {
   }
 }
 
-async function diskUse(dirs: readonly string[]): Promise<{ bytes: number; files: number }> {
+async function diskUse(dirs: readonly string[]): Promise<{ bytes: number; files: number; isWhole: boolean }> {
   const env = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
+  let isWhole = true;
   const sum = async (...args: string[]) => {
-    const { stdout } = await runProgram(["du", "-sx", ...args, "--", ...dirs], { env, timeoutMs: 60_000 });
+    const { stdout, exitCode } = await runProgram(["du", "-sx", ...args, "--", ...dirs], {
+      env,
+      timeoutMs: 60_000,
+    });
+    isWhole &&= exitCode === 0;
     const lines = stdout.toString("utf8").trim().split("\n");
     return lines.reduce((total, line) => total + (Number.parseInt(line, 10) || 0), 0);
   };
-  return { bytes: await sum("-B1"), files: await sum("--inodes") };
+  const bytes = await sum("-B1");
+  return { bytes, files: await sum("--inodes"), isWhole };
 }

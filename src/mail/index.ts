@@ -7,4 +7,4 @@ export {
   MAX_MESSAGE_BYTES,
 } from "./envelope.ts";
 export { idOf, Maildir } from "./maildir.ts";
-export { makeHomeRuntimeDir, makeRuntimeDir, removeRuntimeDir, runtimeRoot } from "./runtime-dir.ts";
+export { findHomeRuntimeDir, makeHomeRuntimeDir, makeRuntimeDir, removeRuntimeDir } from "./runtime-dir.ts";

@@ -7,7 +7,7 @@
  * W3 An id that was put in before is not put in again, as long as `cur` remembers it.
  */
 import { constants } from "node:fs";
-import { open, readdir } from "node:fs/promises";
+import { lstat, open, readdir, readFile, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createFile, type Disk, errorCode } from "../util/index.ts";
 
@@ -41,13 +41,14 @@ export class Maildir {
       return await readdir(this.newDir);
     } catch (error) {
       if (errorCode(error) !== "ENOENT") throw error;
-      await this.#make();
+      await this.make();
       return readdir(this.newDir);
     }
   }
 
-  async #make(): Promise<void> {
-    for (const path of [this.dir, ...["tmp", "new", "cur"].map((name) => join(this.dir, name))]) {
+  /** `new` last: where it is, everything is. */
+  async make(): Promise<void> {
+    for (const path of [this.dir, ...["tmp", "cur", "new"].map((name) => join(this.dir, name))]) {
       await this.#disk.mkdir(path).catch((error: unknown) => {
         if (errorCode(error) !== "EEXIST") throw error;
       });
@@ -84,28 +85,46 @@ export class Maildir {
     return names.sort();
   }
 
-  /** Undefined when it is no file of a bearable size: it is not ours, or it was spoiled. */
-  async read(name: string): Promise<Buffer | undefined> {
+  /** Undefined when it is gone; null when it is no file of a bearable size: it is not ours, or it was spoiled. */
+  async read(name: string): Promise<Buffer | null | undefined> {
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    const handle = await open(join(this.newDir, name), flags).catch(() => undefined);
-    if (!handle) return undefined;
+    const handle = await open(join(this.newDir, name), flags).catch((error: unknown) => {
+      if (errorCode(error) === "ENOENT") return undefined;
+      if (["ELOOP", "ENXIO"].includes(errorCode(error) ?? "")) return null;
+      throw error;
+    });
+    if (!handle) return handle;
     try {
-      const { size } = await handle.stat().then((stat) => (stat.isFile() ? stat : { size: -1 }));
-      if (size < 0 || size > MAX_ENVELOPE_BYTES) return undefined;
-      return await handle.readFile();
-    } catch {
-      return undefined;
+      const stat = await handle.stat();
+      return stat.isFile() && stat.size <= MAX_ENVELOPE_BYTES ? await handle.readFile() : null;
     } finally {
       await handle.close();
     }
   }
 
-  /** Taken in: they are not listed any more, also not after a crash. */
-  async done(names: readonly string[]): Promise<void> {
-    for (const name of names) await this.#move(name, join(this.dir, "cur", idOf(name)));
+  /**
+   * Taken in: they are not listed any more, also not after a crash. What they said is on record, without secrets; so
+   * only their names are kept here, unless somebody still needs the rest.
+   */
+  async done(names: readonly string[], isKept: (name: string) => boolean = () => false): Promise<void> {
+    for (const name of names) {
+      await this.#move(name, join(this.dir, "cur", idOf(name)));
+      if (!isKept(name)) await this.empty(idOf(name));
+    }
     if (names.length === 0) return;
     await this.#disk.syncDir(join(this.dir, "cur"));
     await this.#disk.syncDir(this.newDir);
+  }
+
+  /** What was kept of one that was taken in. */
+  async readDone(id: string): Promise<Buffer | undefined> {
+    const bytes = await readFile(join(this.dir, "cur", id)).catch(() => undefined);
+    return bytes && bytes.length > 0 ? bytes : undefined;
+  }
+
+  /** Nobody needs more than its name any more. */
+  async empty(id: string): Promise<void> {
+    await truncate(join(this.dir, "cur", id)).catch(() => {});
   }
 
   /** What can't be read, or taken in, stays to be looked at. */
@@ -119,14 +138,24 @@ export class Maildir {
     return path;
   }
 
-  /** What `cur` need not remember any more, oldest first. */
+  /** What `cur` need not remember any more, oldest first; now and then is enough. */
   async forgetOld(): Promise<void> {
-    const names = (await readdir(join(this.dir, "cur")).catch(() => [])).sort();
-    for (const name of names.slice(0, Math.max(0, names.length - REMEMBERED)))
-      await this.#disk.unlink(join(this.dir, "cur", name)).catch(() => {});
+    const names = await readdir(join(this.dir, "cur")).catch(() => []);
+    if (names.length > 2 * REMEMBERED) await this.#forget(names);
     // Whoever was killed while it wrote has left its draft.
     const drafts = await readdir(join(this.dir, "tmp")).catch(() => []);
     for (const name of drafts) await forgetDraft(this.#disk, join(this.dir, "tmp", name));
+  }
+
+  async #forget(names: readonly string[]): Promise<void> {
+    const aged = [];
+    for (const name of names) {
+      const path = join(this.dir, "cur", name);
+      aged.push({ path, atMs: (await lstat(path).catch(() => undefined))?.ctimeMs ?? 0 });
+    }
+    aged.sort((a, b) => a.atMs - b.atMs);
+    for (const { path } of aged.slice(0, names.length - REMEMBERED))
+      await this.#disk.unlink(path).catch(() => {});
   }
 
   async #remembers(id: string): Promise<boolean> {

@@ -27,6 +27,8 @@ export interface CommandOptions {
 export interface CommandEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
+  /** Because it was asked to end. */
+  readonly isStopped: boolean;
 }
 
 /** How long it may take to end by itself when it is asked to. */
@@ -64,9 +66,11 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
     if (options.signal?.aborted) stop();
     await started(child, options, end);
     await exited;
+    // Asked to stop while it ran, not after it had ended by itself.
+    const isStopped = options.signal?.aborted ?? false;
     end();
     await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
-    return { exitCode: child.exitCode, signal: child.signalCode };
+    return { exitCode: child.exitCode, signal: child.signalCode, isStopped };
   } finally {
     options.signal?.removeEventListener("abort", stop);
     clearTimeout(grace);

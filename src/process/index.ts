@@ -20,4 +20,4 @@ export {
   type TerminalSize,
   terminalSize,
 } from "./terminal.ts";
-export { measureTree } from "./tree.ts";
+export { measureTree, unnamedBytes } from "./tree.ts";

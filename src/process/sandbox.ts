@@ -6,7 +6,7 @@
  * Q3 Nothing outside the capsule and the task's own directories can be written, the kernel's settings included.
  * Q2 No process that was started in the sandbox outlives the one that started it.
  */
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants, existsSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 
@@ -60,6 +60,7 @@ export function sandboxed(view: SandboxView): string[] {
     ...kernelControls(),
     "--tmpfs",
     "/tmp",
+    ...withoutSockets(),
   );
   for (const path of view.hidden) args.push("--tmpfs", path);
   for (const [from, to] of view.readable) args.push("--ro-bind", from, to);
@@ -68,6 +69,25 @@ export function sandboxed(view: SandboxView): string[] {
   // What was made empty to stand things in is not a place to write to.
   for (const path of view.hidden) args.push("--remount-ro", path);
   return ["bwrap", ...args, "--"];
+}
+
+/**
+ * /run is where the services of the machine and of the user listen, the user's own among them, who would do whatever
+ * they are told: a read-only file system keeps nobody from connecting. Of it all, only the name servers' addresses.
+ */
+function withoutSockets(): string[] {
+  if (!existsSync("/run")) return [];
+  const resolver = realpathOr("/etc/resolv.conf");
+  const back = resolver?.startsWith("/run/") ? ["--ro-bind", resolver, resolver] : [];
+  return ["--tmpfs", "/run", ...back, "--remount-ro", "/run"];
+}
+
+function realpathOr(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Files of /proc that change the machine for everybody: root may write them, with or without capabilities. */

@@ -30,9 +30,11 @@ export function userOf(home: Pick<Home, "dir">, given: string | undefined): stri
   return found;
 }
 
+const USER_NAME = /^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$/;
+
 function listUsers(home: Pick<Home, "dir">): string[] {
   try {
-    return readdirSync(usersDir(home));
+    return readdirSync(usersDir(home)).filter((name) => USER_NAME.test(name));
   } catch {
     return [];
   }

@@ -31,6 +31,7 @@ export async function serve(dispatcher: Dispatcher, options: ServeOptions): Prom
   const dir = makeHomeRuntimeDir(home.dir);
   const bellPath = join(dir, "bell");
   let ring = () => {};
+  let wake = () => {};
   const bell = await hangBell(bellPath, () => ring());
   await makeApiToken(home, defaultUser());
   const server = await ApiServer.open(dispatcher, options.address ?? { path: join(dir, "api") });
@@ -38,6 +39,7 @@ export async function serve(dispatcher: Dispatcher, options: ServeOptions): Prom
     await writeServeRecord(home.dir, { bell: bellPath, address: server.address });
     options.onReady(server.address);
     const supervisor = new Supervisor(dispatcher, options.say);
+    options.signal.addEventListener("abort", () => wake(), { once: true });
     while (!options.signal.aborted) {
       await supervisor.look().catch((error: unknown) => {
         // One bad look must not end all of them.
@@ -45,11 +47,14 @@ export async function serve(dispatcher: Dispatcher, options: ServeOptions): Prom
       });
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, LOOK_MS);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
         ring = () => {
           clearTimeout(timer);
           setTimeout(resolve, LEAST_MS);
         };
-        options.signal.addEventListener("abort", () => resolve(), { once: true });
       });
     }
   } finally {

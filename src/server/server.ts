@@ -41,7 +41,12 @@ export class ApiServer {
   private constructor(dispatcher: Dispatcher) {
     this.#dispatcher = dispatcher;
     this.#routes = routesOf(dispatcher, new EventStreams(this.#stop.signal));
-    const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5000 };
+    const timeouts = {
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 5000,
+      connectionsCheckingInterval: 1000,
+    };
     this.#server = createServer(timeouts, (request, response) => {
       this.#answer(request, response).catch((error: unknown) => fail(response, error));
     });
@@ -83,7 +88,8 @@ export class ApiServer {
     assertLocal(request, this.#port);
     const user = userOf(this.#dispatcher.home, bearer(request));
     if (user === undefined) throw new Refusal(401, "unauthorized", "the token of a user is needed");
-    const url = new URL(request.url ?? "/", "http://localhost");
+    const url = URL.parse(request.url ?? "/", "http://localhost");
+    if (!url) throw new Refusal(400, "invalid_data", "that is no path");
     const id = /^\/v1\/sessions\/([^/]+)/.exec(url.pathname)?.[1] ?? "";
     const path = url.pathname.replace(/^\/v1\/sessions\/[^/]+/, "/v1/sessions/:id");
     const there = this.#routes.filter((route) => route.path === path);

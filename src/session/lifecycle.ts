@@ -64,6 +64,11 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   // A budget is raised, and a message arrives, also while nobody works on the session.
   budget_raised: staying([...working, "paused", "closed", "archived"]),
   message_received: staying([...working, "paused", "handed_off"]),
+  // A budget may be reached while the session process is still about to write down how it ended.
+  message_handed: staying([...working, "paused"]),
+  message_entered_context: staying([...working, "paused"]),
+  message_set_aside: staying([...working, "paused"]),
+  task_halted: staying([...working, "paused"]),
 };
 
 /** The status after the event, or undefined when the event is illegal in this status. */

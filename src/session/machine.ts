@@ -180,6 +180,8 @@ export function refusal(state: SessionState, type: EventType, data: JsonObject):
     case "task_started":
       if (data["task"] !== (state.task?.number ?? 0) + 1)
         return refuse("invalid_data", `the next task is ${(state.task?.number ?? 0) + 1}`);
+      if (data["request"] !== undefined && !isQueued(state, data["request"]))
+        return refuse("invalid_data", `${textIn(data["request"])} does not wait`);
       return undefined;
     case "task_queued":
       if (state.arrived.includes(textIn(data["request"]))) return arrivedBefore(data["request"]);
@@ -245,7 +247,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         createdAt: at,
         pending: {},
         spent: nothingSpent,
-        task: state.task && { ...state.task, capsule: "none", branch: null },
+        task: state.task && { ...state.task, capsule: "none", branch: null, request: null },
         queue: [],
         unread: [],
         arrived: [],
@@ -266,7 +268,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         lastSent: null,
         crashes: 0,
         handoff: null,
-        ...inTask(state, { capsule: "none" }),
+        ...inTask(state, { capsule: "none", request: null }),
       };
     case "session_resumed": {
       // A person who resumes it begins to count anew.

@@ -7,7 +7,6 @@ export {
   openCapsule,
   type Room,
   readConfig,
-  taskDir,
 } from "./room.ts";
 export { Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";

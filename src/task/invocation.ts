@@ -5,12 +5,9 @@ import { baseEnvironment, type Capsule, userHome } from "../capsule/index.ts";
 import { CAPSULE_MARK, dyingWithUs, inTerminal, sandboxed } from "../process/index.ts";
 import { makeScratch, type Room, surroundings } from "./room.ts";
 
-/** The way from inside a task to its session process. */
+/** The way from inside a task to its session process: a directory with `socket` and `token`. */
 export interface DoorView {
-  /** Holds `socket` and `token`. */
   readonly dir: string;
-  /** Where the doors of all sessions are: none but its own is seen. */
-  readonly root: string;
 }
 
 export interface Invocation {
@@ -59,10 +56,7 @@ export async function invocationOf(
   const around = surroundings(room, view.workTree);
   const sandbox = sandboxed({
     ...around,
-    ...(door && {
-      hidden: [...around.hidden, ...(door.root.startsWith("/tmp/") ? [] : [door.root])],
-      readable: [...around.readable, [door.dir, DOOR_INSIDE]],
-    }),
+    ...(door && { readable: [...around.readable, [door.dir, DOOR_INSIDE]] }),
     tree: view.workTree,
     writable: [home, tmp],
   });

@@ -175,7 +175,7 @@ export class Task {
       door,
       hasTerminal,
     });
-    const end = await runCommand({
+    const { isStopped: isInterrupted, ...end } = await runCommand({
       ...invocation,
       signal,
       hasInput: options.hasInput ?? false,
@@ -190,7 +190,6 @@ export class Task {
       },
     });
     await session.append("process_ended", { pid, ...end });
-    const isInterrupted = signal?.aborted ?? false;
     await this.#settleTurn(turn, call, end, output.text, isInterrupted);
     const checkpoint = await this.checkpoint();
     // In a sandbox nothing outlives the command, so nothing has written since.
@@ -200,7 +199,7 @@ export class Task {
   async #settleTurn(
     turn: Turn,
     call: ToolCall,
-    end: CommandEnd,
+    end: Omit<CommandEnd, "isStopped">,
     output: string,
     isInterrupted: boolean,
   ): Promise<void> {

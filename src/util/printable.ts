@@ -7,7 +7,7 @@
  * Controls (C0, C1, DEL), formats (bidi marks, zero-width), lone surrogates, unassigned, line and paragraph
  * separators, and whatever a font shows as nothing. Emoji's own variation mark stays: it hides nothing.
  */
-const unsafe = /(?!\ufe0f)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+const unsafe = /(?!\ufe0f)[\u2800\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** One line of text: line breaks and everything unsafe become visible escapes. */
 export function printable(text: string): string {

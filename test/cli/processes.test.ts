@@ -59,6 +59,7 @@ describe("the verbs of session processes", () => {
       [["interrupt", id], "not_running"],
       [["attach", id], "not_running"],
       [["send", id, "x", "--id", "NOT AN ID"], "invalid_id"],
+      [["send", id, "x", "--id", "task_mine"], "invalid_id"],
       [["token", "steal", id], "usage"],
       [["run", "-i", "--", "true"], "terminal_missing"],
       [["run", "-i", "--detach", "--messages", "--", "true"], "usage"],

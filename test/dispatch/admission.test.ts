@@ -17,6 +17,8 @@ function place(order: number, state: Place["state"], definition = "agent", own: 
     maxMemoryBytes: null,
     holder: null,
     by: null,
+    maker: null,
+    attempts: 0,
     isTaken: state === "granted",
     ...own,
   };

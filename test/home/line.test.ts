@@ -16,6 +16,8 @@ const base: Place = {
   maxMemoryBytes: null,
   holder: null,
   by: null,
+  maker: myself(),
+  attempts: 0,
   isTaken: false,
 };
 
@@ -32,7 +34,11 @@ describe("the line", () => {
     const mine: Place = { ...base, state: "granted", holder: myself() };
     expect(await settled(mine)).toEqual([mine]);
     // Whoever was to start it was killed: it waits, in the place that it had.
-    expect(await settled({ ...mine, holder: gone })).toEqual([{ ...base, holder: null }]);
+    expect(await settled({ ...mine, holder: gone })).toEqual([{ ...base, attempts: 1 }]);
+    expect(await settled({ ...mine, holder: gone, attempts: 2 })).toEqual([]);
+    // Whoever was to open its session was killed.
+    const unborn = await settled({ ...base, session: "sess_01k00000000000000000000009", maker: gone });
+    expect(unborn.map(({ session }) => session)).not.toContain("sess_01k00000000000000000000009");
     // Its process was killed in the middle of its work: to go on or not is decided anew.
     expect(await settled({ ...mine, holder: gone, isTaken: true })).toEqual([]);
     // The pid is somebody else's by now.

@@ -75,12 +75,12 @@ describe("a maildir", () => {
   it("remembers the last thousand, and drops what is older", async () => {
     using dir = new TempDir(memoryDir);
     const mail = new Maildir(realDisk, dir.join("inbox"));
-    for (let number = 1; number <= 1003; number += 1)
+    for (let number = 1; number <= 2003; number += 1)
       await mail.put(`msg_${String(number).padStart(5, "0")}`, bytes(""));
     await mail.done(await mail.waiting());
     await mail.forgetOld();
-    expect(await mail.put("msg_00004", bytes(""))).toEqual({ isNew: false });
-    expect(await mail.put("msg_00003", bytes(""))).toEqual({ isNew: true });
+    expect(await mail.put("msg_01004", bytes(""))).toEqual({ isNew: false });
+    expect(await mail.put("msg_00903", bytes(""))).toEqual({ isNew: true });
   });
 
   it("what is no file of ours can be listed and is not read: a link, a directory, a giant", async () => {

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readProcessRecord } from "../../src/host/index.ts";
 import type { TaskSpec } from "../../src/index.ts";
-import { runtimeRoot } from "../../src/mail/index.ts";
-import { isAlive, sha256Hex } from "../../src/util/index.ts";
+import { findHomeRuntimeDir } from "../../src/mail/index.ts";
+import { isAlive } from "../../src/util/index.ts";
 import { hasSandbox } from "./capsules.ts";
 import { cliPath, runCli } from "./cli.ts";
 import { TaskHome } from "./tasks.ts";
@@ -89,7 +89,8 @@ export class HostHome extends TaskHome {
       for (const pid of left) kill(pid, "SIGKILL");
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
-    rmSync(join(runtimeRoot(), sha256Hex(this.dir).slice(0, 12)), { recursive: true, force: true });
+    const runtime = findHomeRuntimeDir(this.dir);
+    if (runtime) rmSync(runtime, { recursive: true, force: true });
     super[Symbol.dispose]();
   }
 }

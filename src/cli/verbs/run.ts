@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { basename } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import { HoldfastError, isHoldfastError, type TaskSpec } from "../../contract/index.ts";
+import { HoldfastError, type TaskSpec } from "../../contract/index.ts";
 import type { Dispatcher, SubmitOptions, Submitted } from "../../dispatch/index.ts";
 import { present } from "../../util/index.ts";
 import { lookOn } from "../looking-on.ts";
@@ -61,7 +61,7 @@ export function command(): Command {
     .option("--title <text>", "what it is about (default: the command)")
     .option("-d, --detach", "do not wait for it: say which session, and return")
     .option("-i, --interactive", "in a terminal of its own, which outlives this one; Ctrl-] leaves it")
-    .option("--messages", "feed it the session's messages on its standard input, a line each")
+    .option("--messages", "feed it the session's messages on its standard input, a line of JSON each")
     .option("--restart", "start it again if its session process crashes: for loops that know how to go on")
     .option("--priority <n>", "earlier than others in the queue and in the line (default: 0)", parsePriority)
     .option("--max-memory <mb>", "wait while our agents need more than this together", parseCount)
@@ -151,7 +151,7 @@ async function lookAt(
   try {
     process.exitCode = await lookOn(dispatcher, { ...looking, untilLeft: spec.idlePauseMs === 0 });
   } catch (error) {
-    if (isNew && isHoldfastError(error)) await discard(dispatcher, id, options);
+    if (isNew && view.isRefused) await discard(dispatcher, id, options);
     throw error;
   }
 }

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { HoldfastError } from "../../contract/index.ts";
 import { present } from "../../util/index.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
@@ -14,12 +13,10 @@ export function command(): Command {
     .argument("<session>", "its id, or the beginning of it")
     .argument("<text>", "what to say; - reads it from standard input")
     .option("--from <session>", "in the name of another session of yours (default: you)")
-    .option("--id <id>", "sent again under the same id, it arrives once")
+    .option("--id <id>", "msg_…: sent again under the same id, it arrives once")
     .action(async (prefix: string, text: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
       const { holdfast } = dispatcher;
-      if (options.id !== undefined && !/^[a-z0-9_]{1,64}$/.test(options.id))
-        throw new HoldfastError("invalid_id", "an id has up to 64 small letters, digits and _");
       const id = await holdfast.resolveId(prefix, scope(options));
       const from =
         options.from === undefined ? undefined : await holdfast.resolveId(options.from, scope(options));

@@ -1,0 +1,259 @@
+/**
+ * What went wrong once, between a dispatcher and a session process, at an awkward moment.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { readProcessRecord } from "../../src/host/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { agent, type Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
+import { commitFiles, gitIn } from "../support/repo.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const shown = (
+  dispatcher: Dispatcher,
+  id: string,
+  isIt: (one: Awaited<ReturnType<Dispatcher["show"]>>) => boolean,
+) => until(() => dispatcher.show(id), isIt);
+const isPaused = ({ status }: { status: string }) => status === "paused";
+const secret = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
+
+describe("a task", () => {
+  it("with a secret in its command runs as it was asked for; its record has no secret, and can't be run again", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin(
+      { repo: home.main },
+      script(`printf %s '${secret()}' | wc -c > count`),
+    );
+    await shown(dispatcher, id, isPaused);
+    expect(gitIn(home.main, "show", `holdfast/${id}/1:count`).trim()).toBe("40");
+    await expect(dispatcher.specOfLastTask(id)).rejects.toMatchObject({ code: "secret_not_kept" });
+    // Nor anywhere else of what is kept.
+    for (const name of readdirSync(home.sessionDir(id, "inbox/cur")))
+      expect(readFileSync(home.sessionDir(id, "inbox/cur", name), "utf8")).toBe("");
+    await dispatcher.send(id, `the token is ${secret()}`);
+    await dispatcher.submit(id, script("true"));
+    await shown(dispatcher, id, isPaused);
+    for (const name of readdirSync(home.sessionDir(id, "inbox/cur")))
+      expect(readFileSync(home.sessionDir(id, "inbox/cur", name), "utf8")).toBe("");
+  });
+
+  it("whose process was killed before it began is shown as interrupted, and goes on with resume", async () => {
+    using home = new HostHome();
+    commitFiles(home.main, { "holdfast.yaml": "capsule: { setup: sleep 3 }\n" }, "a slow set-up");
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("echo done > result"));
+    await shown(dispatcher, id, ({ queue }) => queue === 1);
+    kill(home.hostPid(id) ?? 0, "SIGKILL");
+    await shown(dispatcher, id, ({ status }) => status === "interrupted");
+    await dispatcher.resume(id);
+    await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
+  });
+
+  it("that comes just when its process leaves is not lost", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("true"));
+    for (let number = 2; number <= 12; number += 1) {
+      await shown(dispatcher, id, ({ task, queue }) => queue === 0 && task?.outcome === "done");
+      await sleep(Math.random() * 40);
+      await dispatcher.submit(id, script("true"));
+      await shown(dispatcher, id, ({ task }) => task?.number === number);
+    }
+    await shown(dispatcher, id, isPaused);
+  });
+
+  it("that is taken back never runs: in the line, with its process starting, behind another", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const other = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
+    await shown(dispatcher, other.id, ({ status }) => status === "running");
+    const inLine = await dispatcher.begin({ repo: home.main }, script("touch ran"), { maxSessions: 1 });
+    await dispatcher.submit(inLine.id, script("echo kept > kept"));
+    await dispatcher.cancel(inLine.id, inLine.request);
+    expect(dispatcher.placeOf(inLine.id)).toBeDefined();
+    const behind = await dispatcher.submit(other.id, script("touch ran"));
+    await dispatcher.cancel(other.id, behind.request);
+    await dispatcher.interrupt(other.id);
+    await shown(dispatcher, inLine.id, ({ task }) => task?.outcome === "done");
+    expect(gitIn(home.main, "ls-tree", "--name-only", `holdfast/${inLine.id}/1`)).toContain("kept");
+    await shown(dispatcher, other.id, isPaused);
+    expect((await dispatcher.show(other.id)).task?.number).toBe(1);
+    expect(await typesOf(dispatcher, other.id)).toContain("task_refused");
+  });
+
+  it("in the inbox of a session that is resumed begins; in the line, a pause keeps it and everything with it", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const other = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
+    await shown(dispatcher, other.id, ({ status }) => status === "running");
+    const run = home.spawnCli(["run", ...wall, "--max-sessions", "1", "--", "sh", "-c", "echo late > late"]);
+    let said = "";
+    run.stderr.on("data", (chunk) => {
+      said += chunk;
+    });
+    const [, waiting] = await until(
+      () => dispatcher.list(),
+      (all) => all[1]?.waits != null,
+    );
+    const id = waiting?.id ?? "";
+    await dispatcher.send(id, "not to be lost");
+    await dispatcher.pause(id);
+    await until(
+      () => run.exitCode,
+      (status) => status !== null,
+    );
+    expect(said).toContain("process_lost");
+    expect(await dispatcher.show(id)).toMatchObject({ status: "paused", inbox: 2 });
+    await dispatcher.pause(other.id);
+    expect(await dispatcher.resume(id)).toMatchObject({ isStarted: true });
+    await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
+    expect((await dispatcher.show(id)).unread).toBe(1);
+  });
+
+  it("of a fork or an import is not started again there", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60", { restart: true }));
+    await shown(dispatcher, id, ({ status }) => status === "running");
+    await dispatcher.pause(id);
+    const fork = await dispatcher.holdfast.forkSession(id);
+    await fork.release();
+    expect(await dispatcher.show(fork.id)).toMatchObject({ status: "open", task: { request: null } });
+    expect(await dispatcher.resume(fork.id)).toMatchObject({ isStarted: false });
+  });
+});
+
+describe("a session process", () => {
+  it("that is starting is paused, too: what was said to be paused or closed does not run", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    for (const move of ["pause", "close"] as const) {
+      const session = await dispatcher.holdfast.openSession({ repo: home.main });
+      await session.release();
+      const submitting = dispatcher.submit(session.id, script("sleep 60")).catch(() => {});
+      await until(() => dispatcher.placeOf(session.id)?.state === "granted");
+      await dispatcher[move](session.id);
+      await submitting;
+      await sleep(500);
+      const { status, pid } = await dispatcher.show(session.id);
+      expect([status, pid]).toEqual([move === "pause" ? "paused" : "closed", null]);
+    }
+    expect(home.strays()).toEqual([]);
+  });
+
+  it("ends although a window on its terminal does not look", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin(
+      { repo: home.main },
+      script("sleep 1; head -c 2000000 /dev/zero", { input: "terminal" }),
+    );
+    const path = await until(() => dispatcher.processOf(id)?.terminal);
+    const window = connect(path ?? "");
+    window.pause();
+    await shown(dispatcher, id, isPaused);
+    window.destroy();
+  });
+
+  it("whose budget is reached with a message half written still ends in order", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const session = await dispatcher.holdfast.openSession({ repo: home.main, budget: { turns: 1 } });
+    await session.release();
+    await dispatcher.send(session.id, "x".repeat(200_000));
+    await dispatcher.submit(session.id, script("sleep 1; echo kept > kept", { input: "messages" }));
+    const { task } = await shown(
+      dispatcher,
+      session.id,
+      ({ status, task }) => status === "paused" && task?.outcome !== null,
+    );
+    expect(task?.outcome).toBe("done");
+    await until(
+      () => home.processes(),
+      (left) => left.length === 0,
+    );
+    expect(home.strays()).toEqual([]);
+  });
+
+  it("Y6 whose inbox is flooded, by its own command too, is still paused, interrupted and given tasks", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
+    await shown(dispatcher, id, ({ status }) => status === "running");
+    mkdirSync(home.sessionDir(id, "inbox/tmp"), { recursive: true });
+    for (const part of ["cur", "new"]) mkdirSync(home.sessionDir(id, "inbox", part), { recursive: true });
+    for (let number = 1; number <= 1300; number += 1) {
+      const message = `msg_${String(number).padStart(5, "0")}`;
+      const text = JSON.stringify({ kind: "message", id: message, from: "x", at: "", to: id, text: "" });
+      writeFileSync(home.sessionDir(id, `inbox/new/${String(number).padStart(12, "0")}-${message}`), text);
+    }
+    await dispatcher.submit(id, script("echo through > through"));
+    await dispatcher.interrupt(id);
+    await shown(dispatcher, id, ({ task }) => task?.number === 2 && task.outcome === "done");
+    expect(await dispatcher.show(id)).toMatchObject({ unread: 1000 });
+    await shown(dispatcher, id, isPaused);
+  });
+
+  it("does not keep the questions of a command that waits for no answer", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, agent("message-loop.mjs"));
+    const door = await until(
+      () => join(readProcessRecord(home.sessionDir(id))?.bell ?? "", "..", "door", "socket"),
+      existsSync,
+    );
+    const token = readFileSync(home.sessionDir(id, "token"), "utf8").trim();
+    const socket = connect(door);
+    let answers = "";
+    socket.on("data", (chunk) => {
+      answers += chunk;
+    });
+    socket.on("error", () => {});
+    const question = `GET /v1/inbox?wait=5 HTTP/1.1\r\nhost: door\r\nauthorization: Bearer ${token}\r\n\r\n`;
+    socket.write(question.repeat(50));
+    await until(() => socket.closed || socket.destroyed || answers.includes(" 429 "));
+    socket.destroy();
+    // And it still answers others.
+    await dispatcher.send(id, "stop");
+    await shown(dispatcher, id, isPaused);
+  });
+
+  it("counts files without a name, and what threads start, against the quota", async () => {
+    using home = new HostHome();
+    commitFiles(home.main, { "holdfast.yaml": "quota: { disk_mb: 64 }\n" }, "a quota");
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin(
+      { repo: home.main },
+      script(
+        "exec 3>$TMPDIR/big; rm $TMPDIR/big; for i in $(seq 60); do head -c 8000000 /dev/zero >&3; sleep 0.1; done; sleep 60",
+      ),
+    );
+    await shown(dispatcher, id, isPaused);
+    expect(await typesOf(dispatcher, id)).toContain("quota_reached");
+  });
+});
+
+describe.skipIf(!hasSandbox)("in the sandbox", () => {
+  it("no service of the machine, and no socket of another session, can be reached", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const other = await dispatcher.begin({ repo: home.main }, script("sleep 60", { input: "terminal" }));
+    await until(() => dispatcher.processOf(other.id)?.terminal);
+    const { id } = await dispatcher.begin(
+      { repo: home.main },
+      script(
+        "find /tmp /run /var/run/ /proc/1/root/run /proc/1/root/tmp /root /home /dev -type s > sockets 2>/dev/null; true",
+      ),
+    );
+    await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
+    const found = gitIn(home.main, "show", `holdfast/${id}/1:sockets`).split("\n").filter(Boolean);
+    expect([...new Set(found.map((path) => path.replace("/proc/1/root", "")))]).toEqual([
+      "/tmp/.holdfast/socket",
+    ]);
+    await dispatcher.pause(other.id);
+  });
+});
