@@ -2,7 +2,7 @@
  * Owns the manifest of a snapshot: every path that differs from the base, with what git's trees can't say of
  * it. Its SHA-256 stands in the journal; it stands beside the files' content in the snapshot's commit.
  */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { HoldfastError, type Json } from "../contract/index.ts";
 import { parseObject } from "../util/index.ts";
 import type { Entry, Kind } from "./changes.ts";
@@ -35,18 +35,15 @@ export interface SnapshotManifest {
 }
 
 const KINDS: readonly Kind[] = ["file", "dir", "symlink", "fifo", "socket", "device"];
-const count = z.int().nonnegative();
-const commit = z
-  .string()
-  .regex(/^[0-9a-f]{40,64}$/)
-  .nullable();
+const count = z.int().check(z.nonnegative());
+const commit = z.nullable(z.string().check(z.regex(/^[0-9a-f]{40,64}$/)));
 const schema = z.object({
   holdfast: z.literal(1),
   kind: z.literal("snapshot"),
   base: commit,
   lower: commit,
-  setupKey: z.string().max(128),
-  branch: z.string().max(200),
+  setupKey: z.string().check(z.maxLength(128)),
+  branch: z.string().check(z.maxLength(200)),
   entries: z.array(z.tuple([z.unknown(), z.enum(KINDS), count, z.int(), count, z.enum(roles)])),
   gone: z.array(z.unknown()),
   converted: z.array(z.unknown()),

@@ -2,10 +2,11 @@
  * Owns the directory of one capsule and what is written down about it. A capsule is there when its
  * `capsule.json` says that it is whole; everything else is one that was never finished.
  */
+
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import * as z from "zod";
+import * as z from "zod/mini";
 import { HoldfastError } from "../contract/index.ts";
 import type { Holder } from "../process/index.ts";
 import {
@@ -22,7 +23,7 @@ import {
 export const strategyNames = ["overlay", "worktree", "clone"] as const;
 export type StrategyName = (typeof strategyNames)[number];
 
-const commit = z.string().nullable();
+const commit = z.nullable(z.string());
 const schema = z.object({
   isWhole: z.boolean(),
   strategy: z.enum(strategyNames),
@@ -34,12 +35,12 @@ const schema = z.object({
   setup: z.string(),
   setupKey: z.string(),
   /** Of the base cache; null where the files were checked out for this capsule alone. */
-  baseKey: z.string().nullable(),
+  baseKey: z.nullable(z.string()),
   branch: z.string(),
   /** Sealed layers between the base and the upper one, topmost first: each is named after its snapshot. */
   stack: z.array(z.string()),
   /** A layer that is being sealed: its rename may have happened or not. */
-  sealing: z.string().nullable(),
+  sealing: z.nullable(z.string()),
   ports: z.record(z.string(), z.int()),
   /** What `include` brought in, with its content's id. */
   included: z.record(z.string(), z.string()),

@@ -2,7 +2,7 @@
  * Owns `holdfast.yaml`: what may stand in it, and what holds where nothing does. Pure: from text to settings.
  * An error names the line and the key.
  */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { HoldfastError } from "../contract/index.ts";
 
 export const CONFIG_FILE = "holdfast.yaml";
@@ -10,33 +10,34 @@ export const CONFIG_FILE = "holdfast.yaml";
 /** A port in the place of one of these would break the command, or more. */
 const RESERVED =
   /^(PATH|HOME|TMPDIR|SHELL|USER|LOGNAME|LANG|TERM|IFS|ENV|BASH_ENV|NODE_OPTIONS|(LD|DYLD|LC|GIT|HOLDFAST)_.*)$/;
-const variable = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not the name of an environment variable")
-  .refine((name) => !RESERVED.test(name), "has a meaning of its own");
-const megabytes = z.number().positive();
+const variable = z.string().check(
+  z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not the name of an environment variable"),
+  z.refine((name) => !RESERVED.test(name), "has a meaning of its own"),
+);
+const megabytes = z.number().check(z.positive());
+const whole = z.int().check(z.positive());
 
 const capsule = z.strictObject({
-  strategy: z.enum(["auto", "overlay", "worktree", "clone"]).default("auto"),
-  setup: z.string().default(""),
-  include: z.array(z.string().min(1)).default([]),
-  ports: z.array(variable).max(100).default([]),
-  max_snapshot_mb: megabytes.default(4096),
-  max_ignored_mb: megabytes.default(512),
+  strategy: z._default(z.enum(["auto", "overlay", "worktree", "clone"]), "auto"),
+  setup: z._default(z.string(), ""),
+  include: z._default(z.array(z.string().check(z.minLength(1))), []),
+  ports: z._default(z.array(variable).check(z.maxLength(100)), []),
+  max_snapshot_mb: z._default(megabytes, 4096),
+  max_ignored_mb: z._default(megabytes, 512),
 });
-const whole = z.int().positive();
 /** What one session may take, so that the others have their share. */
 const quota = z.strictObject({
-  disk_mb: megabytes.default(20_480),
-  files: whole.default(2_000_000),
-  processes: whole.default(4096),
-  reserve_mb: megabytes.default(512),
+  disk_mb: z._default(megabytes, 20_480),
+  files: z._default(whole, 2_000_000),
+  processes: z._default(whole, 4096),
+  reserve_mb: z._default(megabytes, 512),
 });
+/** With nothing below it, a key is as good as not there. */
+const orNothing = z.transform((value: unknown) => value ?? {});
 const schema = z.strictObject({
-  quota: z.preprocess((value) => value ?? undefined, quota.prefault({})),
-  idle_pause_minutes: z.number().nonnegative().default(10),
-  // With nothing below it, a key is as good as not there.
-  capsule: z.preprocess((value) => value ?? undefined, capsule.prefault({})),
+  capsule: z.prefault(z.pipe(orNothing, capsule), {}),
+  quota: z.prefault(z.pipe(orNothing, quota), {}),
+  idle_pause_minutes: z._default(z.number().check(z.nonnegative()), 10),
 });
 
 export type Config = z.infer<typeof schema>;

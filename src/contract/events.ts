@@ -8,39 +8,40 @@
  *    because a field over 4 KiB is stored as a blob and the fold never opens one.
  * E3 Unknown fields are kept: a newer writer's record passes through an older reader unharmed.
  */
-import * as z from "zod";
+import * as z from "zod/mini";
+import "./words.ts";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
-const name = z.string().min(1).max(200);
-const count = z.int().nonnegative();
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-const gitObject = z.string().regex(/^[0-9a-f]{40,64}$/);
+const name = z.string().check(z.minLength(1), z.maxLength(200));
+const count = z.int().check(z.nonnegative());
+const sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/));
+const gitObject = z.string().check(z.regex(/^[0-9a-f]{40,64}$/));
 /** Text or structured parts, as the agent's protocol has them: carried along, never interpreted here. */
 const content = z.custom<Json>((value) => value !== undefined, "is missing");
-const turn = z.int().positive();
-const task = z.int().positive();
+const turn = z.int().check(z.positive());
+const task = z.int().check(z.positive());
 
-const limit = z.number().positive();
+const limit = z.number().check(z.positive());
 export const budgetSchema = z.strictObject({
-  tokens: limit.optional(),
-  usd: limit.optional(),
-  minutes: limit.optional(),
-  turns: limit.optional(),
+  tokens: z.optional(limit),
+  usd: z.optional(limit),
+  minutes: z.optional(limit),
+  turns: z.optional(limit),
 });
 export const usageSchema = z.strictObject({
-  inputTokens: count.optional(),
-  outputTokens: count.optional(),
-  usd: z.number().nonnegative().optional(),
+  inputTokens: z.optional(count),
+  outputTokens: z.optional(count),
+  usd: z.optional(z.number().check(z.nonnegative())),
 });
 const origin = {
   session: name,
   user: name,
-  agent: name.optional(),
-  repo: z.string().min(1).max(4096).optional(),
-  title: z.string().max(500).optional(),
-  budget: budgetSchema.optional(),
+  agent: z.optional(name),
+  repo: z.optional(z.string().check(z.minLength(1), z.maxLength(4096))),
+  title: z.optional(z.string().check(z.maxLength(500))),
+  budget: z.optional(budgetSchema),
 };
 const fields = z.looseObject;
 
@@ -52,9 +53,9 @@ export const eventForms = {
   session_resumed: () =>
     fields({
       from: name,
-      by: name.optional(),
-      tornBytes: count.optional(),
-      brokenFile: z.string().optional(),
+      by: z.optional(name),
+      tornBytes: z.optional(count),
+      brokenFile: z.optional(z.string()),
     }),
   session_paused: () =>
     fields({ reason: z.enum(["asked", "released", "budget", "idle", "import", "quota"]) }),
@@ -71,11 +72,11 @@ export const eventForms = {
       headSeq: count,
       headHash: sha256,
     }),
-  session_handed_off: () => fields({ to: name, directory: z.string().optional() }),
+  session_handed_off: () => fields({ to: name, directory: z.optional(z.string()) }),
   session_returned: () => fields({ by: name }),
 
   // A turn: what went in, what the agent did, what came out.
-  turn_started: () => fields({ turn, input: content, by: name.optional() }),
+  turn_started: () => fields({ turn, input: content, by: z.optional(name) }),
   message_added: () => fields({ turn, role: z.enum(["assistant", "user", "system"]), content }),
   /** The intent: on disk before the tool runs. */
   tool_called: () => fields({ turn, call: name, tool: name, args: content }),
@@ -91,24 +92,25 @@ export const eventForms = {
     fields({
       turn,
       outcome: z.enum(["completed", "failed", "interrupted"]),
-      usage: usageSchema.optional(),
+      usage: z.optional(usageSchema),
       durationMs: count,
     }),
 
   budget_raised: () => fields({ budget: budgetSchema }),
-  budget_reached: () => fields({ limits: z.array(z.enum(["tokens", "usd", "minutes", "turns"])).min(1) }),
+  budget_reached: () =>
+    fields({ limits: z.array(z.enum(["tokens", "usd", "minutes", "turns"])).check(z.minLength(1)) }),
 
   // Tasks and what they leave.
   /** A task gets its number when it starts: until then it goes by its request. */
-  task_queued: () => fields({ request: name, spec: content, priority: z.int().optional() }),
+  task_queued: () => fields({ request: name, spec: content, priority: z.optional(z.int()) }),
   /** `snapshot`: its files began with this one, not with the base alone. */
   task_started: () =>
     fields({
       task,
-      request: name.optional(),
-      base: gitObject.optional(),
-      snapshot: gitObject.optional(),
-      lane: name.optional(),
+      request: z.optional(name),
+      base: z.optional(gitObject),
+      snapshot: z.optional(gitObject),
+      lane: z.optional(name),
     }),
   /** It never began: it could not be started, or was taken back. */
   task_refused: () => fields({ request: name, code: name, reason: z.string() }),
@@ -120,9 +122,9 @@ export const eventForms = {
       task,
       /** `interrupted`: its process ended in the middle, and whether it would have succeeded is not known. */
       outcome: z.enum(["done", "unverified", "failed", "needs_review", "cancelled", "interrupted"]),
-      files: count.optional(),
-      insertions: count.optional(),
-      deletions: count.optional(),
+      files: z.optional(count),
+      insertions: z.optional(count),
+      deletions: z.optional(count),
     }),
   artifact_written: () => fields({ task, name, sha256, bytes: count }),
   summary_written: () => fields({ task, summary: content, tokens: count }),
@@ -132,11 +134,11 @@ export const eventForms = {
     fields({
       task,
       strategy: name,
-      base: gitObject.optional(),
-      ports: z.record(name, count).optional(),
+      base: z.optional(gitObject),
+      ports: z.optional(z.record(name, count)),
       /** Of `capsule.include`, what was not there. */
-      missing: z.array(z.string()).optional(),
-      durationMs: count.optional(),
+      missing: z.optional(z.array(z.string())),
+      durationMs: z.optional(count),
     }),
   /** `omitted`: ignored files beyond the limit, which are not in it. */
   snapshot_taken: () =>
@@ -146,11 +148,11 @@ export const eventForms = {
       tree: gitObject,
       manifest: sha256,
       turn: count,
-      omitted: count.optional(),
+      omitted: z.optional(count),
     }),
-  checkpoint_taken: () => fields({ turn: count, snapshot: gitObject.optional() }),
+  checkpoint_taken: () => fields({ turn: count, snapshot: z.optional(gitObject) }),
   capsule_restored: () => fields({ task, snapshot: gitObject }),
-  capsule_torn_down: () => fields({ task, snapshot: gitObject.optional(), freedBytes: count }),
+  capsule_torn_down: () => fields({ task, snapshot: z.optional(gitObject), freedBytes: count }),
   work_published: () => fields({ task, branch: name, commit: gitObject }),
   work_merged: () => fields({ task, into: name, commit: gitObject }),
   merge_conflicted: () => fields({ task, into: name, paths: z.array(z.string()) }),
@@ -158,8 +160,8 @@ export const eventForms = {
   // The inbox. Received and entered the context are two facts.
   message_received: () => fields({ message: name, from: name, text: content }),
   /** The intent, where a message is written to an agent that can't say that it has it. */
-  message_handed: () => fields({ message: name, turn: turn.optional() }),
-  message_entered_context: () => fields({ message: name, turn: turn.optional(), certain: z.boolean() }),
+  message_handed: () => fields({ message: name, turn: z.optional(turn) }),
+  message_entered_context: () => fields({ message: name, turn: z.optional(turn), certain: z.boolean() }),
   message_set_aside: () => fields({ message: name, reason: z.string() }),
   message_sent: () => fields({ message: name, to: name, text: content }),
   question_asked: () => fields({ question: name, text: content }),
@@ -172,10 +174,10 @@ export const eventForms = {
       fingerprint: sha256,
       tool: name,
       args: content,
-      task: task.optional(),
+      task: z.optional(task),
     }),
   approval_granted: () => fields({ approval: name, by: name, grant: content }),
-  approval_denied: () => fields({ approval: name, by: name, reason: z.string().optional() }),
+  approval_denied: () => fields({ approval: name, by: name, reason: z.optional(z.string()) }),
   approval_expired: () => fields({ approval: name }),
   approval_spent: () => fields({ approval: name }),
   tool_refused: () => fields({ tool: name, reason: z.string() }),
@@ -208,18 +210,18 @@ export const eventForms = {
       allowed: count,
     }),
   process_started: () => fields({ pid: count, command: z.string() }),
-  process_ended: () => fields({ pid: count, exitCode: z.int().nullable(), signal: z.string().nullable() }),
+  process_ended: () => fields({ pid: count, exitCode: z.nullable(z.int()), signal: z.nullable(z.string()) }),
 
   /** Events of other harnesses: the name is theirs, and so is the rest. */
   custom: () => fields({ name }),
-} as const satisfies Record<string, () => z.ZodType>;
+} as const satisfies Record<string, () => z.ZodMiniType>;
 
 export type EventType = keyof typeof eventForms;
 export type EventData<T extends EventType> = z.input<ReturnType<(typeof eventForms)[T]>>;
 
-const made = new Map<EventType, z.ZodType>();
+const made = new Map<EventType, z.ZodMiniType>();
 
-export function eventSchema(type: EventType): z.ZodType {
+export function eventSchema(type: EventType): z.ZodMiniType {
   const schema = made.get(type) ?? eventForms[type]();
   made.set(type, schema);
   return schema;

@@ -2,26 +2,26 @@
  * Owns the form of what a task is asked to be: it travels through an inbox, waits in a journal, and is driven by
  * the session process, perhaps after a restart. So nothing in it may be a secret.
  */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { HoldfastError } from "./errors.ts";
 
-const text = z.string().max(4096);
+const text = z.string().check(z.maxLength(4096));
 
 export const taskSpecSchema = z.strictObject({
-  command: z.array(z.string()).min(1),
+  command: z.array(z.string()).check(z.minLength(1)),
   /** The agent definition, or what stands in for one: what its need of memory is remembered by. */
-  definition: z.string().min(1).max(200),
+  definition: z.string().check(z.minLength(1), z.maxLength(200)),
   /** A name of a commit; without one, the session's own work, else HEAD. */
-  base: text.optional(),
+  base: z.optional(text),
   /** With `base`: begin with the files of this snapshot. */
-  snapshot: text.optional(),
+  snapshot: z.optional(text),
   sandbox: z.boolean(),
   /** What the command is fed with: nothing, the session's messages a line each, or a terminal. */
   input: z.enum(["nothing", "messages", "terminal"]),
   /** Started again after a crash of the session process: for loops that know how to go on. */
   restart: z.boolean(),
   /** How long the session process stays when nothing is left to do. */
-  idlePauseMs: z.int().nonnegative(),
+  idlePauseMs: z.int().check(z.nonnegative()),
 });
 
 export type TaskSpec = z.infer<typeof taskSpecSchema>;

@@ -2,12 +2,12 @@
  * Owns what may lie in an inbox or an outbox: one JSON document each. A message and a task are for the session, and
  * wait for it however long; the other kinds are for the process that has it now, and mean nothing to the next one.
  */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { HoldfastError, type Json, taskSpecSchema } from "../contract/index.ts";
 import { MAX_ENVELOPE_BYTES } from "./maildir.ts";
 
-const id = z.string().regex(/^[a-z0-9_]{1,64}$/);
-const common = { id, from: z.string().min(1).max(200), at: z.string() };
+const id = z.string().check(z.regex(/^[a-z0-9_]{1,64}$/));
+const common = { id, from: z.string().check(z.minLength(1), z.maxLength(200)), at: z.string() };
 /** Which owner it is meant for. */
 const forOwner = { ...common, epoch: z.int() };
 

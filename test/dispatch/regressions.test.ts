@@ -100,6 +100,10 @@ describe("a task", () => {
       (all) => all[1]?.waits != null,
     );
     const id = waiting?.id ?? "";
+    await until(
+      () => said,
+      (text) => text.includes("[line]"),
+    );
     await dispatcher.send(id, "not to be lost");
     await dispatcher.pause(id);
     await until(
