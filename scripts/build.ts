@@ -22,14 +22,8 @@ const common = {
 // The library leaves its dependencies to npm; the command brings them along, because resolving many small
 // files costs more than everything else that a start does.
 await build({ ...common, entryPoints: { index: "src/index.ts" }, packages: "external" });
-const { metafile } = await build({
+const bundled = {
   ...common,
-  entryPoints: {
-    "cli/main": "src/cli/main.ts",
-    "host/main": "src/host/main.ts",
-    "dispatch/main": "src/dispatch/main.ts",
-  },
-  chunkNames: "cli/[name]-[hash]",
   splitting: true,
   minifySyntax: true,
   minifyWhitespace: true,
@@ -38,15 +32,26 @@ const { metafile } = await build({
   banner: {
     js: 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);',
   },
+} as const;
+const command = await build({
+  ...bundled,
+  entryPoints: { "cli/main": "src/cli/main.ts", "dispatch/main": "src/dispatch/main.ts" },
+  chunkNames: "cli/[name]-[hash]",
+});
+// By itself, because many of them wait: it must not load what only the command needs.
+const host = await build({
+  ...bundled,
+  entryPoints: { "host/main": "src/host/main.ts" },
+  chunkNames: "host/[name]-[hash]",
 });
 chmodSync("dist/cli/main.js", 0o755);
-writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(metafile));
+writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(command.metafile, host.metafile));
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 
 /** The licences of every package that is inside the bundle: their terms ask for it. */
-function licenses(meta: Metafile): string {
+function licenses(...metas: readonly Metafile[]): string {
   const packages = new Set<string>();
-  for (const input of Object.keys(meta.inputs)) {
+  for (const input of metas.flatMap(({ inputs }) => Object.keys(inputs))) {
     const match = /^(node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input);
     if (match?.[1]) packages.add(match[1]);
   }

@@ -7,8 +7,7 @@
  */
 import { open } from "node:fs/promises";
 import { HoldfastError } from "../contract/index.ts";
-import { type ProgramOptions, type ProgramResult, runProgram } from "../process/index.ts";
-import { userHome } from "./environment.ts";
+import { type ProgramOptions, type ProgramResult, runProgram, userHome } from "../process/index.ts";
 
 export interface GitPlace {
   /** A gitdir of ours, a fresh one, or the user's own: never one that an agent could write. */

@@ -3,13 +3,12 @@ export { abandonedBuilds, checkOut, listBases, openBase, setIndex } from "./base
 export { Capsule, type CapsulePorts } from "./capsule.ts";
 export { type CapsuleSettings, clearUnfinished, createCapsule, restoreCapsule } from "./create.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directories.ts";
-export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export { makeGitdir, surroundingsOf } from "./gitdir.ts";
 export { findLayer, forgetLayer, layerDir, listLayers } from "./layers.ts";
 export { decodeManifest, type SnapshotManifest } from "./manifest.ts";
 export { mirrorFiles } from "./mirror.ts";
 export { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
-export { leasesDir, listLeases, releasePorts } from "./ports.ts";
+export { listLeases, releasePorts } from "./ports.ts";
 export { probeStrategies } from "./probe.ts";
 export { publish, publishedBranch } from "./publish.ts";
 export {

@@ -2,7 +2,7 @@
  * Owns the leases of ports: a file per port, made by whoever leases it, so that no two capsules of a home ever
  * have the same one.
  */
-import { readdir, readFile, unlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
@@ -20,6 +20,7 @@ export async function leasePorts(
   holder: string,
 ): Promise<Record<string, number>> {
   const leased: Record<string, number> = {};
+  if (names.length > 0) await mkdir(leasesDir(homeDir), { recursive: true, mode: 0o700 });
   try {
     for (const name of names) leased[name] = await leaseOne(homeDir, holder);
     return leased;

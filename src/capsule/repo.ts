@@ -8,9 +8,8 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { mkdir, readdir, readFile, readlink, symlink } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import { runProgram } from "../process/index.ts";
+import { runProgram, userHome } from "../process/index.ts";
 import { errorCode, readTextOr, sha256Hex } from "../util/index.ts";
-import { userHome } from "./environment.ts";
 import { type GitPlace, git, gitLine, type Identity, readUserConfig, runGit } from "./git.ts";
 import { type BytePath, toText } from "./path.ts";
 

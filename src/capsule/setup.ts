@@ -5,8 +5,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import { runCommand, type SandboxView, sandboxed } from "../process/index.ts";
-import { baseEnvironment } from "./environment.ts";
+import { baseEnvironment, runCommand, type SandboxView, sandboxed } from "../process/index.ts";
 
 export interface SetupRequest {
   readonly tree: string;

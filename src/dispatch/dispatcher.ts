@@ -2,10 +2,12 @@
  * Owns the dispatcher's face: the one thing that talks to all sessions, through their directories. It lives in each
  * call of the command line and in `serve`; it may be killed at any moment, and no session notices.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { openRepo } from "../capsule/index.ts";
 import {
   HoldfastError,
+  isHoldfastError,
   type JournalRecord,
   parseSessionId,
   parseTaskSpec,
@@ -64,6 +66,9 @@ export interface SessionView extends SessionSummary {
   /** Requests at its door that had not its token. */
   readonly refused: number;
 }
+
+const STOP_ATTEMPTS = 5;
+const STOP_REST_MS = 100;
 
 interface Scope {
   readonly user?: string;
@@ -199,20 +204,32 @@ export class Dispatcher {
 
   /** Ends its process, if it has one; what it did is kept. */
   async pause(id: string, scope: Scope = {}): Promise<void> {
-    const isStopped = await this.stop(id, scope);
-    const { status } = await this.holdfast.showSession(id, scope);
-    // Its process paused it before it went.
-    if (!isStopped || status !== "paused") await this.holdfast.pauseSession(id, scope);
+    await this.withoutProcess(id, scope, async (isStopped) => {
+      const { status } = await this.holdfast.showSession(id, scope);
+      // Its process paused it before it went.
+      if (!isStopped || status !== "paused") await this.holdfast.pauseSession(id, scope);
+    });
   }
 
-  async close(id: string, scope: Scope = {}): Promise<void> {
-    await this.stop(id, scope);
-    await this.holdfast.closeSession(id, scope);
+  close(id: string, scope: Scope = {}): Promise<unknown> {
+    return this.withoutProcess(id, scope, () => this.holdfast.closeSession(id, scope));
   }
 
-  async archive(id: string, scope: Scope = {}): Promise<void> {
-    await this.stop(id, scope);
-    await this.holdfast.archiveSession(id, scope);
+  archive(id: string, scope: Scope = {}): Promise<void> {
+    return this.withoutProcess(id, scope, () => this.holdfast.archiveSession(id, scope));
+  }
+
+  /** What still runs is ended first, and kept. Just then another process may have taken its place: that, too. */
+  async withoutProcess<T>(id: string, scope: Scope, work: (isStopped: boolean) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      const isStopped = await this.stop(id, scope);
+      try {
+        return await work(isStopped);
+      } catch (error) {
+        if (!isHoldfastError(error, "session_owned") || attempt === STOP_ATTEMPTS) throw error;
+        await sleep(STOP_REST_MS);
+      }
+    }
   }
 
   /** What is known of a session, its place in the line and its door included. */

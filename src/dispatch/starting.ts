@@ -58,7 +58,7 @@ export async function admitWaiting(home: Home): Promise<void> {
 }
 
 async function start(home: Home, { session, by }: Place) {
-  return identityOf(await startHost(home, session, by ?? undefined));
+  return identityOf(await startHost(home, session, by === null ? {} : { by }));
 }
 
 async function decisions(home: Home, places: readonly Place[]): Promise<Decision[]> {

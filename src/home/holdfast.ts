@@ -3,11 +3,8 @@
  * file that owns it.
  */
 import { resolve } from "node:path";
-import { typeid } from "typeid-js";
 import { openRepo } from "../capsule/index.ts";
 import type { JournalRecord } from "../contract/index.ts";
-import type { JournalPorts, Redactor } from "../journal/index.ts";
-import { redactSecrets } from "../memory/index.ts";
 import {
   followRecords,
   type HistoryTurn,
@@ -26,13 +23,13 @@ import type {
   TaskOptions,
   TeardownOptions,
 } from "../task/index.ts";
-import { type Clock, type Disk, present, realDisk, systemClock } from "../util/index.ts";
+import { present } from "../util/index.ts";
 import { archiveSession } from "./archive.ts";
 import { type Audit, auditSession } from "./audit.ts";
 import { examine, type Finding, type OnProgress } from "./doctor.ts";
 import { type ExportManifest, exportSession } from "./export.ts";
 import { collectGarbage, defaultRetention, type GcResult, type Retention } from "./gc.ts";
-import { asFailure, defaultHomeDir, findSession, type Home, inspectIn, prepareHome } from "./home.ts";
+import { asFailure, findSession, type Home, inspectIn } from "./home.ts";
 import { type ImportOptions, importSession } from "./import.ts";
 import type { SearchHit } from "./index-db.ts";
 import {
@@ -45,6 +42,7 @@ import {
   settleSession,
 } from "./lifecycle.ts";
 import { listSessions, resolveId, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
+import { type HoldfastOptions, openHome } from "./open.ts";
 import { type Repair, repairSession } from "./repair.ts";
 import { type SessionSummary, summarise } from "./status.ts";
 import {
@@ -59,17 +57,6 @@ import {
   tearDownSession,
 } from "./tasks.ts";
 
-export interface HoldfastOptions {
-  /** Default: `HOLDFAST_HOME`, else `~/.holdfast`. */
-  readonly home?: string;
-  /** Whether a home that is not there is made. Default: true. */
-  readonly create?: boolean;
-  readonly clock?: Clock;
-  readonly disk?: Disk;
-  readonly newId?: (prefix: string) => string;
-  readonly redact?: Redactor;
-}
-
 interface Scope {
   /** Default: the OS user's name. */
   readonly user?: string;
@@ -77,18 +64,6 @@ interface Scope {
 
 export async function openHoldfast(options: HoldfastOptions = {}): Promise<Holdfast> {
   return new Holdfast(await openHome(options));
-}
-
-/** For those who work below the library's face: session processes and the dispatcher. */
-export async function openHome(options: HoldfastOptions = {}): Promise<Home> {
-  const ports: JournalPorts = {
-    disk: options.disk ?? realDisk,
-    clock: options.clock ?? systemClock,
-    redact: options.redact ?? redactSecrets,
-  };
-  const newId = options.newId ?? ((prefix) => typeid(prefix).toString());
-  const dir = options.home ?? defaultHomeDir();
-  return prepareHome({ dir, ports, newId, create: options.create ?? true });
 }
 
 /** Every method fails with a HoldfastError where a failure is to be expected, the file system's included. */

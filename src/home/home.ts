@@ -6,7 +6,6 @@ import { existsSync, readdirSync } from "node:fs";
 import { mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { leasesDir } from "../capsule/index.ts";
 import { HoldfastError, isSessionId, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import { FORMAT_VERSION, JOURNAL_START, type JournalPorts, journalDir } from "../journal/index.ts";
 import {
@@ -61,7 +60,6 @@ export function defaultUser(): string {
 export const sessionsDir = (home: Pick<Home, "dir">) => join(home.dir, "sessions");
 export const stagingDir = (home: Pick<Home, "dir">) => join(home.dir, "staging");
 export const trashDir = (home: Pick<Home, "dir">) => join(home.dir, "trash");
-const leasesIn = (home: Pick<Home, "dir">) => leasesDir(home.dir);
 export const sessionDirOf = (home: Pick<Home, "dir">, id: SessionId) => join(sessionsDir(home), id);
 
 export interface PrepareOptions {
@@ -81,7 +79,7 @@ export async function prepareHome({ dir, ports, newId, create }: PrepareOptions)
   try {
     await makeDirs(ports.disk, absolute);
     await assertPrivate(absolute);
-    for (const part of [sessionsDir, stagingDir, trashDir, leasesIn])
+    for (const part of [sessionsDir, stagingDir, trashDir])
       await makeDirs(ports.disk, part({ dir: absolute }));
     // By its real name: paths in it are looked up in other mount namespaces too.
     absolute = await realpath(absolute);

@@ -2,7 +2,7 @@ export type { Audit } from "./audit.ts";
 export type { Finding } from "./doctor.ts";
 export type { ExportManifest } from "./export.ts";
 export { defaultRetention, type GcResult, type Retention } from "./gc.ts";
-export { Holdfast, type HoldfastOptions, openHoldfast, openHome } from "./holdfast.ts";
+export { Holdfast, openHoldfast } from "./holdfast.ts";
 export {
   defaultUser,
   type FoundSession,
@@ -24,6 +24,7 @@ export {
 } from "./lifecycle.ts";
 export { myself, type Place, readPlace, withLine } from "./line.ts";
 export type { SearchOptions, SessionFilter } from "./list.ts";
+export { type HoldfastOptions, openHome } from "./open.ts";
 export type { Repair } from "./repair.ts";
 export { addPeak, readPeaks } from "./stats.ts";
 export type { SessionSummary, ShownStatus } from "./status.ts";

@@ -1,6 +1,7 @@
 /**
  * Owns the entrances to a session, open, resume and fork, and the exits that need no owner, pause and close.
- * What happens inside a session is the session's.
+ * What happens inside a session is the session's. What concerns files is loaded where there are some: a session
+ * process that only waits has no use for it.
  */
 import { type Budget, HoldfastError, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import {
@@ -27,7 +28,6 @@ import { present } from "../util/index.ts";
 import { assertPrivate, defaultUser, type FoundSession, findSession, type Home } from "./home.ts";
 import { stageSession } from "./staging.ts";
 import { shownStatus } from "./status.ts";
-import { adoptFiles, assertForkable, bringFiles, forkFiles, restFiles } from "./tasks.ts";
 
 export interface NewSession {
   readonly user?: string;
@@ -91,10 +91,11 @@ export async function resumeSession(
     const { tornBytes, brokenFile } = session.recovery;
     const from = before ? shownStatus(before, false) : "open";
     const torn = tornBytes > 0 ? { tornBytes, ...present({ brokenFile }) } : {};
-    const isInOrder = before?.status === "open" && tornBytes === 0 && options.by === undefined;
+    const isAtRest = before?.status === "open" || (before?.status === "active" && !before.openTurn);
+    const isInOrder = isAtRest && tornBytes === 0 && options.by === undefined;
     if (!isInOrder || !options.isHandedOver)
       await session.append("session_resumed", { from, ...torn, ...present({ by: options.by }) });
-    if (options.files ?? true) await bringFiles(home, session);
+    if (options.files ?? true) await (await import("./tasks.ts")).bringFiles(home, session);
     return session;
   } catch (error) {
     await session.release();
@@ -139,6 +140,7 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
   const stateThere = cut.fold?.state ?? (await stateAt(found.dir, cut.position));
   // The repo is where it is now: an imported session's history names the path of another machine.
   const repo = options.repo ?? state.repo;
+  const { adoptFiles, assertForkable, forkFiles } = await import("./tasks.ts");
   await assertForkable(home, { ...stateThere, repo });
   const child = await forkAt(home, found, { ...options, user: found.user, repo }, cut, (id) =>
     adoptFiles(home, { ...stateThere, repo }, found.id, id),
@@ -235,7 +237,7 @@ export async function settleSession(
     },
   });
   try {
-    await restFiles(home, session);
+    await (await import("./tasks.ts")).restFiles(home, session);
     await (to === "session_paused" ? session.pause() : session.close());
   } finally {
     await session.release();

@@ -8,10 +8,11 @@
 
 import { once } from "node:events";
 import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
-import { isSameToken } from "../home/index.ts";
+import { isSameToken } from "../home/core.ts";
 import { MAX_MESSAGE_BYTES } from "../mail/index.ts";
 import { parseObject, readTextOr, temporaryPath } from "../util/index.ts";
 import type { Message } from "./specs.ts";
@@ -30,27 +31,27 @@ const MAX_BODY_BYTES = 2 * MAX_MESSAGE_BYTES;
 const MAX_WAIT_MS = 60_000;
 const MAX_CONNECTIONS = 128;
 const MAX_IN_FLIGHT = 32;
+/** Longer than anybody may wait for a message. */
+const SILENCE_MS = 90_000;
 
 export class Door {
   readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #http: Promise<HttpServer> | undefined;
   readonly #dir: string;
   readonly #handler: DoorHandler;
   /** Connections with a question that has no answer yet. */
   readonly #busy = new Set<IncomingMessage["socket"]>();
 
-  private constructor(dir: string, handler: DoorHandler, http: typeof import("node:http")) {
+  private constructor(dir: string, handler: DoorHandler) {
     this.#dir = dir;
     this.#handler = handler;
-    const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000 };
-    this.#server = http.createServer(timeouts, (request, response) => {
-      this.#admit(request, response).catch((error: unknown) => fail(response, error));
-    });
+    this.#server = createServer((socket) => this.#knock(socket));
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
 
   static async open(dir: string, handler: DoorHandler): Promise<Door> {
-    // A session process that runs nothing has no use for it, and many of them wait.
-    const door = new Door(dir, handler, await import("node:http"));
+    const door = new Door(dir, handler);
     const path = join(dir, "socket");
     rmSync(path, { force: true });
     door.#server.listen(path);
@@ -58,6 +59,23 @@ export class Door {
     chmodSync(path, 0o600);
     await door.copyToken();
     return door;
+  }
+
+  /** Most commands never do: who speaks HTTP is loaded for the first that does. */
+  #knock(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    socket.on("error", () => {});
+    socket.setTimeout(SILENCE_MS, () => socket.destroy());
+    this.#http ??= import("node:http").then(({ createServer: createHttp }) =>
+      createHttp((request, response) => {
+        this.#admit(request, response).catch((error: unknown) => fail(response, error));
+      }),
+    );
+    this.#http.then(
+      (http) => http.emit("connection", socket),
+      () => socket.destroy(),
+    );
   }
 
   /** Where the agent reads it. After a rotation the new one lies there; after a revocation, none. */
@@ -76,7 +94,7 @@ export class Door {
   async close(): Promise<void> {
     const closed = once(this.#server, "close");
     this.#server.close();
-    this.#server.closeAllConnections();
+    for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 

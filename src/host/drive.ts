@@ -36,6 +36,8 @@ export interface Driven {
   readonly isOverQuota: boolean;
 }
 
+export { restFiles } from "../home/index.ts";
+
 /** A task from the queue. */
 export async function driveTask(
   around: Surroundings,

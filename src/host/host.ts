@@ -6,23 +6,15 @@
  * inbox with what was not taken in. The next session process goes on from there; in its sandbox, nothing of the
  * command lives.
  */
-import { type FSWatcher, mkdirSync, watch } from "node:fs";
+import { existsSync, type FSWatcher, mkdirSync, rmSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isHoldfastError, parseSessionId, type SessionId, type TaskSpec } from "../contract/index.ts";
-import {
-  type Home,
-  notFound,
-  readPlace,
-  readToken,
-  restFiles,
-  resumeSession,
-  sessionDirOf,
-} from "../home/index.ts";
+import { type Home, notFound, readPlace, readToken, resumeSession, sessionDirOf } from "../home/core.ts";
 import { type Bell, hangBell, idOf, Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
 import { Door } from "./door.ts";
-import { driveCutTask, driveTask, type Stop, type Surroundings } from "./drive.ts";
+import type { Stop, Surroundings } from "./drive.ts";
 import { Feed } from "./feed.ts";
 import { Intake } from "./intake.ts";
 import { Outgoing } from "./outgoing.ts";
@@ -31,9 +23,13 @@ import { removeProcessRecord, writeProcessRecord } from "./process-record.ts";
 import { RefusalCount } from "./refusals.ts";
 import { Named } from "./specs.ts";
 import { outputOfCut, removeOldSpools } from "./spool.ts";
-import { callDispatcher, dispatcherCalled, settleIn } from "./start.ts";
+import { callDispatcher, dispatcherCalled, type StartOptions, settleIn, startHost } from "./start.ts";
 import { TerminalSocket } from "./terminal-socket.ts";
 
+/** Below this, a new process would cost more than it saves. */
+const WORTH_A_START_MS = 5000;
+const READY_FILE = "next";
+const READY_MS = 5000;
 const DEFAULT_IDLE_MS = 10 * 60 * 1000;
 const LOOK_ANYWAY_MS = 30_000;
 
@@ -59,6 +55,8 @@ export class Host {
   #running: string | undefined;
   #isToPause = false;
   #isLeaving = false;
+  #hasDriven = false;
+  #isHandedOver = false;
   #idleMs = DEFAULT_IDLE_MS;
   #wake = () => {};
   #failure: unknown;
@@ -85,10 +83,11 @@ export class Host {
     this.#refusals = new RefusalCount(this.#sessionDir);
   }
 
-  /** Becomes the session's owner. `by` says who saw that it had crashed, if that was no person. */
-  static async start(home: Home, idText: string, by?: string): Promise<Host> {
+  /** Becomes the session's owner. */
+  static async start(home: Home, idText: string, { by, idleMs }: StartOptions = {}): Promise<Host> {
     const id = parseSessionId(idText);
     const user = await whenThere(home, id);
+    if (idleMs !== undefined) writeFileSync(join(makeRuntimeDir(home.dir, id), READY_FILE), "");
     const own = () =>
       resumeSession(home, id, {
         user,
@@ -105,6 +104,7 @@ export class Host {
       session,
       await Named.read(sessionDirOf(home, id), mailIn(home, id, "inbox"), session.state),
     );
+    host.#idleMs = idleMs ?? DEFAULT_IDLE_MS;
     await host.#listen();
     return host;
   }
@@ -120,6 +120,7 @@ export class Host {
       while (!this.#isToPause && !this.#failure) {
         const [next] = this.#session.state.queue;
         if (next) await this.#drive(next.request);
+        else if (this.#isWorn && (await this.#hasNothingToDo())) return await this.#handOver();
         else if (!(await this.#news(this.#idleMs)) && (await this.#hasNothingToDo())) break;
       }
       if (this.#failure) throw this.#failure;
@@ -135,6 +136,22 @@ export class Host {
     await this.#intake.look();
     this.#isLeaving = this.#session.state.queue.length === 0;
     return this.#isLeaving;
+  }
+
+  /** It has driven a task, and with that loaded far more than it needs to wait, perhaps for long. */
+  get #isWorn(): boolean {
+    return this.#hasDriven && this.#idleMs >= WORTH_A_START_MS;
+  }
+
+  /** A fresh process waits in our place. It is ready before we let go. */
+  async #handOver(): Promise<void> {
+    const ready = join(this.#runtimeDir, READY_FILE);
+    rmSync(ready, { force: true });
+    await startHost(this.#home, this.#session.id, { idleMs: this.#idleMs });
+    const deadlineMs = performance.now() + READY_MS;
+    while (!existsSync(ready) && performance.now() < deadlineMs) await sleep(LOOK_MS);
+    await this.#session.settled();
+    this.#isHandedOver = true;
   }
 
   /** What others before us could not put away. */
@@ -202,6 +219,7 @@ export class Host {
     this.#idleMs = spec.idlePauseMs;
     // To keep its work takes no memory; to start it again does.
     if (spec.restart && !(await this.#takePlace(spec, queue[0]?.priority ?? 0))) return;
+    const { driveCutTask } = await import("./drive.ts");
     await this.#driving(request, (stop) => driveCutTask(this.#surroundings(), request, spec, stop));
   }
 
@@ -210,6 +228,7 @@ export class Host {
     this.#idleMs = spec.idlePauseMs;
     const { priority = 0 } = this.#session.state.queue.find((one) => one.request === request) ?? {};
     if (!(await this.#takePlace(spec, priority, () => this.#isQueued(request)))) return;
+    const { driveTask } = await import("./drive.ts");
     await this.#driving(request, (stop) => driveTask(this.#surroundings(), request, spec, stop));
   }
 
@@ -223,6 +242,7 @@ export class Host {
   ): Promise<void> {
     this.#stop = new AbortController();
     this.#running = request;
+    this.#hasDriven = true;
     // Ready when the command is, which takes a moment too.
     this.#openDoor().catch(() => {});
     // Asked for while nothing ran yet.
@@ -328,7 +348,7 @@ export class Host {
     if (this.#session.state.status !== "paused") {
       const { task } = this.#session.state;
       // A task that ended has its checkpoint, and nothing has run since.
-      if (task?.outcome === null) await restFiles(this.#home, this.#session);
+      if (task?.outcome === null) await (await import("./drive.ts")).restFiles(this.#home, this.#session);
     }
     // What came in while we got ready to leave is for the next one.
     await this.#session.pause(this.#isToPause ? "asked" : "idle");
@@ -345,7 +365,8 @@ export class Host {
     await this.#bell?.close();
     await this.#door?.close();
     removeRuntimeDir(this.#runtimeDir);
-    await this.#session[Symbol.asyncDispose]().catch(() => {});
+    const leaving = this.#isHandedOver ? this.#session.release() : this.#session[Symbol.asyncDispose]();
+    await leaving.catch(() => {});
     await this.#leavePlace();
     await dispatcherCalled();
   }

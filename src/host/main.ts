@@ -1,18 +1,22 @@
 /**
- * The session process: `main <home> <session> [<who resumed it>]`. What it has to say goes to its log.
+ * The session process: `main <home> <session> <options>`. What it has to say goes to its log.
  */
 import { exitStatus, isHoldfastError } from "../contract/index.ts";
-import { openHome } from "../home/index.ts";
+import { openHome } from "../home/core.ts";
 import { Host } from "./host.ts";
 
-const [homeDir = "", session = "", by] = process.argv.slice(2);
+const [homeDir = "", session = "", options = "{}"] = process.argv.slice(2);
 
 function say(text: string): void {
   process.stderr.write(`${new Date().toISOString()} ${text}\n`);
 }
 
 try {
-  const host = await Host.start(await openHome({ home: homeDir, create: false }), session, by);
+  const host = await Host.start(
+    await openHome({ home: homeDir, create: false }),
+    session,
+    JSON.parse(options),
+  );
   // A machine that shuts down says so: everything is kept before we go.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => host.pause());
   await host.run();

@@ -2,7 +2,7 @@
  * Owns the session process's part of the line: it takes the place that the dispatcher granted, or waits in it.
  */
 import type { SessionId } from "../contract/index.ts";
-import { type Home, myself, withLine } from "../home/index.ts";
+import { type Home, myself, withLine } from "../home/core.ts";
 import { isAlive } from "../util/index.ts";
 
 export interface PlaceRequest {

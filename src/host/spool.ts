@@ -6,8 +6,7 @@
  */
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { SessionState } from "../session/index.ts";
-import { Excerpt } from "../task/index.ts";
+import { Excerpt, type SessionState } from "../session/index.ts";
 import { errorCode } from "../util/index.ts";
 
 export const streams = { stdout: 1, stderr: 2, setup: 3 } as const;

@@ -6,11 +6,10 @@ import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from
 import { dirname, extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { baseEnvironment, USER_HOME, userHome } from "../capsule/index.ts";
 import { HoldfastError, type SessionId } from "../contract/index.ts";
-import { type Home, sessionDirOf } from "../home/index.ts";
+import { type Home, sessionDirOf } from "../home/core.ts";
 import { ring } from "../mail/index.ts";
-import { startDetached } from "../process/index.ts";
+import { baseEnvironment, startDetached, USER_HOME, userHome } from "../process/index.ts";
 import { readTextOr } from "../util/index.ts";
 import { readServeRecord } from "./serve-record.ts";
 import { logDir } from "./spool.ts";
@@ -19,8 +18,15 @@ const HOST_LOG = "host.log";
 /** A session process mostly waits: its heap need not be ready for more. */
 const SMALL_HEAP = ["--max-semi-space-size=1", "--v8-pool-size=1"];
 
+export interface StartOptions {
+  /** Who saw that it had crashed, if that was no person. */
+  readonly by?: string;
+  /** It takes the place of another, to wait so long for something to do. */
+  readonly idleMs?: number;
+}
+
 /** The session may be about to be opened: its process waits for it, and for whoever owns it meanwhile. */
-export async function startHost(home: Home, id: SessionId, by?: string): Promise<number> {
+export async function startHost(home: Home, id: SessionId, options: StartOptions = {}): Promise<number> {
   const own = hostDir(sessionDirOf(home, id));
   const log = openSync(firstLogPath(home, id), "w", 0o600);
   try {
@@ -30,7 +36,7 @@ export async function startHost(home: Home, id: SessionId, by?: string): Promise
       [USER_HOME]: userHome(),
       ...runtimeEnvironment(home),
     });
-    const args = [entryPath("host"), home.dir, id, ...(by === undefined ? [] : [by])];
+    const args = [entryPath("host"), home.dir, id, JSON.stringify(options)];
     return await startDetached([process.execPath, ...SMALL_HEAP, ...args], { env, logFd: log });
   } finally {
     closeSync(log);
@@ -96,9 +102,14 @@ async function startDispatcher(home: Home): Promise<void> {
   await startDetached([process.execPath, entryPath("dispatch"), home.dir], { env });
 }
 
-/** Where compiled code is kept: a start is mostly compiling. */
+/** Where compiled code is kept, because a start is mostly compiling; and how little a process needs that mostly waits. */
 function runtimeEnvironment(home: Home): Record<string, string> {
-  return { NODE_COMPILE_CACHE: join(home.dir, "cache") };
+  return {
+    NODE_COMPILE_CACHE: join(home.dir, "cache"),
+    // Few threads, and no memory set aside for each.
+    MALLOC_ARENA_MAX: "1",
+    UV_THREADPOOL_SIZE: "2",
+  };
 }
 
 /** Beside us: in the sources, in the bundle of the command, or in that of the library. */

@@ -1,4 +1,5 @@
 export { type CommandEnd, runCommand, startDetached } from "./command.ts";
+export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export {
   CAPSULE_MARK,
   endHolder,

@@ -1,3 +1,4 @@
+export { Excerpt } from "./excerpt.ts";
 export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
 export { type Inspected, inspectSession } from "./inspect.ts";

@@ -1,5 +1,4 @@
 export { readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
-export { Excerpt } from "./excerpt.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
 export {
   currentConfig,

@@ -1,8 +1,15 @@
 /**
  * Owns what a task's command is started with: the words before it, its environment, and what it sees of its session.
  */
-import { baseEnvironment, type Capsule, userHome } from "../capsule/index.ts";
-import { CAPSULE_MARK, dyingWithUs, inTerminal, sandboxed } from "../process/index.ts";
+import type { Capsule } from "../capsule/index.ts";
+import {
+  baseEnvironment,
+  CAPSULE_MARK,
+  dyingWithUs,
+  inTerminal,
+  sandboxed,
+  userHome,
+} from "../process/index.ts";
 import { makeScratch, type Room, surroundings } from "./room.ts";
 
 /** The way from inside a task to its session process: a directory with `socket` and `token`. */

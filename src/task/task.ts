@@ -21,10 +21,9 @@ import {
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { type CommandEnd, runCommand } from "../process/index.ts";
-import { budgetReached, reachedLimits, type ToolCall, type Turn } from "../session/index.ts";
+import { budgetReached, Excerpt, reachedLimits, type ToolCall, type Turn } from "../session/index.ts";
 import { present, temporaryPath } from "../util/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
-import { Excerpt } from "./excerpt.ts";
 import { type InvocationOptions, invocationOf } from "./invocation.ts";
 import { publishWork, startingPoint } from "./outcome.ts";
 import {

@@ -137,7 +137,7 @@ describe("holdfast run", () => {
     const setup = await runCli(home.dir, ["run", ...wall, "--repo", home.main, "--", "true"]);
     expect(setup).toMatchObject({ status: 1, stderr: expect.stringContaining("setup_failed") });
     expect(setup.stderr).toContain("why");
-    expect(existsSync(join(home.dir, "repos")) ? readdirSync(join(home.dir, "leases")) : []).toEqual([]);
+    expect(existsSync(join(home.dir, "leases")) ? readdirSync(join(home.dir, "leases")) : []).toEqual([]);
     expect((await runCli(home.dir, ["doctor"])).stdout).not.toContain("left over");
   });
 

@@ -75,6 +75,7 @@ describe("gc", () => {
       leftover(join(home.dir, ".tmp-abc")),
       leftover(home.sessionDir(session.id, "tasks/9/capsule")),
     ];
+    mkdirSync(join(home.dir, "leases"), { recursive: true });
     writeFileSync(join(home.dir, "leases", "29999"), "sess_gone/1\n");
     const others = await home.open();
     // While its owner works, nothing of its session is touched.

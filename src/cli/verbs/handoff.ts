@@ -37,14 +37,10 @@ export function command(): Command {
           `${id} is back: turn ${returned.turn}, ${returned.isChanged ? "with changes" : "nothing was changed"}`,
         );
       }
-      // What still runs is ended first, and kept.
-      await dispatcher.stop(id, scope(options));
       const { user } = await home.showSession(id, scope(options));
-      const handed = await home.handOffSession(id, {
-        ...scope(options),
-        ...where,
-        to: options.person ?? user,
-      });
+      const handed = await dispatcher.withoutProcess(id, scope(options), () =>
+        home.handOffSession(id, { ...scope(options), ...where, to: options.person ?? user }),
+      );
       if (options.json) return sayJson({ session: id, ...handed });
       say(`${id} is with ${printable(handed.to)} now: ${printable(handed.directory)}`);
       say(`give it back with: holdfast handoff ${id} --return`);

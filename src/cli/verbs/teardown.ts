@@ -41,12 +41,9 @@ export function command(): Command {
 }
 
 async function one(dispatcher: Dispatcher, id: string, options: Options): Promise<void> {
-  // What still runs is ended first, and kept.
-  await dispatcher.stop(id, scope(options));
-  const receipt = await dispatcher.holdfast.tearDownSession(id, {
-    ...scope(options),
-    dropIgnored: options.dropIgnored ?? false,
-  });
+  const receipt = await dispatcher.withoutProcess(id, scope(options), () =>
+    dispatcher.holdfast.tearDownSession(id, { ...scope(options), dropIgnored: options.dropIgnored ?? false }),
+  );
   if (options.json) return sayJson({ session: id, ...receipt });
   const { task, snapshot, freedBytes, ports, omitted, wasMissing } = receipt;
   say(`${id} task ${task}: capsule torn down`);

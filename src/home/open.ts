@@ -1,0 +1,31 @@
+/**
+ * Owns the ways to a home: what it is opened with, and what holds where nothing is said.
+ */
+import { typeid } from "typeid-js";
+import type { JournalPorts, Redactor } from "../journal/index.ts";
+import { redactSecrets } from "../memory/index.ts";
+import { type Clock, type Disk, realDisk, systemClock } from "../util/index.ts";
+import { defaultHomeDir, type Home, prepareHome } from "./home.ts";
+
+export interface HoldfastOptions {
+  /** Default: `HOLDFAST_HOME`, else `~/.holdfast`. */
+  readonly home?: string;
+  /** Whether a home that is not there is made. Default: true. */
+  readonly create?: boolean;
+  readonly clock?: Clock;
+  readonly disk?: Disk;
+  readonly newId?: (prefix: string) => string;
+  readonly redact?: Redactor;
+}
+
+/** For those who work below the library's face: session processes and the dispatcher. */
+export async function openHome(options: HoldfastOptions = {}): Promise<Home> {
+  const ports: JournalPorts = {
+    disk: options.disk ?? realDisk,
+    clock: options.clock ?? systemClock,
+    redact: options.redact ?? redactSecrets,
+  };
+  const newId = options.newId ?? ((prefix) => typeid(prefix).toString());
+  const dir = options.home ?? defaultHomeDir();
+  return prepareHome({ dir, ports, newId, create: options.create ?? true });
+}
