@@ -3,7 +3,7 @@
  * interrupts the turn, the second goes away and says how to come back. A terminal that closes kills nothing.
  */
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
-import type { Dispatcher, FollowOptions } from "../dispatch/index.ts";
+import type { Dispatcher, FollowOptions, Happening } from "../dispatch/index.ts";
 import { note } from "./screen.ts";
 import type { TaskView } from "./task-view.ts";
 
@@ -31,7 +31,9 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
       } catch (error) {
         failure = error;
       }
-      if ((status !== undefined || failure !== undefined) && !untilLeft) break;
+      const isOver = status !== undefined || failure !== undefined;
+      // Nothing comes behind a pause: its process is on its way out.
+      if (isOver && (!untilLeft || isPause(happening))) break;
     }
   } finally {
     signals.close();
@@ -44,6 +46,9 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
   if (status !== undefined) return status;
   throw new HoldfastError("process_lost", `the process of session ${session} ended before the task did`);
 }
+
+const isPause = (happening: Happening) =>
+  happening.kind === "record" && happening.record.type === "session_paused";
 
 const GO_AWAY = ["SIGTERM", "SIGHUP"] as const;
 

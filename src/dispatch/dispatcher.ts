@@ -2,6 +2,7 @@
  * Owns the dispatcher's face: the one thing that talks to all sessions, through their directories. It lives in each
  * call of the command line and in `serve`; it may be killed at any moment, and no session notices.
  */
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { openRepo } from "../capsule/index.ts";
@@ -103,7 +104,13 @@ export class Dispatcher {
     spec: TaskSpec,
     options: SubmitOptions = {},
   ): Promise<Submitted & { readonly id: string; readonly user: string }> {
-    const { found, ...task } = await submitFirstTask(this.#home, session, parseTaskSpec(spec), options);
+    const { repo } = session;
+    // By the name that the session will know it by.
+    const describe = async () => ({
+      ...session,
+      ...(repo !== undefined && { repo: await this.holdfast.resolveRepo(repo) }),
+    });
+    const { found, ...task } = await submitFirstTask(this.#home, describe, parseTaskSpec(spec), options);
     return { ...task, id: found.id, user: found.user };
   }
 
@@ -288,7 +295,7 @@ export class Dispatcher {
 
   /** How long a process stays when nothing is left to do, by the repo's own settings. */
   async idlePauseMs(repo: string): Promise<number> {
-    const { idle_pause_minutes } = await currentConfig(await openRepo(this.#home.dir, repo));
+    const { idle_pause_minutes } = await currentConfig(await openRepo(this.#home.dir, resolve(repo)));
     return Math.round(idle_pause_minutes * 60_000);
   }
 

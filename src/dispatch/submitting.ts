@@ -71,10 +71,10 @@ export async function submitTask(
   }
 }
 
-/** For a new session: its process is started first, and gets ready while the session is opened. */
+/** For a new session: its process is started first, and gets ready while the session is described and opened. */
 export async function submitFirstTask(
   home: Home,
-  session: NewSession,
+  describe: () => Promise<NewSession>,
   spec: TaskSpec,
   options: SubmitOptions = {},
 ): Promise<Submitted & { readonly found: FoundSession }> {
@@ -83,7 +83,7 @@ export async function submitFirstTask(
   await enterLine(home, wish);
   await admitWaiting(home);
   try {
-    const opened = await openSession(home, session, id);
+    const opened = await openSession(home, await describe(), id);
     const found = { id, dir: sessionDirOf(home, id), user: opened.state.user };
     const task = await putTask(home, found, spec, options).finally(() => opened.release());
     await startUntil(home, found, wish, () => isTakenIn(home, found, task.request));

@@ -82,7 +82,7 @@ export function command(): Command {
 }
 
 async function runNew(dispatcher: Dispatcher, words: string[], options: Options): Promise<void> {
-  const repo = await dispatcher.holdfast.resolveRepo(options.repo ?? ".");
+  const repo = options.repo ?? ".";
   const session = {
     ...scope(options),
     repo,
