@@ -58,7 +58,6 @@ export async function benchProcesses(directory: string, progress: (text: string)
     const alone = await messageMs(dispatcher, ids);
     progress(`${MANY} session processes`);
     while (ids.length < MANY) ids.push(await idle(dispatcher, repo));
-    const among = await messageMs(dispatcher, ids);
     await sleep(2000);
     const pids = ids.map((id) => readProcessRecord(join(home, "sessions", id))?.pid ?? 0);
     const before = pids.map(cpuTicks);
@@ -66,6 +65,7 @@ export async function benchProcesses(directory: string, progress: (text: string)
     const ticks = pids.map((pid, index) => cpuTicks(pid) - (before[index] ?? 0));
     const pss = median(pids.map((pid) => memoryMb(pid, "smaps_rollup", "Pss")));
     const rss = median(pids.map((pid) => memoryMb(pid, "status", "VmRSS")));
+    const among = await messageMs(dispatcher, ids);
     rows.push(
       atMost(`idle session process: PSS with ${MANY} alive`, `${pss.toFixed(1)} MB`, pss, 15, "MB"),
       atMost("idle session process: RSS", `${rss.toFixed(1)} MB`, rss, 60, "MB"),

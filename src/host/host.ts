@@ -31,7 +31,7 @@ const WORTH_A_START_MS = 5000;
 const READY_FILE = "next";
 const READY_MS = 5000;
 const DEFAULT_IDLE_MS = 10 * 60 * 1000;
-const LOOK_ANYWAY_MS = 30_000;
+const LOOK_ANYWAY_MS = 5 * 60_000;
 
 export class Host {
   readonly #home: Home;
