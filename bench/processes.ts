@@ -65,7 +65,8 @@ export async function benchProcesses(directory: string, progress: (text: string)
     const ticks = pids.map((pid, index) => cpuTicks(pid) - (before[index] ?? 0));
     const pss = median(pids.map((pid) => memoryMb(pid, "smaps_rollup", "Pss")));
     const rss = median(pids.map((pid) => memoryMb(pid, "status", "VmRSS")));
-    const among = await messageMs(dispatcher, ids);
+    const first = await messageMs(dispatcher, ids);
+    const among = await messageMs(dispatcher, ids.slice(0, 1));
     rows.push(
       atMost(`idle session process: PSS with ${MANY} alive`, `${pss.toFixed(1)} MB`, pss, 15, "MB"),
       atMost("idle session process: RSS", `${rss.toFixed(1)} MB`, rss, 60, "MB"),
@@ -76,8 +77,19 @@ export async function benchProcesses(directory: string, progress: (text: string)
         1,
         "ticks",
       ),
-      atMost(`send to message_received, p50, ${MANY} alive`, ms(among), among, 30, "ms"),
-      atMost("the same, against one alive", `${ms(among)} : ${ms(alone)}`, among / alone, 2),
+      atMost(
+        `send to message_received, p50, the first to each of ${MANY} that wait`,
+        ms(first),
+        first,
+        30,
+        "ms",
+      ),
+      atMost(
+        `the same to one of ${MANY}, again and again, against one that is alone`,
+        `${ms(among)} : ${ms(alone)}`,
+        among / alone,
+        2,
+      ),
     );
     await dispatcher.pause(ids[0] ?? "");
     const isGone = readProcessRecord(join(home, "sessions", ids[0] ?? "")) === undefined;
