@@ -10,7 +10,6 @@ export {
   type Home,
   listSessionIds,
   listSessionIdsNow,
-  notFound,
   sessionDirOf,
 } from "./home.ts";
 export type { ImportOptions } from "./import.ts";
@@ -29,4 +28,4 @@ export type { Repair } from "./repair.ts";
 export { addPeak, readPeaks } from "./stats.ts";
 export type { SessionSummary, ShownStatus } from "./status.ts";
 export { bringFiles, type Diff, restFiles, roomOf } from "./tasks.ts";
-export { isSameToken, makeToken, readToken, revokeToken, rotateToken } from "./token.ts";
+export { isSameToken, makeToken, revokeToken, rotateToken } from "./token.ts";

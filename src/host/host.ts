@@ -6,30 +6,28 @@
  * inbox with what was not taken in. The next session process goes on from there; in its sandbox, nothing of the
  * command lives.
  */
-import { existsSync, type FSWatcher, mkdirSync, rmSync, watch, writeFileSync } from "node:fs";
+import { type FSWatcher, mkdirSync, watch } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { isHoldfastError, parseSessionId, type SessionId, type TaskSpec } from "../contract/index.ts";
-import { type Home, notFound, readPlace, readToken, resumeSession, sessionDirOf } from "../home/core.ts";
-import { type Bell, hangBell, idOf, Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
-import { readManifest, type Session } from "../session/index.ts";
+import { isHoldfastError, parseSessionId, type TaskSpec } from "../contract/index.ts";
+import { type Home, readToken, sessionDirOf } from "../home/core.ts";
+import { type Bell, hangBell, idOf, type Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
+import type { Session } from "../session/index.ts";
+import { arrive, mailIn, startSuccessor } from "./arrival.ts";
 import { Door } from "./door.ts";
 import type { Stop, Surroundings } from "./drive.ts";
 import { Feed } from "./feed.ts";
 import { Intake } from "./intake.ts";
 import { Outgoing } from "./outgoing.ts";
-import { holdPlace, leavePlace, takePlace } from "./place.ts";
+import { leavePlace, takePlace } from "./place.ts";
 import { removeProcessRecord, writeProcessRecord } from "./process-record.ts";
 import { RefusalCount } from "./refusals.ts";
 import { Named } from "./specs.ts";
-import { outputOfCut, removeOldSpools } from "./spool.ts";
-import { callDispatcher, dispatcherCalled, type StartOptions, settleIn, startHost } from "./start.ts";
+import { removeOldSpools } from "./spool.ts";
+import { callDispatcher, dispatcherCalled, type StartOptions } from "./start.ts";
 import { TerminalSocket } from "./terminal-socket.ts";
 
 /** Below this, a new process would cost more than it saves. */
 const WORTH_A_START_MS = 5000;
-const READY_FILE = "next";
-const READY_MS = 5000;
 const DEFAULT_IDLE_MS = 10 * 60 * 1000;
 const LOOK_ANYWAY_MS = 5 * 60_000;
 
@@ -84,27 +82,12 @@ export class Host {
   }
 
   /** Becomes the session's owner. */
-  static async start(home: Home, idText: string, { by, idleMs }: StartOptions = {}): Promise<Host> {
-    const id = parseSessionId(idText);
-    const user = await whenThere(home, id);
-    if (idleMs !== undefined) writeFileSync(join(makeRuntimeDir(home.dir, id), READY_FILE), "");
-    const own = () =>
-      resumeSession(home, id, {
-        user,
-        files: false,
-        isHandedOver: true,
-        outputOfCut: (state) => outputOfCut(sessionDirOf(home, id), state),
-        ...(by !== undefined && { by }),
-      });
-    const session = await whenFree(own);
-    settleIn(home, id);
-    await holdPlace(home, id);
-    const host = new Host(
-      home,
-      session,
-      await Named.read(sessionDirOf(home, id), mailIn(home, id, "inbox"), session.state),
-    );
-    host.#idleMs = idleMs ?? DEFAULT_IDLE_MS;
+  static async start(home: Home, idText: string, options: StartOptions = {}): Promise<Host> {
+    const session = await arrive(home, parseSessionId(idText), options);
+    const { id, state } = session;
+    const named = await Named.read(sessionDirOf(home, id), mailIn(home, id, "inbox"), state);
+    const host = new Host(home, session, named);
+    host.#idleMs = options.idleMs ?? DEFAULT_IDLE_MS;
     await host.#listen();
     return host;
   }
@@ -134,7 +117,8 @@ export class Host {
   async #hasNothingToDo(): Promise<boolean> {
     this.#isLeaving = true;
     await this.#intake.look();
-    this.#isLeaving = this.#session.state.queue.length === 0;
+    // A pause among it is another way to leave.
+    this.#isLeaving = this.#session.state.queue.length === 0 && !this.#isToPause;
     return this.#isLeaving;
   }
 
@@ -145,11 +129,7 @@ export class Host {
 
   /** A fresh process waits in our place. It is ready before we let go. */
   async #handOver(): Promise<void> {
-    const ready = join(this.#runtimeDir, READY_FILE);
-    rmSync(ready, { force: true });
-    await startHost(this.#home, this.#session.id, { idleMs: this.#idleMs });
-    const deadlineMs = performance.now() + READY_MS;
-    while (!existsSync(ready) && performance.now() < deadlineMs) await sleep(LOOK_MS);
+    await startSuccessor(this.#home, this.#session.id, this.#idleMs);
     await this.#session.settled();
     this.#isHandedOver = true;
   }
@@ -224,7 +204,15 @@ export class Host {
   }
 
   async #drive(request: string): Promise<void> {
-    const spec = await this.#named.spec(request);
+    const spec = await this.#named.spec(request).catch((error: unknown) => {
+      if (!isHoldfastError(error)) throw error;
+      return error;
+    });
+    if (isHoldfastError(spec)) {
+      const { code, message: reason } = spec;
+      await this.#session.append("task_refused", { request, code, reason });
+      return;
+    }
     this.#idleMs = spec.idlePauseMs;
     const { priority = 0 } = this.#session.state.queue.find((one) => one.request === request) ?? {};
     if (!(await this.#takePlace(spec, priority, () => this.#isQueued(request)))) return;
@@ -375,32 +363,6 @@ export class Host {
     if (await leavePlace(this.#home, this.#session.id)) callDispatcher(this.#home);
   }
 }
-
-/** Whose session it is. It may be on its way: then our place in the line is there before it. */
-async function whenThere(home: Home, id: SessionId): Promise<string> {
-  for (const deadlineMs = performance.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
-    const manifest = await readManifest(sessionDirOf(home, id));
-    if (manifest) return manifest.user;
-    if (!readPlace(home, id) || performance.now() > deadlineMs) throw notFound(id);
-  }
-}
-
-/** Whoever opened it lets go of it soon. */
-async function whenFree(own: () => Promise<Session>): Promise<Session> {
-  for (const deadlineMs = performance.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
-    try {
-      return await own();
-    } catch (error) {
-      if (!isHoldfastError(error, "session_owned") || performance.now() > deadlineMs) throw error;
-    }
-  }
-}
-
-const mailIn = (home: Home, id: SessionId, name: "inbox" | "outbox") =>
-  new Maildir(home.ports.disk, join(sessionDirOf(home, id), name));
-
-const WAIT_MS = 10_000;
-const LOOK_MS = 2;
 
 /** How long until a place in the line is looked at again without a ring. */
 const PLACE_MS = 2000;

@@ -197,6 +197,34 @@ describe("a session process", () => {
     expect(reasons).toEqual(["idle"]);
   });
 
+  it("that has nothing left to do gives its session to a fresh one, which waits, takes messages and goes on", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const id = await begin(home, dispatcher, "true", { idlePauseMs: 600_000 });
+    const first = await until(() => home.hostPid(id));
+    await until(
+      () => home.hostPid(id),
+      (pid) => pid !== undefined && pid !== first,
+    );
+    expect(await statusOf(dispatcher, id)).toBe("idle");
+    await dispatcher.send(id, "are you there?");
+    await until(
+      () => dispatcher.show(id),
+      ({ unread }) => unread === 1,
+    );
+    await dispatcher.submit(id, script("echo second > second", { idlePauseMs: 600_000 }));
+    await until(async () => (await dispatcher.show(id)).task?.number === 2);
+    await until(async () => (await dispatcher.show(id)).task?.outcome === "done");
+    // Just when it is given on.
+    await dispatcher.pause(id);
+    expect(await dispatcher.show(id)).toMatchObject({ status: "paused", pid: null, unread: 1 });
+    await until(
+      () => home.processes(),
+      (left) => left.length === 0,
+    );
+    expect((await typesOf(dispatcher, id)).filter((type) => type === "session_resumed")).toEqual([]);
+  });
+
   it("a message file that nobody can read is set aside, with the reason, and hurts no other", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();

@@ -1,0 +1,68 @@
+/**
+ * Owns how a session process comes to have its session, and how it gives it to the next one.
+ */
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isHoldfastError, type SessionId } from "../contract/index.ts";
+import { type Home, notFound, readPlace, resumeSession, sessionDirOf } from "../home/core.ts";
+import { Maildir, makeRuntimeDir } from "../mail/index.ts";
+import { readManifest, type Session } from "../session/index.ts";
+import { holdPlace } from "./place.ts";
+import { outputOfCut } from "./spool.ts";
+import { type StartOptions, settleIn, startHost } from "./start.ts";
+
+const READY_MS = 5000;
+const readyPath = (home: Home, id: SessionId) => join(makeRuntimeDir(home.dir, id), "next");
+
+/** As its owner, with everything that a process has of its own. */
+export async function arrive(home: Home, id: SessionId, { by, idleMs }: StartOptions): Promise<Session> {
+  const user = await whenThere(home, id);
+  if (idleMs !== undefined) writeFileSync(readyPath(home, id), "");
+  const session = await whenFree(() =>
+    resumeSession(home, id, {
+      user,
+      files: false,
+      isHandedOver: true,
+      outputOfCut: (state) => outputOfCut(sessionDirOf(home, id), state),
+      ...(by !== undefined && { by }),
+    }),
+  );
+  settleIn(home, id);
+  await holdPlace(home, id);
+  return session;
+}
+
+/** One that waits in our place. Resolves when it needs nothing but the session. */
+export async function startSuccessor(home: Home, id: SessionId, idleMs: number): Promise<void> {
+  rmSync(readyPath(home, id), { force: true });
+  await startHost(home, id, { idleMs });
+  const deadlineMs = performance.now() + READY_MS;
+  while (!existsSync(readyPath(home, id)) && performance.now() < deadlineMs) await sleep(LOOK_MS);
+}
+
+export const mailIn = (home: Home, id: SessionId, name: "inbox" | "outbox") =>
+  new Maildir(home.ports.disk, join(sessionDirOf(home, id), name));
+
+/** Whose session it is. It may be on its way: then our place in the line is there before it. */
+async function whenThere(home: Home, id: SessionId): Promise<string> {
+  for (const deadlineMs = performance.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
+    const manifest = await readManifest(sessionDirOf(home, id));
+    if (manifest) return manifest.user;
+    if (!readPlace(home, id) || performance.now() > deadlineMs) throw notFound(id);
+  }
+}
+
+/** Whoever opened it lets go of it soon. */
+async function whenFree(own: () => Promise<Session>): Promise<Session> {
+  for (const deadlineMs = performance.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
+    try {
+      return await own();
+    } catch (error) {
+      if (!isHoldfastError(error, "session_owned") || performance.now() > deadlineMs) throw error;
+    }
+  }
+}
+
+const WAIT_MS = 10_000;
+const LOOK_MS = 2;
