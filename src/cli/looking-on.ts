@@ -40,8 +40,9 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
   }
   if (failure !== undefined) throw failure;
   if (away.signal.aborted && status === undefined) {
-    note(`it goes on without you: holdfast attach ${session} comes back, holdfast log ${session} tells`);
-    return exitStatus.done;
+    note(`left to itself: holdfast attach ${session} comes back, holdfast log ${session} tells`);
+    // Not done: whoever waits for that must not take it for it.
+    return exitStatus.interrupted;
   }
   if (status !== undefined) return status;
   throw new HoldfastError("process_lost", `the process of session ${session} ended before the task did`);

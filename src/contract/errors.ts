@@ -94,7 +94,10 @@ export const errorCodes = {
   secret_not_kept: [exitStatus.refused, "give it the command again, better without the secret"],
   no_task: [exitStatus.notFound, "holdfast run --session gives it one"],
   not_running: [exitStatus.refused, "holdfast show tells how it stands; holdfast resume goes on with it"],
-  process_lost: [exitStatus.failed, "nothing is lost: holdfast resume goes on with it; its log/ says more"],
+  process_lost: [
+    exitStatus.failed,
+    "nothing is lost: holdfast show tells how it stands, holdfast resume goes on with it",
+  ],
   process_silent: [exitStatus.refused, "it does not react: holdfast resume --take-over ends it"],
   start_failed: [exitStatus.refused, "the session's log/host.log says why"],
   serve_running: [exitStatus.refused, "use that one, or end it first"],

@@ -231,12 +231,23 @@ export class Dispatcher {
     for (let attempt = 1; ; attempt += 1) {
       const isStopped = await this.stop(id, scope);
       try {
+        await this.#closeCutTurn(id, scope);
         return await work(isStopped);
       } catch (error) {
         if (!isHoldfastError(error, "session_owned") || attempt === STOP_ATTEMPTS) throw error;
         await sleep(STOP_REST_MS);
       }
     }
+  }
+
+  /** Whoever is the next to own a session that crashed closes its turn: with the output that is there. */
+  async #closeCutTurn(id: string, scope: Scope): Promise<void> {
+    const { dir } = await this.#find(id, scope);
+    const { state } = await inspectSession(dir);
+    if (!state.openTurn) return;
+    const outputOf = (cut: SessionState) => outputOfCut(dir, cut);
+    const session = await this.holdfast.resumeSession(id, { ...scope, files: false, outputOfCut: outputOf });
+    await session.release();
   }
 
   /** What is known of a session, its place in the line and its door included. */

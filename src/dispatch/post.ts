@@ -130,6 +130,9 @@ const DELIVERED_IN_TURN = 16;
 async function deliverFrom(home: Home, id: SessionId): Promise<boolean> {
   const outbox = outboxOf(home, sessionDirOf(home, id));
   const names = await outbox.waiting();
+  const receivers = new Receivers(home, id);
+  const done: string[] = [];
+  let isStuck = false;
   for (const name of names.slice(0, DELIVERED_IN_TURN)) {
     const bytes = await outbox.read(name);
     if (bytes === undefined) continue;
@@ -138,29 +141,55 @@ async function deliverFrom(home: Home, id: SessionId): Promise<boolean> {
       await outbox.setAside(name);
       continue;
     }
-    const reason = await deliver(home, id, envelope);
+    const reason = await deliver(home, id, receivers, envelope);
     // The other inbox is full: what comes after waits, too, or the order would be lost.
-    if (reason === "later") return false;
+    isStuck = reason === "later";
+    if (isStuck) break;
     if (reason !== undefined) await returnToSender(home, id, envelope, reason);
-    await outbox.done([name]);
+    done.push(name);
   }
-  return names.length > DELIVERED_IN_TURN;
+  // Killed before this, they are carried again, and known by their ids.
+  await outbox.done(done);
+  return !isStuck && names.length > DELIVERED_IN_TURN;
+}
+
+/** Those that one session writes to: looked up once for all that goes there in a turn. */
+class Receivers {
+  readonly #home: Home;
+  readonly #from: SessionId;
+  readonly #found = new Map<string, Promise<FoundSession>>();
+
+  constructor(home: Home, from: SessionId) {
+    this.#home = home;
+    this.#from = from;
+  }
+
+  find(to: string): Promise<FoundSession> {
+    const found = this.#found.get(to) ?? this.#lookUp(to);
+    this.#found.set(to, found);
+    return found;
+  }
+
+  async #lookUp(to: string): Promise<FoundSession> {
+    const sender = await readManifest(sessionDirOf(this.#home, this.#from)).catch(() => undefined);
+    if (!sender || !isSessionId(to)) throw new HoldfastError("session_not_found", "there is no such session");
+    // Of the same user only: another user's session is not there.
+    const found = await findSession(this.#home, to, sender.user);
+    await assertTakesMessages(found);
+    return found;
+  }
 }
 
 /** Undefined: it is there. Otherwise why it can't be delivered. */
 async function deliver(
   home: Home,
   from: SessionId,
+  receivers: Receivers,
   envelope: EnvelopeOf<"message">,
 ): Promise<"later" | string | undefined> {
-  const sender = await readManifest(sessionDirOf(home, from)).catch(() => undefined);
-  if (!sender || !isSessionId(envelope.to)) return "there is no such session";
   try {
-    // Of the same user only: another user's session is not there.
-    const found = await findSession(home, envelope.to, sender.user);
-    await assertTakesMessages(found);
     // Whatever the envelope says: it came from this outbox.
-    await putMessage(home, found, { ...envelope, from });
+    await putMessage(home, await receivers.find(envelope.to), { ...envelope, from });
     return undefined;
   } catch (error) {
     if (!isHoldfastError(error)) throw error;

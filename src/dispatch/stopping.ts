@@ -14,6 +14,7 @@ import { inboxOf, put, ringSession, stamp } from "./post.ts";
 const GRACE_MS = 60_000;
 const LOOK_MS = 10;
 const START_MS = 10_000;
+const ASK_MS = 3000;
 
 export async function interruptTurn(home: Home, found: FoundSession): Promise<void> {
   const record = readProcessRecord(found.dir);
@@ -31,8 +32,14 @@ export async function stopProcess(home: Home, found: FoundSession): Promise<bool
   const record = await whenStarted(home, found);
   if (!record) return false;
   await ask(home, found, record, "pause");
-  for (const deadlineMs = performance.now() + GRACE_MS; isAlive(record); await sleep(LOOK_MS)) {
-    if (performance.now() > deadlineMs)
+  const startedMs = performance.now();
+  let isSignalled = false;
+  for (; isAlive(record); await sleep(LOOK_MS)) {
+    const waitedMs = performance.now() - startedMs;
+    // One that does not find the time to look into its inbox hears this all the same, and does the same.
+    if (!isSignalled && waitedMs > ASK_MS) process.kill(record.pid, "SIGTERM");
+    isSignalled ||= waitedMs > ASK_MS;
+    if (waitedMs > GRACE_MS)
       throw new HoldfastError("process_silent", `process ${record.pid} of session ${found.id} does not end`, {
         pid: record.pid,
       });

@@ -48,6 +48,7 @@ export interface Submitted {
 const TAKE_IN_MS = 30_000;
 const LOOK_MS = 5;
 const RING_AGAIN_MS = 250;
+const SETTLE_MS = 2000;
 
 /** Resolves when the task is in the session's queue, or in the line with a reason to wait. */
 export async function submitTask(
@@ -124,11 +125,9 @@ function openOutput(sessionDir: string, request: string): number {
 
 /** A session that is to go on must be one that can: what keeps it from that is said here, and not in a log. */
 async function makeReady(home: Home, { id, dir, user }: FoundSession, budget?: Budget): Promise<void> {
-  if (readProcessRecord(dir)) {
-    if (budget) throw new HoldfastError("session_owned", `session ${id} runs: pause it to raise its budget`);
-    return;
-  }
-  const { held, owner } = probeOwner(dir);
+  const { held, owner, isRunning } = await whenSettled(dir);
+  if (isRunning && !budget) return;
+  if (isRunning) throw new HoldfastError("session_owned", `session ${id} runs: pause it to raise its budget`);
   if (held)
     throw new HoldfastError("session_owned", `the session is open in process ${owner?.pid}`, {
       pid: owner?.pid ?? null,
@@ -142,6 +141,15 @@ async function makeReady(home: Home, { id, dir, user }: FoundSession, budget?: B
     ...present({ budget }),
   });
   await session.release();
+}
+
+/** One process may just be giving the session to the next. */
+async function whenSettled(dir: string) {
+  for (const deadlineMs = performance.now() + SETTLE_MS; ; await sleep(LOOK_MS)) {
+    if (readProcessRecord(dir)) return { held: true, owner: undefined, isRunning: true };
+    const probed = probeOwner(dir);
+    if (!probed.held || performance.now() > deadlineMs) return { ...probed, isRunning: false };
+  }
 }
 
 /** Starts what has to be started, as often as it takes: a process may be about to leave just when we come. */

@@ -124,8 +124,12 @@ async function runCommand(
   spool: Spool,
   stop: AbortSignal,
 ): Promise<{ turn: TurnEnd } & Driven> {
+  // One that we hold on to: `AbortSignal.any` may be collected while it is waited for.
   const ended = new AbortController();
-  const signal = AbortSignal.any([stop, ended.signal]);
+  const { signal } = ended;
+  const onStop = () => ended.abort(stop.reason);
+  stop.addEventListener("abort", onStop, { once: true });
+  if (stop.aborted) onStop();
   const quota = await quotaOf(task);
   const screen = spec.input === "terminal" ? await terminal() : undefined;
   let watch: Watch | undefined;
@@ -155,6 +159,7 @@ async function runCommand(
     await exceeding;
     return { turn, isOverQuota: exceeding !== undefined };
   } finally {
+    stop.removeEventListener("abort", onStop);
     const peakBytes = watch?.end() ?? 0;
     await screen?.close();
     // A guess for the next time: without it, another one is made.

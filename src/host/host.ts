@@ -100,6 +100,7 @@ export class Host {
       await this.#tidy();
       await this.#intake.look();
       await this.#goOn();
+      if (this.#session.state.queue.length === 0) await this.#leavePlace();
       while (!this.#isToPause && !this.#failure) {
         const [next] = this.#session.state.queue;
         if (next) await this.#drive(next.request);
@@ -193,8 +194,13 @@ export class Host {
   /** What a crash or a pause cut off. */
   async #goOn(): Promise<void> {
     const { task, queue } = this.#session.state;
-    if (!task?.request || task.outcome !== null || task.capsule === "torn_down") return;
-    const { request } = task;
+    if (!task?.request || task.outcome !== null) return;
+    const { request, number } = task;
+    if (task.capsule === "torn_down") {
+      // Its files were taken away meanwhile, by somebody who had no more use for it.
+      await this.#session.append("task_ended", { task: number, outcome: "interrupted" });
+      return;
+    }
     const spec = await this.#named.spec(request);
     this.#idleMs = spec.idlePauseMs;
     // To keep its work takes no memory; to start it again does.

@@ -103,10 +103,7 @@ describe("the verbs of session processes", () => {
     );
     kill(first.pid ?? 0, "SIGINT");
     const [status] = await once(first, "exit");
-    expect([status, seen]).toEqual([
-      0,
-      expect.stringContaining(`it goes on without you: holdfast attach ${id}`),
-    ]);
+    expect([status, seen]).toEqual([130, expect.stringContaining(`left to itself: holdfast attach ${id}`)]);
     expect(await second).toMatchObject({ status: 0, stderr: expect.stringContaining("task=2") });
     expect(gitIn(home.main, "show", `holdfast/${id}/2:after`)).toBe("after");
   });

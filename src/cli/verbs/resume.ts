@@ -37,6 +37,9 @@ export function command(): Command {
       );
     if (options.json) return sayJson(await dispatcher.show(id, scope(options)));
     say(`${id} resumed at turn ${state.turns}`);
-    if (isStarted) note(`it goes on with what it had to do: holdfast attach ${id}`);
+    if (isStarted)
+      note(
+        `its process is there again: holdfast attach ${id} looks on, holdfast retry ${id} runs a task that was cut off again`,
+      );
   });
 }

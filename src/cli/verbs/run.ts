@@ -62,7 +62,10 @@ export function command(): Command {
     .option("-d, --detach", "do not wait for it: say which session, and return")
     .option("-i, --interactive", "in a terminal of its own, which outlives this one; Ctrl-] leaves it")
     .option("--messages", "feed it the session's messages on its standard input, a line of JSON each")
-    .option("--restart", "start it again if its session process crashes: for loops that know how to go on")
+    .option(
+      "--restart",
+      "start it again when its session is resumed after a crash, by holdfast resume or serve: for loops that know how to go on",
+    )
     .option("--priority <n>", "earlier than others in the queue and in the line (default: 0)", parsePriority)
     .option("--max-memory <mb>", "wait while our agents need more than this together", parseCount)
     .option("--max-sessions <n>", "wait while so many sessions run", parseCount)

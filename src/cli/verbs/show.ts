@@ -34,7 +34,7 @@ export function command(): Command {
             .map(([limit, value]) => `${value} ${limit}`)
             .join(", "),
         );
-      if (session.task) line("task", taskText(session.task));
+      if (session.task) line("task", taskText(session.task, session.pid !== null));
       if (session.queue > 0) line("queue", plural(session.queue, "task"));
       if (session.waits !== null) line("in line", session.waits);
       if (session.inbox + session.unread > 0)
@@ -49,10 +49,10 @@ export function command(): Command {
     });
 }
 
-function taskText({ number, outcome, capsule, snapshot, branch }: TaskState): string {
+function taskText({ number, outcome, capsule, snapshot, branch }: TaskState, isRunning: boolean): string {
   const files = capsule === "there" ? "capsule there" : capsule === "torn_down" ? "torn down" : "no capsule";
   const safe = snapshot ? `, checkpoint of turn ${snapshot.turn}` : "";
-  return `${number}, ${outcome ?? "under way"}, ${files}${safe}${branch ? `, published as ${branch}` : ""}`;
+  return `${number}, ${outcome ?? (isRunning ? "under way" : "not ended")}, ${files}${safe}${branch ? `, published as ${branch}` : ""}`;
 }
 
 function spentText(spent: {
