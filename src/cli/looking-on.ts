@@ -2,6 +2,7 @@
  * Owns looking on from a terminal: until the task is over, or until the person has seen enough. The first Ctrl-C
  * interrupts the turn, the second goes away and says how to come back. A terminal that closes kills nothing.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import type { Dispatcher, FollowOptions, Happening } from "../dispatch/index.ts";
 import { note } from "./screen.ts";
@@ -45,11 +46,24 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
     return exitStatus.interrupted;
   }
   if (status !== undefined) return status;
+  if (await isAtRest(dispatcher, options)) {
+    note(`the session was paused or closed; what has not begun waits in it: holdfast resume ${session}`);
+    return exitStatus.interrupted;
+  }
   throw new HoldfastError("process_lost", `the process of session ${session} ended before the task did`);
 }
 
+/** Somebody has paused or closed it: first its process goes, then that is on record. */
+async function isAtRest(dispatcher: Dispatcher, { session, user }: LookOn): Promise<boolean> {
+  await sleep(ON_RECORD_MS);
+  const scope = user === undefined ? {} : { user };
+  return ["paused", "closed"].includes((await dispatcher.holdfast.showSession(session, scope)).status);
+}
+
+const ON_RECORD_MS = 300;
+
 const isPause = (happening: Happening) =>
-  happening.kind === "record" && happening.record.type === "session_paused";
+  happening.kind === "record" && ["session_paused", "session_closed"].includes(happening.record.type);
 
 const GO_AWAY = ["SIGTERM", "SIGHUP"] as const;
 

@@ -24,6 +24,8 @@ export class TaskView {
   readonly #isJson: boolean;
   /** Undefined: whichever the session is at. */
   readonly #request: string | undefined;
+  /** Its output was seen already, in a window. */
+  readonly #wasShown: boolean;
   #isOurs = false;
   #isRefused = false;
   #isSetUp = false;
@@ -33,11 +35,12 @@ export class TaskView {
   #branch: string | null = null;
   #isInterrupted = false;
 
-  constructor(of: { session: string; user: string; json: boolean; request?: string }) {
+  constructor(of: { session: string; user: string; json: boolean; request?: string; wasShown?: boolean }) {
     this.#session = of.session;
     this.#user = of.user;
     this.#isJson = of.json;
     this.#request = of.request;
+    this.#wasShown = of.wasShown ?? false;
     this.#isOurs = of.request === undefined;
   }
 
@@ -55,7 +58,7 @@ export class TaskView {
   show(happening: Happening): TaskEnding | undefined {
     switch (happening.kind) {
       case "output":
-        this.#output(happening.stream, happening.chunk);
+        if (!this.#wasShown) this.#output(happening.stream, happening.chunk);
         return undefined;
       case "waits":
         this.tell("line", { reason: happening.reason }, `waits: ${happening.reason}`);

@@ -5,6 +5,7 @@
  * Y5 A message is acknowledged when it is on disk in the inbox; carried again after a kill, it arrives once.
  */
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   HoldfastError,
   isHoldfastError,
@@ -113,21 +114,33 @@ export function stamp(home: Home, id: string, from: string) {
 /** One at a time for a home, so that the order of each sender is kept. */
 export async function deliverOutboxes(home: Home): Promise<void> {
   await withFileLock(join(home.dir, "post.lock"), async () => {
-    // A few of each in turn: whoever says much keeps nobody waiting.
     let ids: readonly SessionId[] = await listSessionIds(home);
-    while (ids.length > 0) {
+    for (let pauses = 0; ids.length > 0; ) {
       const more: SessionId[] = [];
-      // One whose directories are not in order keeps nobody else's messages.
-      for (const id of ids) if (await deliverFrom(home, id).catch(() => false)) more.push(id);
-      ids = more;
+      const later: SessionId[] = [];
+      // A few of each in turn: whoever says much keeps nobody waiting. One whose directories are not in order keeps
+      // nobody else's messages.
+      for (const id of ids) {
+        const left = await deliverFrom(home, id).catch(() => "later" as const);
+        if (left === "more") more.push(id);
+        if (left === "later") later.push(id);
+      }
+      ids = [...more, ...later];
+      if (more.length > 0) continue;
+      // What could not be delivered now may be in a moment; who comes next tries again.
+      pauses += 1;
+      if (pauses > MAX_PAUSES) return;
+      if (later.length > 0) await sleep(PAUSE_MS);
     }
   });
 }
 
+const MAX_PAUSES = 3;
+const PAUSE_MS = 300;
 const DELIVERED_IN_TURN = 16;
 
-/** Says whether there are more that can be delivered. */
-async function deliverFrom(home: Home, id: SessionId): Promise<boolean> {
+/** Whether there are more, and whether these can be delivered now. */
+async function deliverFrom(home: Home, id: SessionId): Promise<"more" | "later" | "none"> {
   const outbox = outboxOf(home, sessionDirOf(home, id));
   const names = await outbox.waiting();
   const receivers = new Receivers(home, id);
@@ -150,7 +163,7 @@ async function deliverFrom(home: Home, id: SessionId): Promise<boolean> {
   }
   // Killed before this, they are carried again, and known by their ids.
   await outbox.done(done);
-  return !isStuck && names.length > DELIVERED_IN_TURN;
+  return isStuck ? "later" : names.length > DELIVERED_IN_TURN ? "more" : "none";
 }
 
 /** Those that one session writes to: looked up once for all that goes there in a turn. */
@@ -193,7 +206,9 @@ async function deliver(
     return undefined;
   } catch (error) {
     if (!isHoldfastError(error)) throw error;
-    return error.code === "inbox_full" ? "later" : error.message;
+    // Damage may be only what a reader saw who came at a bad moment: it is not the sender's to be told of.
+    const isLater = error.code === "inbox_full" || error.facts["status"] === "damaged";
+    return isLater ? "later" : error.message;
   }
 }
 

@@ -23,6 +23,7 @@ import {
   reachedLimits,
   Session,
   type SessionState,
+  working,
 } from "../session/index.ts";
 import { present } from "../util/index.ts";
 import { assertPrivate, defaultUser, type FoundSession, findSession, type Home } from "./home.ts";
@@ -62,6 +63,8 @@ export interface ResumeOptions {
   readonly files?: boolean;
   /** Who saw that it had crashed, if that was no person. */
   readonly by?: string;
+  /** Only one that nobody has paused, closed or given away meanwhile. */
+  readonly onlyIfWorking?: boolean;
   /** Opened or resumed just now by whoever hands it over: there is nothing to record, if it is in order. */
   readonly isHandedOver?: boolean;
   /** What is known of the output of calls that a crash cut off. */
@@ -83,6 +86,10 @@ export async function resumeSession(
     ...present({ outputOfCut: options.outputOfCut }),
     admit: (state) => {
       before = state;
+      if (options.onlyIfWorking && !working.includes(state.status))
+        throw new HoldfastError("illegal_transition", `the session is ${state.status} by now`, {
+          status: state.status,
+        });
       assertResumable(state, options.budget ?? {});
     },
   });

@@ -110,12 +110,34 @@ describe("a task", () => {
       () => run.exitCode,
       (status) => status !== null,
     );
-    expect(said).toContain("process_lost");
+    expect(said).toContain("the session was paused or closed");
     expect(await dispatcher.show(id)).toMatchObject({ status: "paused", inbox: 2 });
     await dispatcher.pause(other.id);
     expect(await dispatcher.resume(id)).toMatchObject({ isStarted: true });
     await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
     expect((await dispatcher.show(id)).unread).toBe(1);
+  });
+
+  it("that crashed keeps what it had written, whoever comes next; and blocks nobody when its files are gone", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    for (const verb of ["pause", "close", "teardown"]) {
+      const { id } = await dispatcher.begin({ repo: home.main }, script("echo said; sleep 60"));
+      await until(() => {
+        const spools = readdirSync(home.sessionDir(id, "log")).filter((name) => name.endsWith(".out"));
+        return spools.some((name) => readFileSync(home.sessionDir(id, "log", name), "utf8").includes("said"));
+      });
+      kill(home.hostPid(id) ?? 0, "SIGKILL");
+      await shown(dispatcher, id, ({ status }) => status === "interrupted");
+      expect((await home.cli(verb, id)).status).toBe(0);
+      expect((await home.cli("log", id, "--json")).stdout).toContain("It had written:\\nsaid");
+      if (verb !== "teardown") continue;
+      await dispatcher.enter(id, { by: "serve" });
+      await dispatcher.look();
+      await shown(dispatcher, id, ({ task }) => task?.outcome === "interrupted");
+      await until(() => dispatcher.placeOf(id) === undefined);
+      await dispatcher.pause(id);
+    }
   });
 
   it("of a fork or an import is not started again there", async () => {

@@ -223,6 +223,20 @@ describe("a session process", () => {
       (left) => left.length === 0,
     );
     expect((await typesOf(dispatcher, id)).filter((type) => type === "session_resumed")).toEqual([]);
+    // However often: a pause at that moment is not undone by the one who comes.
+    for (let number = 3; number <= 8; number += 1) {
+      await dispatcher.submit(id, script("true", { idlePauseMs: 600_000 }));
+      await until(async () => (await dispatcher.show(id)).task?.number === number);
+      await until(async () => (await dispatcher.show(id)).task?.outcome === "done");
+      await sleep(number * 10);
+      await dispatcher.pause(id);
+      await sleep(300);
+      expect(await dispatcher.show(id)).toMatchObject({ status: "paused", pid: null });
+    }
+    await until(
+      () => home.processes(),
+      (left) => left.length === 0,
+    );
   });
 
   it("a message file that nobody can read is set aside, with the reason, and hurts no other", async () => {

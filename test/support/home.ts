@@ -6,6 +6,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Holdfast, type HoldfastOptions, openHoldfast } from "../../src/index.ts";
+import { findHomeRuntimeDir } from "../../src/mail/index.ts";
 import type { redactSecrets } from "../../src/memory/index.ts";
 import { realDisk, systemClock } from "../../src/util/index.ts";
 
@@ -38,6 +39,13 @@ export class TestHome extends TempDir {
 
   open(options: HoldfastOptions = {}): Promise<Holdfast> {
     return openHoldfast({ home: this.dir, ...options });
+  }
+
+  override [Symbol.dispose](): void {
+    // Where its session processes had their sockets.
+    const runtime = findHomeRuntimeDir(this.dir);
+    if (runtime) rmSync(runtime, { recursive: true, force: true });
+    super[Symbol.dispose]();
   }
 
   sessionDir(id: string, ...parts: string[]): string {

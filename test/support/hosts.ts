@@ -2,12 +2,11 @@
  * A home whose sessions have processes: the built ones, as a user has them. None outlives its test.
  */
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readProcessRecord } from "../../src/host/index.ts";
 import type { TaskSpec } from "../../src/index.ts";
-import { findHomeRuntimeDir } from "../../src/mail/index.ts";
 import { isAlive } from "../../src/util/index.ts";
 import { hasSandbox } from "./capsules.ts";
 import { cliPath, runCli } from "./cli.ts";
@@ -89,8 +88,6 @@ export class HostHome extends TaskHome {
       for (const pid of left) kill(pid, "SIGKILL");
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
-    const runtime = findHomeRuntimeDir(this.dir);
-    if (runtime) rmSync(runtime, { recursive: true, force: true });
     super[Symbol.dispose]();
   }
 }

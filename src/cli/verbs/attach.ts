@@ -28,7 +28,8 @@ export function command(): Command {
       const isQuiet = running !== undefined && request === null && queue === 0;
       // A person stays for what may come; a script has come too late.
       if (isQuiet && !process.stdin.isTTY) return note("nothing is under way");
-      const view = new TaskView({ session: id, user, json: options.json ?? false });
+      const wasShown = running?.terminal != null;
+      const view = new TaskView({ session: id, user, json: options.json ?? false, wasShown });
       const lines = sendLines(dispatcher, id, options);
       const looking = { session: id, ...scope(options), view, request, fromSeq: records + 1 };
       try {

@@ -9,6 +9,7 @@ import type { Command } from "commander";
 import { exitStatus, type TaskSpec } from "../../contract/index.ts";
 import { Dispatcher } from "../../dispatch/index.ts";
 import { type Holdfast, openHoldfast } from "../../home/index.ts";
+import { findHomeRuntimeDir } from "../../mail/index.ts";
 import { findProgram, removeTreeNow, runProgram } from "../../process/index.ts";
 import { printable } from "../../util/index.ts";
 import { formatRecord } from "../record-line.ts";
@@ -39,7 +40,9 @@ export function command(): Command {
       // However it ends: a signal, or a reader that has seen enough.
       process.once("exit", () => {
         for (const pid of processesOf(dispatcher)) endIfThere(pid);
-        if (!keep) removeTreeNow(directory);
+        if (keep) return;
+        const runtime = findHomeRuntimeDir(join(directory, "home"));
+        for (const path of [directory, ...(runtime ? [runtime] : [])]) removeTreeNow(path);
       });
       for (const signal of ["SIGINT", "SIGTERM"] as const)
         process.once(signal, () => process.exit(exitStatus.interrupted));

@@ -5,7 +5,7 @@ import { HoldfastError, type TaskSpec } from "../../contract/index.ts";
 import type { Dispatcher, SubmitOptions, Submitted } from "../../dispatch/index.ts";
 import { present } from "../../util/index.ts";
 import { lookOn } from "../looking-on.ts";
-import { note, say, sayJson } from "../screen.ts";
+import { note, plural, say, sayJson } from "../screen.ts";
 import { TaskView } from "../task-view.ts";
 import {
   type BudgetOptions,
@@ -118,6 +118,9 @@ export async function runAgain(
   const { records, user } = await dispatcher.holdfast.showSession(id, scope(options));
   const budget = present({ budget: budgetOf(options) });
   const task = await dispatcher.submit(id, spec, { ...scope(options), ...submitOptions(options), ...budget });
+  const { queue } = await dispatcher.holdfast.showSession(id, scope(options));
+  if (queue > 0 && !options.json)
+    note(`[queue]   ${plural(queue, "task")} of the session, this one among them, wait`);
   await lookAt(dispatcher, { ...task, id, user, isNew: false, fromSeq: records + 1 }, spec, options);
 }
 
@@ -147,7 +150,8 @@ async function lookAt(
     say(id);
     return note(`it runs by itself: holdfast attach ${id} looks on, holdfast log ${id} tells`);
   }
-  const view = new TaskView({ session: id, user, json: options.json ?? false, request });
+  const wasShown = spec.input === "terminal";
+  const view = new TaskView({ session: id, user, json: options.json ?? false, request, wasShown });
   if (spec.input === "terminal" && (await inWindow(dispatcher, id, options)) === "left")
     return closeSync(outputFd);
   const looking = { session: id, ...scope(options), view, request, outputFd, fromSeq };
