@@ -172,7 +172,10 @@ export async function startUntil(
       // It was started, and is gone without a word: it would be so again.
       if (started !== undefined && place?.state !== "waiting") throw startFailed(home, found, started);
       // Somebody has paused it meanwhile: then it waits in the inbox until they go on.
-      if (hasEntered && !isReady((await inspectSession(found.dir)).state)) return;
+      const isPaused = !isReady((await inspectSession(found.dir)).state);
+      if (hasEntered && isPaused) return;
+      // Its process went to rest just before we came.
+      if (isPaused) await makeReady(home, found);
       hasEntered = true;
       await enterLine(home, wish);
       await admitWaiting(home);

@@ -24,8 +24,8 @@ export async function arrive(home: Home, id: SessionId, { by, idleMs }: StartOpt
       user,
       files: false,
       isHandedOver: true,
-      // A successor waits for what may come; who is paused meanwhile waits for nothing.
-      onlyIfWorking: idleMs !== undefined,
+      // Whoever starts us has made it ready; one that was paused while we waited for it is to stay so.
+      onlyIfWorking: true,
       outputOfCut: (state) => outputOfCut(sessionDirOf(home, id), state),
       ...(by !== undefined && { by }),
     }),

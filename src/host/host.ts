@@ -28,7 +28,6 @@ import { TerminalSocket } from "./terminal-socket.ts";
 
 /** Below this, a new process would cost more than it saves. */
 const WORTH_A_START_MS = 5000;
-const DEFAULT_IDLE_MS = 10 * 60 * 1000;
 const LOOK_ANYWAY_MS = 5 * 60_000;
 
 export class Host {
@@ -55,7 +54,7 @@ export class Host {
   #isLeaving = false;
   #hasDriven = false;
   #isHandedOver = false;
-  #idleMs = DEFAULT_IDLE_MS;
+  #idleMs = 0;
   #wake = () => {};
   #failure: unknown;
 
@@ -87,7 +86,7 @@ export class Host {
     const { id, state } = session;
     const named = await Named.read(sessionDirOf(home, id), mailIn(home, id, "inbox"), state);
     const host = new Host(home, session, named);
-    host.#idleMs = options.idleMs ?? DEFAULT_IDLE_MS;
+    host.#idleMs = options.idleMs ?? 0;
     await host.#listen();
     return host;
   }

@@ -136,7 +136,7 @@ describe("a task", () => {
       await dispatcher.look();
       await shown(dispatcher, id, ({ task }) => task?.outcome === "interrupted");
       await until(() => dispatcher.placeOf(id) === undefined);
-      await dispatcher.pause(id);
+      await shown(dispatcher, id, isPaused);
     }
   });
 

@@ -4,6 +4,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { isSameToken, makeToken } from "../../src/home/index.ts";
 import { readProcessRecord, readRefusals } from "../../src/host/index.ts";
@@ -227,6 +228,8 @@ describe("messages", () => {
       async () => (await messageEvents(dispatcher, session.id)).length,
       (count) => count === 6,
     );
+    // It is in the pipe; the command needs a moment to read it.
+    await sleep(500);
     await dispatcher.pause(session.id);
     expect(await messageEvents(dispatcher, session.id)).toEqual([
       ["message_received", "msg_a", undefined],
