@@ -68,7 +68,7 @@ export interface SessionView extends SessionSummary {
   readonly refused: number;
 }
 
-const STOP_ATTEMPTS = 5;
+const STOP_ATTEMPTS = 50;
 const STOP_REST_MS = 100;
 
 interface Scope {

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Budget,
   HoldfastError,
+  isHoldfastError,
   parseSessionId,
   type SessionId,
   type TaskSpec,
@@ -124,7 +125,25 @@ function openOutput(sessionDir: string, request: string): number {
 }
 
 /** A session that is to go on must be one that can: what keeps it from that is said here, and not in a log. */
-async function makeReady(home: Home, { id, dir, user }: FoundSession, budget?: Budget): Promise<void> {
+async function makeReady(home: Home, found: FoundSession, budget?: Budget): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await tryToMakeReady(home, found, budget);
+    } catch (error) {
+      // Its next process took it just when we looked.
+      if (!isHoldfastError(error, "session_owned") || budget || attempt === READY_ATTEMPTS) throw error;
+      await sleep(RING_AGAIN_MS);
+    }
+  }
+}
+
+const READY_ATTEMPTS = 4;
+
+async function tryToMakeReady(
+  home: Home,
+  { id, dir, user }: FoundSession,
+  budget: Budget | undefined,
+): Promise<void> {
   const { held, owner, isRunning } = await whenSettled(dir);
   if (isRunning && !budget) return;
   if (isRunning) throw new HoldfastError("session_owned", `session ${id} runs: pause it to raise its budget`);
