@@ -23,6 +23,21 @@ const pages = [
   ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`),
 ];
 
+/** A shell in which `holdfast` is the built command; where there is no sandbox, `run` says so. */
+function asUser(home: TestHome, cwd: string) {
+  mkdirSync(home.join("bin"));
+  const wall = hasSandbox ? "" : 'if [ "$1" = run ]; then shift; set -- run --no-sandbox "$@"; fi\n';
+  const command = `#!/bin/sh\n${wall}exec '${process.execPath}' '${cliPath}' "$@"\n`;
+  writeFileSync(home.join("bin/holdfast"), command, { mode: 0o755 });
+  const PATH = `${home.join("bin")}:${process.env["PATH"]}`;
+  return (script: string, more: NodeJS.ProcessEnv = {}) =>
+    execFileSync("bash", ["-euo", "pipefail", "-c", script], {
+      cwd,
+      env: { ...process.env, HOLDFAST_HOME: home.dir, PATH, ...more },
+      encoding: "utf8",
+    });
+}
+
 describe("the docs", () => {
   it("errors.md lists every code with its status and way out, and no other", () => {
     const rows = [...read("docs/errors.md").matchAll(/^\| `(\w+)` \| (\d+) \| .+ \| (.+) \|$/gm)].map(
@@ -63,20 +78,7 @@ describe("the docs", () => {
     using home = new TestHome();
     const minute = /```sh\n(ID=[\s\S]+?)```/.exec(read("README.md"))?.[1] ?? "";
     expect(minute.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
-    mkdirSync(home.join("bin"));
-    writeFileSync(home.join("bin/holdfast"), `#!/bin/sh\nexec '${process.execPath}' '${cliPath}' "$@"\n`, {
-      mode: 0o755,
-    });
-    const env = {
-      ...process.env,
-      HOLDFAST_HOME: home.dir,
-      PATH: `${home.join("bin")}:${process.env["PATH"]}`,
-    };
-    const output = execFileSync("bash", ["-euo", "pipefail", "-c", minute], {
-      cwd: home.path,
-      env,
-      encoding: "utf8",
-    });
+    const output = asUser(home, home.path)(minute);
     expect(output).toContain("imported, paused");
   });
 
@@ -86,24 +88,7 @@ describe("the docs", () => {
       ([, block]) => block ?? "",
     );
     expect(rest.match(/^holdfast [a-z]+/gm)?.length).toBeGreaterThan(5);
-    mkdirSync(home.join("bin"));
-    const wall = hasSandbox ? "" : 'if [ "$1" = run ]; then shift; set -- run --no-sandbox "$@"; fi\n';
-    writeFileSync(
-      home.join("bin/holdfast"),
-      `#!/bin/sh\n${wall}exec '${process.execPath}' '${cliPath}' "$@"\n`,
-      { mode: 0o755 },
-    );
-    const env = {
-      ...process.env,
-      HOLDFAST_HOME: home.dir,
-      PATH: `${home.join("bin")}:${process.env["PATH"]}`,
-    };
-    const run = (script: string, more = {}) =>
-      execFileSync("bash", ["-euo", "pipefail", "-c", script], {
-        cwd: home.main,
-        env: { ...env, ...more },
-        encoding: "utf8",
-      });
+    const run = asUser(home, home.main);
     const S = /sess_\w+/.exec(run(`(${first.trim()}) 2>&1`))?.[0] ?? "";
     expect(run(`(${rest}) 2>&1`, { S })).toContain("are back");
     expect(readFileSync(join(home.main, "login.ts"), "utf8")).toBe("fixed\n");
@@ -113,23 +98,7 @@ describe("the docs", () => {
     using home = new HostHome();
     const block = /```sh\n(S=[\s\S]+?)```/.exec(read("README.md"))?.[1] ?? "";
     expect(block.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
-    mkdirSync(home.join("bin"));
-    const wall = hasSandbox ? "" : 'if [ "$1" = run ]; then shift; set -- run --no-sandbox "$@"; fi\n';
-    writeFileSync(
-      home.join("bin/holdfast"),
-      `#!/bin/sh\n${wall}exec '${process.execPath}' '${cliPath}' "$@"\n`,
-      { mode: 0o755 },
-    );
-    const env = {
-      ...process.env,
-      HOLDFAST_HOME: home.dir,
-      PATH: `${home.join("bin")}:${process.env["PATH"]}`,
-    };
-    const output = execFileSync("bash", ["-euo", "pipefail", "-c", `(${block}) 2>&1 < /dev/null`], {
-      cwd: home.main,
-      env,
-      encoding: "utf8",
-    });
+    const output = asUser(home, home.main)(`(${block}) 2>&1 < /dev/null`);
     expect(output).toMatch(/(running|idle)[\s\S]+msg_\w+[\s\S]+\[persist\][\s\S]+task=2[\s\S]+paused/);
   });
 
