@@ -51,7 +51,7 @@ export default {
     {
       name: "the-machine-is-pure",
       severity: "error",
-      from: { path: "^src/session/(machine|lifecycle|history)\\.ts$" },
+      from: { path: "^src/session/(machine|arrivals|state|lifecycle|history)\\.ts$" },
       to: { dependencyTypes: ["core"] },
     },
     {

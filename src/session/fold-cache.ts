@@ -7,7 +7,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isPosition, type Position } from "../journal/index.ts";
 import { type Disk, isPlainObject, openSealedJson, replaceFile, sealJson } from "../util/index.ts";
-import { MACHINE_VERSION, type SessionState } from "./machine.ts";
+import { MACHINE_VERSION } from "./machine.ts";
+import type { SessionState } from "./state.ts";
 
 export const FOLD_FILE = "fold.json";
 

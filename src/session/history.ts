@@ -3,7 +3,7 @@
  * H1 No call without its result, no result without its call: a result is handed out inside its call.
  */
 import type { JournalRecord, Json, Usage } from "../contract/index.ts";
-import { textIn } from "./machine.ts";
+import { textIn } from "./arrivals.ts";
 
 export type HistoryEntry =
   | { readonly kind: "message"; readonly role: string; readonly content: Json }

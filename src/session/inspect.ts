@@ -10,7 +10,8 @@ import {
   readDurable,
 } from "../journal/index.ts";
 import { type CachedFold, readFold } from "./fold-cache.ts";
-import { emptyState, fold, type SessionState } from "./machine.ts";
+import { fold } from "./machine.ts";
+import { emptyState, type SessionState } from "./state.ts";
 
 export interface Inspected {
   readonly state: SessionState;

@@ -9,140 +9,26 @@
 import {
   type Budget,
   type BudgetLimit,
-  type ErrorCode,
   type EventType,
-  HoldfastError,
+  type HoldfastError,
   isEventType,
   type JournalRecord,
   type JsonObject,
   type Usage,
 } from "../contract/index.ts";
-import { nextStatus, type StoredStatus } from "./lifecycle.ts";
+import { effectOfArrival, isQueued, refusalOfArrival, refuse, textIn, unqueued } from "./arrivals.ts";
+import { nextStatus } from "./lifecycle.ts";
+import {
+  nothingSpent,
+  type OpenTurn,
+  type SessionState,
+  type SnapshotState,
+  type Spent,
+  type TaskState,
+} from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
 export const MACHINE_VERSION = 3;
-
-export interface OpenTurn {
-  readonly turn: number;
-  readonly startedAt: string;
-  /** Tool calls without a result, by call id: the tool's name. */
-  readonly calls: Readonly<Record<string, string>>;
-}
-
-export interface Spent {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly usd: number;
-  readonly durationMs: number;
-  readonly turns: number;
-}
-
-/** The files' half of a checkpoint. */
-export interface SnapshotState {
-  readonly commit: string;
-  readonly tree: string;
-  readonly manifest: string;
-  readonly turn: number;
-}
-
-/** The latest task. */
-export interface TaskState {
-  readonly number: number;
-  /** What it was queued as; null where a harness drove it itself. */
-  readonly request: string | null;
-  /** The commit that its files began with. */
-  readonly base: string | null;
-  readonly outcome: string | null;
-  /** `none`: never made, or a fork's parent has it. */
-  readonly capsule: "none" | "there" | "torn_down";
-  readonly snapshot: SnapshotState | null;
-  readonly branch: string | null;
-  /** The commit that was published last. */
-  readonly published: string | null;
-}
-
-/** A task that has not begun. */
-export interface QueuedTask {
-  readonly request: string;
-  readonly priority: number;
-  /** Where what it is stands in the journal. */
-  readonly seq: number;
-}
-
-/** A message that was received and has not entered the agent's context. */
-export interface UnreadMessage {
-  readonly message: string;
-  readonly seq: number;
-  /** Written to the agent, and no word yet whether it arrived. */
-  readonly isHanded: boolean;
-}
-
-export interface SessionState {
-  readonly id: string;
-  readonly user: string;
-  readonly agent: string | null;
-  readonly repo: string | null;
-  readonly title: string | null;
-  readonly status: StoredStatus;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  /** The end of what was folded. */
-  readonly seq: number;
-  readonly hash: string;
-  /** Turns that were begun, those of a fork's parent included: turns number through. */
-  readonly turns: number;
-  readonly openTurn: OpenTurn | null;
-  /** Approvals and questions that are due, by id. */
-  readonly pending: Readonly<Record<string, "approval" | "question">>;
-  readonly budget: Budget;
-  /** Since the session was opened or forked. */
-  readonly spent: Spent;
-  readonly task: TaskState | null;
-  /** In the order in which they will begin. */
-  readonly queue: readonly QueuedTask[];
-  readonly unread: readonly UnreadMessage[];
-  /** What came through the inbox last, by id: what is still there after a crash is known by these. */
-  readonly arrived: readonly string[];
-  /** The last message that it sent: a crash may have come between the record and the sending. */
-  readonly lastSent: string | null;
-  /** How often in a row its process crashed before a turn or a task came to an end. */
-  readonly crashes: number;
-  /** While a person has the files. */
-  readonly handoff: { readonly to: string; readonly directory: string | null } | null;
-  readonly parent: { readonly id: string; readonly seq: number; readonly turn: number } | null;
-  readonly unknown: number;
-  readonly oddities: number;
-}
-
-const nothingSpent: Spent = { inputTokens: 0, outputTokens: 0, usd: 0, durationMs: 0, turns: 0 };
-
-export const emptyState: SessionState = {
-  id: "",
-  user: "",
-  agent: null,
-  repo: null,
-  title: null,
-  status: "open",
-  createdAt: "",
-  updatedAt: "",
-  seq: 0,
-  hash: "",
-  turns: 0,
-  openTurn: null,
-  pending: {},
-  budget: {},
-  spent: nothingSpent,
-  task: null,
-  queue: [],
-  unread: [],
-  arrived: [],
-  lastSent: null,
-  crashes: 0,
-  handoff: null,
-  parent: null,
-  unknown: 0,
-  oddities: 0,
-};
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {
   const at = { ...state, seq: record.seq, hash: record.hash, updatedAt: record.at };
@@ -183,25 +69,6 @@ export function refusal(state: SessionState, type: EventType, data: JsonObject):
       if (data["request"] !== undefined && !isQueued(state, data["request"]))
         return refuse("invalid_data", `${textIn(data["request"])} does not wait`);
       return undefined;
-    case "task_queued":
-      if (state.arrived.includes(textIn(data["request"]))) return arrivedBefore(data["request"]);
-      return state.queue.length < MAX_QUEUED
-        ? undefined
-        : refuse("queue_full", `${MAX_QUEUED} tasks wait already`);
-    case "task_refused":
-      return isQueued(state, data["request"])
-        ? undefined
-        : refuse("invalid_data", `${textIn(data["request"])} does not wait`);
-    case "message_received":
-      if (state.arrived.includes(textIn(data["message"]))) return arrivedBefore(data["message"]);
-      return state.unread.length < MAX_UNREAD
-        ? undefined
-        : refuse("inbox_full", `${MAX_UNREAD} messages are unread`);
-    case "message_handed":
-    case "message_entered_context":
-      return isUnread(state, data["message"])
-        ? undefined
-        : refuse("invalid_data", `${textIn(data["message"])} is not an unread message`);
     case "session_paused":
     case "session_closed":
     case "session_archived":
@@ -221,7 +88,7 @@ export function refusal(state: SessionState, type: EventType, data: JsonObject):
         ? undefined
         : notPending(data["question"]);
     default:
-      return undefined;
+      return refusalOfArrival(state, type, data);
   }
 }
 
@@ -291,35 +158,6 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
       return { handoff: { to: textIn(data["to"]), directory: textOrNull(data["directory"]) } };
     case "session_returned":
       return { handoff: null };
-    case "task_queued": {
-      const { queue } = state;
-      const item = {
-        request: textIn(data["request"]),
-        priority: typeof data["priority"] === "number" ? data["priority"] : 0,
-        seq: state.seq,
-      };
-      const at = queue.findIndex(({ priority }) => priority < item.priority);
-      return { queue: queue.toSpliced(at < 0 ? queue.length : at, 0, item), ...arrived(state, item.request) };
-    }
-    case "task_refused":
-      return { queue: unqueued(state, data["request"]) };
-    case "message_received": {
-      const message = textIn(data["message"]);
-      const unread = [...state.unread, { message, seq: state.seq, isHanded: false }];
-      return { unread, ...arrived(state, message) };
-    }
-    case "message_sent":
-      return { lastSent: textIn(data["message"]) };
-    case "message_set_aside":
-      return arrived(state, textIn(data["message"]));
-    case "message_handed":
-      return {
-        unread: state.unread.map((one) =>
-          one.message === data["message"] ? { ...one, isHanded: true } : one,
-        ),
-      };
-    case "message_entered_context":
-      return { unread: state.unread.filter(({ message }) => message !== data["message"]) };
     case "task_started":
       // Recorded when its capsule is there.
       return {
@@ -356,7 +194,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     case "question_answered":
       return settle(state, textIn(data["question"]));
     default:
-      return {};
+      return effectOfArrival(state, type, data);
   }
 }
 
@@ -371,11 +209,6 @@ export function reachedLimits({ budget, spent }: SessionState): BudgetLimit[] {
   return (Object.keys(used) as BudgetLimit[]).filter(
     (limit) => used[limit] >= (budget[limit] ?? Number.POSITIVE_INFINITY),
   );
-}
-
-/** A text where one belongs, and the empty one for everything else: the fold reads what others wrote, too. */
-export function textIn(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
 
 function textOrNull(value: unknown): string | null {
@@ -413,25 +246,6 @@ function settle(state: SessionState, id: string): Partial<SessionState> {
   const pending = without(state.pending, id);
   const isDone = Object.keys(pending).length === 0 && state.status === "waiting";
   return isDone ? { pending, status: "active" } : { pending };
-}
-
-/** So many may come in between two syncs of an inbox; the rest waits in it. */
-export const MAX_ARRIVED = 64;
-const MAX_QUEUED = 1000;
-const MAX_UNREAD = 1000;
-
-function arrived(state: SessionState, id: string): Pick<SessionState, "arrived"> {
-  return { arrived: [...state.arrived, id].slice(-MAX_ARRIVED) };
-}
-
-const unqueued = ({ queue }: SessionState, request: unknown) =>
-  queue.filter((one) => one.request !== request);
-const isQueued = ({ queue }: SessionState, request: unknown) => queue.some((one) => one.request === request);
-const isUnread = ({ unread }: SessionState, message: unknown) =>
-  unread.some((one) => one.message === message);
-
-function arrivedBefore(id: unknown): HoldfastError {
-  return refuse("arrived_before", `${textIn(id)} arrived before`);
 }
 
 const nothingDone: TaskState = {
@@ -479,8 +293,4 @@ function without<T>(values: Readonly<Record<string, T>>, key: string): Record<st
 
 function notPending(id: unknown): HoldfastError {
   return refuse("invalid_data", `${textIn(id)} is not pending`);
-}
-
-function refuse(code: ErrorCode, message: string, facts: Record<string, unknown> = {}): HoldfastError {
-  return new HoldfastError(code, message, facts);
 }

@@ -31,8 +31,9 @@ import {
 import { parseEvent } from "./event.ts";
 import { type CachedFold, readFold, writeFold } from "./fold-cache.ts";
 import { type HistoryTurn, historyOf } from "./history.ts";
-import { emptyState, fold, reachedLimits, refusal, type SessionState } from "./machine.ts";
+import { fold, reachedLimits, refusal } from "./machine.ts";
 import { readRecords } from "./records.ts";
+import { emptyState, type SessionState } from "./state.ts";
 import { Turn } from "./turn.ts";
 
 export interface OpenSessionOptions {

@@ -1,0 +1,127 @@
+/**
+ * Owns the form of a session's state: what its records add up to, and what it is before the first.
+ */
+import type { Budget } from "../contract/index.ts";
+import type { StoredStatus } from "./lifecycle.ts";
+
+export interface OpenTurn {
+  readonly turn: number;
+  readonly startedAt: string;
+  /** Tool calls without a result, by call id: the tool's name. */
+  readonly calls: Readonly<Record<string, string>>;
+}
+
+export interface Spent {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly usd: number;
+  readonly durationMs: number;
+  readonly turns: number;
+}
+
+/** The files' half of a checkpoint. */
+export interface SnapshotState {
+  readonly commit: string;
+  readonly tree: string;
+  readonly manifest: string;
+  readonly turn: number;
+}
+
+/** The latest task. */
+export interface TaskState {
+  readonly number: number;
+  /** What it was queued as; null where a harness drove it itself. */
+  readonly request: string | null;
+  /** The commit that its files began with. */
+  readonly base: string | null;
+  readonly outcome: string | null;
+  /** `none`: never made, or a fork's parent has it. */
+  readonly capsule: "none" | "there" | "torn_down";
+  readonly snapshot: SnapshotState | null;
+  readonly branch: string | null;
+  /** The commit that was published last. */
+  readonly published: string | null;
+}
+
+/** A task that has not begun. */
+export interface QueuedTask {
+  readonly request: string;
+  readonly priority: number;
+  /** Where what it is stands in the journal. */
+  readonly seq: number;
+}
+
+/** A message that was received and has not entered the agent's context. */
+export interface UnreadMessage {
+  readonly message: string;
+  readonly seq: number;
+  /** Written to the agent, and no word yet whether it arrived. */
+  readonly isHanded: boolean;
+}
+
+export interface SessionState {
+  readonly id: string;
+  readonly user: string;
+  readonly agent: string | null;
+  readonly repo: string | null;
+  readonly title: string | null;
+  readonly status: StoredStatus;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** The end of what was folded. */
+  readonly seq: number;
+  readonly hash: string;
+  /** Turns that were begun, those of a fork's parent included: turns number through. */
+  readonly turns: number;
+  readonly openTurn: OpenTurn | null;
+  /** Approvals and questions that are due, by id. */
+  readonly pending: Readonly<Record<string, "approval" | "question">>;
+  readonly budget: Budget;
+  /** Since the session was opened or forked. */
+  readonly spent: Spent;
+  readonly task: TaskState | null;
+  /** In the order in which they will begin. */
+  readonly queue: readonly QueuedTask[];
+  readonly unread: readonly UnreadMessage[];
+  /** What came through the inbox last, by id: what is still there after a crash is known by these. */
+  readonly arrived: readonly string[];
+  /** The last message that it sent: a crash may have come between the record and the sending. */
+  readonly lastSent: string | null;
+  /** How often in a row its process crashed before a turn or a task came to an end. */
+  readonly crashes: number;
+  /** While a person has the files. */
+  readonly handoff: { readonly to: string; readonly directory: string | null } | null;
+  readonly parent: { readonly id: string; readonly seq: number; readonly turn: number } | null;
+  readonly unknown: number;
+  readonly oddities: number;
+}
+
+export const nothingSpent: Spent = { inputTokens: 0, outputTokens: 0, usd: 0, durationMs: 0, turns: 0 };
+
+export const emptyState: SessionState = {
+  id: "",
+  user: "",
+  agent: null,
+  repo: null,
+  title: null,
+  status: "open",
+  createdAt: "",
+  updatedAt: "",
+  seq: 0,
+  hash: "",
+  turns: 0,
+  openTurn: null,
+  pending: {},
+  budget: {},
+  spent: nothingSpent,
+  task: null,
+  queue: [],
+  unread: [],
+  arrived: [],
+  lastSent: null,
+  crashes: 0,
+  handoff: null,
+  parent: null,
+  unknown: 0,
+  oddities: 0,
+};
