@@ -2,7 +2,7 @@
  * A dispatcher that looks once: `main <home>`. A session process calls it when something lies in its outbox or a
  * place in the line is free, so that nothing has to run all the time.
  */
-import { isHoldfastError } from "../contract/index.ts";
+import { exitStatus, isHoldfastError } from "../contract/index.ts";
 import { Dispatcher } from "./dispatcher.ts";
 
 const [home = ""] = process.argv.slice(2);
@@ -11,6 +11,8 @@ try {
   const dispatcher = await Dispatcher.open({ home, create: false });
   await dispatcher.look();
 } catch (error) {
-  // The home may have been taken away; there is nobody to tell.
-  process.exitCode = isHoldfastError(error) ? error.exitStatus : 1;
+  const isExpected = isHoldfastError(error);
+  const what = isExpected ? `${error.code}: ${error.message}` : error instanceof Error ? error.stack : error;
+  process.stderr.write(`${new Date().toISOString()} dispatcher: ${what}\n`);
+  process.exitCode = isExpected ? error.exitStatus : exitStatus.bug;
 }

@@ -40,8 +40,8 @@ export class Door {
   #http: Promise<HttpServer> | undefined;
   readonly #dir: string;
   readonly #handler: DoorHandler;
-  /** Connections with a question that has no answer yet. */
-  readonly #busy = new Set<IncomingMessage["socket"]>();
+  /** Questions that have no answer yet. */
+  #inFlight = 0;
 
   private constructor(dir: string, handler: DoorHandler) {
     this.#dir = dir;
@@ -100,14 +100,16 @@ export class Door {
 
   async #admit(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // Whoever does not wait for an answer would have us keep all the questions.
-    if (this.#busy.has(request.socket) || this.#busy.size >= MAX_IN_FLIGHT) {
+    if (this.#inFlight >= MAX_IN_FLIGHT) {
       response.setHeader("connection", "close");
       reply(response, 429, { error: "too_many_requests" });
       request.socket.destroySoon();
       return;
     }
-    this.#busy.add(request.socket);
-    response.once("close", () => this.#busy.delete(request.socket));
+    this.#inFlight += 1;
+    response.once("close", () => {
+      this.#inFlight -= 1;
+    });
     await this.#answer(request, response);
   }
 

@@ -119,6 +119,8 @@ export class Host {
     await this.#intake.look();
     // A pause among it is another way to leave.
     this.#isLeaving = this.#session.state.queue.length === 0 && !this.#isToPause;
+    // Who rang meanwhile was not heard.
+    if (!this.#isLeaving) await this.#intake.look();
     return this.#isLeaving;
   }
 

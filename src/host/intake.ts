@@ -35,23 +35,30 @@ export class Intake {
   /** One at a time, however often the bell rings; a ring meanwhile means one look more. */
   look(): Promise<void> {
     this.#isAskedAgain = true;
-    this.#running ??= this.#lookUntilQuiet().finally(() => {
-      this.#running = undefined;
-    });
+    this.#running ??= this.#lookUntilQuiet();
     return this.#running;
   }
 
   async #lookUntilQuiet(): Promise<void> {
-    while (this.#isAskedAgain) {
-      this.#isAskedAgain = false;
-      const names = await this.#inbox.waiting();
-      const isAsked = (name: string) => idOf(name).startsWith("ask_");
-      const full = new Set<Envelope["kind"]>();
-      // Y6: what is asked of us comes first, however much lies before it.
-      const inOrder = [...names.filter(isAsked), ...names.filter((name) => !isAsked(name))];
-      // Y1: never more at once than the fold remembers by their ids.
-      while (inOrder.length > 0) await this.#takeIn(inOrder.splice(0, MAX_ARRIVED), full);
+    try {
+      while (this.#isAskedAgain) {
+        this.#isAskedAgain = false;
+        await this.#lookOnce();
+      }
+    } finally {
+      // In the same moment as the last question: nobody is told of a look that is over.
+      this.#running = undefined;
     }
+  }
+
+  async #lookOnce(): Promise<void> {
+    const names = await this.#inbox.waiting();
+    const isAsked = (name: string) => idOf(name).startsWith("ask_");
+    const full = new Set<Envelope["kind"]>();
+    // Y6: what is asked of us comes first, however much lies before it.
+    const inOrder = [...names.filter(isAsked), ...names.filter((name) => !isAsked(name))];
+    // Y1: never more at once than the fold remembers by their ids.
+    while (inOrder.length > 0) await this.#takeIn(inOrder.splice(0, MAX_ARRIVED), full);
   }
 
   /** `full` are the kinds for which there is no room now; what comes behind them waits, too. */

@@ -2,7 +2,8 @@
  * Owns the way out: what the agent says to other sessions lies in the session's own outbox, from where the
  * dispatcher fetches it. A session never writes to another's directory.
  *
- * Y4 What is on record as sent is in the outbox, also when we are killed in between.
+ * Y4 What is on record as sent is in the outbox, also when we are killed in between; and as long as something lies
+ *    there, somebody is called for it: whoever came last may have been killed before it was done.
  */
 import { HoldfastError, isSessionId } from "../contract/index.ts";
 import { encodeEnvelope, MAX_MESSAGE_BYTES, type Maildir } from "../mail/index.ts";
@@ -11,6 +12,8 @@ import type { Named } from "./specs.ts";
 
 /** More than these are not kept for a dispatcher that does not come. */
 const MAX_WAITING = 1000;
+const REMIND_MS = 2000;
+const REMIND_MAX_MS = 5 * 60_000;
 
 export interface OutgoingPorts {
   readonly outbox: Maildir;
@@ -25,6 +28,7 @@ export class Outgoing {
   readonly #ports: OutgoingPorts;
   /** One after the other: so only the last one can be on record and not in the outbox. */
   #sending: Promise<unknown> = Promise.resolve();
+  #reminder: NodeJS.Timeout | undefined;
   #unput: { readonly id: string; readonly to: string; readonly text: string } | undefined;
 
   constructor(session: Session, ports: OutgoingPorts) {
@@ -36,6 +40,7 @@ export class Outgoing {
     const { lastSent } = this.#session.state;
     const sent = lastSent === null ? undefined : await named.sent(lastSent);
     if (lastSent !== null && sent) await this.#put(lastSent, sent.to, sent.text);
+    await this.#remind(REMIND_MS);
   }
 
   send(to: string, text: string): Promise<string> {
@@ -67,6 +72,18 @@ export class Outgoing {
       encodeEnvelope({ kind: "message", id, from, at, to, text }),
     );
     this.#unput = undefined;
-    if (isNew) this.#ports.notify();
+    if (isNew) this.#notify(REMIND_MS);
+  }
+
+  #notify(remindMs: number): void {
+    this.#ports.notify();
+    this.#reminder ??= setTimeout(() => {
+      this.#reminder = undefined;
+      this.#remind(Math.min(2 * remindMs, REMIND_MAX_MS)).catch(() => {});
+    }, remindMs).unref();
+  }
+
+  async #remind(remindMs: number): Promise<void> {
+    if ((await this.#ports.outbox.waiting()).length > 0) this.#notify(remindMs);
   }
 }

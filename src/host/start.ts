@@ -72,9 +72,7 @@ const hostLogPath = (sessionDir: string) => join(logDir(sessionDir), HOST_LOG);
 /** Calls for somebody who fetches what lies in outboxes and starts what waits in line. */
 export function callDispatcher(home: Home): void {
   isWanted = true;
-  calling ??= call(home).finally(() => {
-    calling = undefined;
-  });
+  calling ??= call(home);
 }
 
 /** Resolves when everybody who was called for has been started. */
@@ -93,13 +91,15 @@ async function call(home: Home): Promise<void> {
     await startDispatcher(home).catch(() => {});
     await sleep(CALL_REST_MS);
   }
+  calling = undefined;
 }
 
 async function startDispatcher(home: Home): Promise<void> {
   const serving = readServeRecord(home.dir);
   if (serving && (await ring(serving.bell))) return;
   const env = baseEnvironment({ HOME: userHome(), [USER_HOME]: userHome(), ...runtimeEnvironment(home) });
-  await startDetached([process.execPath, entryPath("dispatch"), home.dir], { env });
+  // What goes wrong there stands in the log of the one who called.
+  await startDetached([process.execPath, entryPath("dispatch"), home.dir], { env, logFd: 2 });
 }
 
 /** Where compiled code is kept, because a start is mostly compiling; and how little a process needs that mostly waits. */

@@ -2,7 +2,7 @@
  * A home whose sessions have processes: the built ones, as a user has them. None outlives its test.
  */
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readProcessRecord } from "../../src/host/index.ts";
@@ -40,9 +40,29 @@ const agents = Object.fromEntries(
   ["message-loop.mjs", "flood-outbox.mjs"].map((name) => [name, readFileSync(join(fixtures, name), "utf8")]),
 );
 
+/** Those of the test that runs, for what is to be said when it fails. */
+const alive = new Set<HostHome>();
+
 export class HostHome extends TaskHome {
   constructor(files: Record<string, string> = { "a.txt": "one\n" }) {
     super({ ...agents, ...files });
+    alive.add(this);
+  }
+
+  /** What there is to see of each session. */
+  async describe(): Promise<string> {
+    const dispatcher = await this.dispatcher();
+    const lines = dispatcher.sessionIds().map(async (id) => {
+      const types = await typesOf(dispatcher, id).catch((error: unknown) => [String(error)]);
+      const mail = ["inbox", "outbox"].map((box) => `${box} ${namesIn(this.sessionDir(id, box, "new"))}`);
+      const log = readOr(this.sessionDir(id, "log", "host.log"))
+        .trim()
+        .split("\n")
+        .slice(-3)
+        .join(" | ");
+      return `${id} process ${this.hostPid(id)}, ${mail.join(", ")}, log: ${log}\n  ${types.join(" ")}`;
+    });
+    return (await Promise.all(lines)).join("\n");
   }
 
   dispatcher(): Promise<Dispatcher> {
@@ -83,6 +103,7 @@ export class HostHome extends TaskHome {
   }
 
   override [Symbol.dispose](): void {
+    alive.delete(this);
     // What is killed writes no more only when it is gone.
     for (let left = this.processes(); left.length > 0; left = this.processes()) {
       for (const pid of left) kill(pid, "SIGKILL");
@@ -109,7 +130,9 @@ export async function until<T>(
   for (const deadlineMs = performance.now() + timeoutMs; ; await sleep(10)) {
     const value = await look();
     if (isIt(value)) return value;
-    if (performance.now() > deadlineMs) throw new Error(`it is still ${JSON.stringify(value)}`);
+    if (performance.now() <= deadlineMs) continue;
+    const seen = await Promise.all([...alive].map((home) => home.describe()));
+    throw new Error(`it is still ${JSON.stringify(value)}\n${seen.join("\n")}`);
   }
 }
 
@@ -123,6 +146,10 @@ function allPids(): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map(Number);
+}
+
+function namesIn(dir: string): string {
+  return existsSync(dir) ? readdirSync(dir).slice(0, 5).join(" ") || "empty" : "empty";
 }
 
 function readOr(path: string): string {
