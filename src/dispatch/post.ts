@@ -206,9 +206,7 @@ async function deliver(
     return undefined;
   } catch (error) {
     if (!isHoldfastError(error)) throw error;
-    // Damage may be only what a reader saw who came at a bad moment: it is not the sender's to be told of.
-    const isLater = error.code === "inbox_full" || error.facts["status"] === "damaged";
-    return isLater ? "later" : error.message;
+    return error.code === "inbox_full" ? "later" : error.message;
   }
 }
 

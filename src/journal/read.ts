@@ -5,6 +5,7 @@
 import { constants, existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { type Damage, damageOf } from "./damage.ts";
 import { type ScannedRecord, type ScannedTail, type ScanOptions, scanJournal } from "./scan.ts";
 import { COMPRESSED, journalDir, segmentName } from "./segments.ts";
 
@@ -17,6 +18,31 @@ export interface ReadOptions extends ScanOptions {
 export async function* readDurable(
   sessionDir: string,
   options: ReadOptions = {},
+): AsyncGenerator<ScannedRecord, ScannedTail> {
+  let seq = 0;
+  for (let seen: Damage | undefined; ; ) {
+    const records = readOnce(sessionDir, options);
+    try {
+      for (;;) {
+        const step = await records.next();
+        if (step.done) return step.value;
+        if (step.value.record.seq <= seq) continue;
+        seq = step.value.record.seq;
+        yield step.value;
+      }
+    } catch (error) {
+      // Who comes after a crash moves the last records into its own segment: one who reads just then may find them
+      // in neither. That is over at the next look; damage is still in its place.
+      const damage = damageOf(error);
+      if (!damage || (damage.file === seen?.file && damage.offset === seen.offset)) throw error;
+      seen = damage;
+    }
+  }
+}
+
+async function* readOnce(
+  sessionDir: string,
+  options: ReadOptions,
 ): AsyncGenerator<ScannedRecord, ScannedTail> {
   const scan = scanJournal(sessionDir, options);
   // Records that nothing vouches for yet: at most the last batch.

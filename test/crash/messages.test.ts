@@ -98,9 +98,9 @@ async function sendAll(home: HostHome, sender: string, ids: readonly string[], k
       kills.dispatchers += 1;
     }
     await child.ended();
-    // However fast they are: the kills come in between, not after.
-    await until(() => kills.hosts >= (HOST_KILLS * next) / last);
     next = Number(child.lines.at(-1)?.split(" ")[1]) + 1;
+    // However fast they are: the kills come in between, not after.
+    await until(() => kills.hosts >= (HOST_KILLS * (next - 1)) / last);
   }
 }
 

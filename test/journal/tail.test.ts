@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isHoldfastError } from "../../src/contract/index.ts";
-import { readDurable, scanJournal } from "../../src/journal/index.ts";
+import { type Position, readDurable, scanJournal } from "../../src/journal/index.ts";
 import { TempDir } from "../support/home.ts";
 import { custom, makeSessionDir, openForTest, readAll } from "../support/journal.ts";
 
@@ -269,6 +269,21 @@ describe("the tail of a journal", () => {
     await writing;
     await writer.close({ witness: true });
     expect(await readAll(session)).toHaveLength(300);
+  });
+
+  it("a reader takes it for no damage that the next owner moves what a crash left in doubt", async () => {
+    using dir = new TempDir();
+    const session = makeSessionDir(dir.join("session"));
+    for (const records of [3, 3]) await crashed(session, records);
+    let known: Position | undefined;
+    for await (const { end } of readDurable(session)) known = end;
+
+    // It has found two segments, and has read only the first when a third begins and the second is cut.
+    const reading = readDurable(session, { known });
+    const seqs = [(await reading.next()).value];
+    await crashed(session, 1);
+    for await (const scanned of reading) seqs.push(scanned);
+    expect(seqs.map((one) => one && "record" in one && one.record.seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
   });
 
   it("J1 a reader syncs what nothing vouches for before it hands it out, and holds it back when it can't", async () => {
