@@ -88,6 +88,11 @@ function parsePositive(text: string): number {
   throw new InvalidArgumentError("a number above 0 is needed.");
 }
 
+export function parsePositiveCount(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("a whole number above 0 is needed.");
+}
+
 export function parseCount(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("a whole number is needed.");

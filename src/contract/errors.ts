@@ -62,7 +62,7 @@ export const errorCodes = {
   config_invalid: [exitStatus.usage, "correct holdfast.yaml at the line and key that the message names"],
   not_a_repo: [exitStatus.usage, "run it in a git repo, name one with --repo, or make one: git init"],
   base_missing: [exitStatus.notFound, "fetch the commit into the repo first, or name another with --base"],
-  no_repo: [exitStatus.refused, "the session has no repo here: import it with --repo"],
+  no_repo: [exitStatus.refused, "name one with --repo where it is opened or imported"],
   no_capsule: [exitStatus.refused, "holdfast restore brings the files of a task back"],
   no_snapshot: [exitStatus.notFound, "holdfast log shows the checkpoints"],
   capsule_exists: [exitStatus.refused, "holdfast teardown puts the one that is there away"],

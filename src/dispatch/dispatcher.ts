@@ -5,7 +5,7 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { openRepo } from "../capsule/index.ts";
+import { openRepo, resolveCommit } from "../capsule/index.ts";
 import {
   HoldfastError,
   isHoldfastError,
@@ -44,7 +44,7 @@ import { inspectSession, readRecords, type Session, type SessionState, textIn } 
 import { currentConfig } from "../task/index.ts";
 import type { Limits } from "./admission.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
-import { writeLimits } from "./limits.ts";
+import { readLimits, writeLimits } from "./limits.ts";
 import {
   deliverOutboxes,
   firstTaskIn,
@@ -53,6 +53,7 @@ import {
   type SendOptions,
   type Sent,
   sendMessage,
+  takeBackTasks,
 } from "./post.ts";
 import { admitWaiting, enterLine } from "./starting.ts";
 import { cancelTask, interruptTurn, stopProcess } from "./stopping.ts";
@@ -66,6 +67,13 @@ export interface SessionView extends SessionSummary {
   readonly inbox: number;
   /** Requests at its door that had not its token. */
   readonly refused: number;
+}
+
+export interface Resumed {
+  readonly state: SessionState;
+  readonly recovery: Session["recovery"];
+  /** `there`: it was not gone. `none`: there is nothing to do for one. */
+  readonly process: "started" | "there" | "none";
 }
 
 const STOP_ATTEMPTS = 50;
@@ -95,7 +103,10 @@ export class Dispatcher {
 
   /** Queues a task in a session, and starts its process or puts it in the line. */
   async submit(id: string, spec: TaskSpec, options: SubmitOptions & Scope = {}): Promise<Submitted> {
-    return submitTask(this.#home, await this.#find(id, options), parseTaskSpec(spec), options);
+    const found = await this.#find(id, options);
+    const { state } = await inspectSession(found.dir);
+    await this.#assertBeginnable(state.repo, spec);
+    return submitTask(this.#home, found, parseTaskSpec(spec), options);
   }
 
   /** A new session, with its first task. */
@@ -106,12 +117,21 @@ export class Dispatcher {
   ): Promise<Submitted & { readonly id: string; readonly user: string }> {
     const { repo } = session;
     // By the name that the session will know it by.
-    const describe = async () => ({
-      ...session,
-      ...(repo !== undefined && { repo: await this.holdfast.resolveRepo(repo) }),
-    });
+    const describe = async () => {
+      const known = repo === undefined ? null : await this.holdfast.resolveRepo(repo);
+      await this.#assertBeginnable(known, spec);
+      return { ...session, ...(known !== null && { repo: known }) };
+    };
     const { found, ...task } = await submitFirstTask(this.#home, describe, parseTaskSpec(spec), options);
     return { ...task, id: found.id, user: found.user };
+  }
+
+  /** What can't begin is refused here, where somebody reads it. */
+  async #assertBeginnable(repo: string | null, { base, snapshot }: TaskSpec): Promise<void> {
+    if (repo === null)
+      throw new HoldfastError("no_repo", "the session has no repo, so no task can be run in it");
+    if (base !== undefined && snapshot === undefined)
+      await resolveCommit(await openRepo(this.#home.dir, repo), base);
   }
 
   /** The last task of a session, to run again: from the same base, in a fresh capsule. */
@@ -174,12 +194,13 @@ export class Dispatcher {
     return stopProcess(this.#home, await this.#find(id, scope));
   }
 
-  /** Makes a session ready, and starts its process if there is something to do. Says whether there was. */
-  async resume(
-    id: string,
-    options: ResumeOptions = {},
-  ): Promise<{ state: SessionState; isStarted: boolean; recovery: Session["recovery"] }> {
+  /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
+  async resume(id: string, options: ResumeOptions = {}): Promise<Resumed> {
     const found = await this.#find(id, options);
+    if (readProcessRecord(found.dir) && !options.takeOver && !options.budget) {
+      const { state } = await inspectSession(found.dir);
+      return { state, process: "there", recovery: { tornBytes: 0, brokenFile: undefined } };
+    }
     const session = await this.holdfast.resumeSession(id, {
       outputOfCut: (cut) => outputOfCut(found.dir, cut),
       ...options,
@@ -187,10 +208,10 @@ export class Dispatcher {
     await session.release();
     const { state, recovery } = session;
     const spec = await this.#nextSpec(found, state);
-    if (!spec) return { state, recovery, isStarted: false };
+    if (!spec) return { state, recovery, process: "none" };
     const wish = { session: found.id, definition: spec.definition, priority: 0 };
     await startUntil(this.#home, found, wish, async () => readProcessRecord(found.dir) !== undefined);
-    return { state, recovery, isStarted: true };
+    return { state, recovery, process: "started" };
   }
 
   /** Puts a session in the line, for what it has to do. */
@@ -211,15 +232,18 @@ export class Dispatcher {
 
   /** Ends its process, if it has one; what it did is kept. */
   async pause(id: string, scope: Scope = {}): Promise<void> {
-    await this.withoutProcess(id, scope, async (isStopped) => {
+    await this.withoutProcess(id, scope, async () => {
       const { status } = await this.holdfast.showSession(id, scope);
-      // Its process paused it before it went.
-      if (!isStopped || status !== "paused") await this.holdfast.pauseSession(id, scope);
+      // Also where its process paused it before it went.
+      if (status !== "paused") await this.holdfast.pauseSession(id, scope);
     });
   }
 
-  close(id: string, scope: Scope = {}): Promise<unknown> {
-    return this.withoutProcess(id, scope, () => this.holdfast.closeSession(id, scope));
+  /** What waits in it will not begin. */
+  async close(id: string, scope: Scope = {}): Promise<void> {
+    await this.withoutProcess(id, scope, () => this.holdfast.closeSession(id, scope));
+    const { dir } = await this.#find(id, scope);
+    await takeBackTasks(inboxOf(this.#home, dir));
   }
 
   archive(id: string, scope: Scope = {}): Promise<void> {
@@ -227,12 +251,12 @@ export class Dispatcher {
   }
 
   /** What still runs is ended first, and kept. Just then another process may have taken its place: that, too. */
-  async withoutProcess<T>(id: string, scope: Scope, work: (isStopped: boolean) => Promise<T>): Promise<T> {
+  async withoutProcess<T>(id: string, scope: Scope, work: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
-      const isStopped = await this.stop(id, scope);
+      await this.stop(id, scope);
       try {
         await this.#closeCutTurn(id, scope);
-        return await work(isStopped);
+        return await work();
       } catch (error) {
         if (!isHoldfastError(error, "session_owned") || attempt === STOP_ATTEMPTS) throw error;
         await sleep(STOP_REST_MS);
@@ -267,9 +291,14 @@ export class Dispatcher {
     return { ...summary, waits, inbox, refused: readRefusals(dir) };
   }
 
-  /** For all sessions of the home together; kept until it is set again. */
-  limit(limits: Limits): Promise<void> {
-    return writeLimits(this.#home, limits);
+  /** For all sessions of the home together. What is given is kept until it is given again; null lifts it. */
+  async limit(limits: Partial<Limits>): Promise<void> {
+    if (Object.keys(limits).length > 0)
+      await writeLimits(this.#home, { ...(await readLimits(this.#home)), ...limits });
+  }
+
+  limits(): Promise<Limits> {
+    return readLimits(this.#home);
   }
 
   inboxOf(id: string): Maildir {

@@ -20,7 +20,9 @@ import {
   type Envelope,
   type EnvelopeOf,
   encodeEnvelope,
+  idOf,
   Maildir,
+  type Put,
   ring,
 } from "../mail/index.ts";
 import { inspectSession, readManifest } from "../session/index.ts";
@@ -43,6 +45,8 @@ export interface SendOptions {
 
 export interface Sent {
   readonly message: string;
+  /** False: one was sent under this id before, and this one was not. */
+  readonly isNew: boolean;
   /** Whether a process is there to take it in; otherwise it waits until the session goes on. */
   readonly isHeard: boolean;
 }
@@ -56,10 +60,8 @@ export async function sendMessage(
   await assertTakesMessages(found);
   const id = options.id ?? home.newId("msg");
   if (!/^msg_[a-z0-9_]{1,60}$/.test(id))
-    throw new HoldfastError(
-      "invalid_id",
-      "the id of a message is msg_ and up to 60 small letters, digits and _",
-    );
+    throw new HoldfastError("invalid_data", "id: msg_ and up to 60 small letters, digits and _ are needed");
+  if (text === "") throw new HoldfastError("invalid_data", "text: there is nothing to send");
   const from = options.from ?? `user:${found.user}`;
   return putMessage(home, found, { ...stamp(home, id, from), kind: "message", to: found.id, text });
 }
@@ -77,13 +79,13 @@ async function putMessage(home: Home, { id, dir }: FoundSession, envelope: Envel
   const most = isSessionId(envelope.from) ? MAX_WAITING / 2 : MAX_WAITING;
   if ((await inboxOf(home, dir).waiting()).length >= most)
     throw new HoldfastError("inbox_full", `${MAX_WAITING} messages wait in the inbox of ${id}`);
-  await put(home, dir, envelope);
-  return { message: envelope.id, isHeard: await ringSession(dir) };
+  const { isNew } = await put(home, dir, envelope);
+  return { message: envelope.id, isNew, isHeard: await ringSession(dir) };
 }
 
 /** On disk when this returns. */
-export async function put(home: Home, sessionDir: string, envelope: Envelope): Promise<void> {
-  await inboxOf(home, sessionDir).put(envelope.id, encodeEnvelope(envelope));
+export function put(home: Home, sessionDir: string, envelope: Envelope): Promise<Put> {
+  return inboxOf(home, sessionDir).put(envelope.id, encodeEnvelope(envelope));
 }
 
 /** Whether its process heard it. */
@@ -95,6 +97,11 @@ export async function ringSession(sessionDir: string): Promise<boolean> {
     if (record.bell === null || (await ring(record.bell))) return true;
   }
   return false;
+}
+
+/** As if they had never been put there. */
+export async function takeBackTasks(inbox: Maildir): Promise<void> {
+  await inbox.done((await inbox.waiting()).filter((name) => idOf(name).startsWith("task_")));
 }
 
 /** What the first task says that nobody has taken in. */

@@ -20,6 +20,11 @@ export async function interruptTurn(home: Home, found: FoundSession): Promise<vo
   const record = readProcessRecord(found.dir);
   if (!record)
     throw new HoldfastError("not_running", `no process runs for session ${found.id}`, { session: found.id });
+  const { state } = await inspectSession(found.dir);
+  if (!state.openTurn && state.queue.length === 0)
+    throw new HoldfastError("not_running", `session ${found.id} is at no turn: it waits for a task`, {
+      session: found.id,
+    });
   await ask(home, found, record, "interrupt");
 }
 

@@ -7,6 +7,7 @@
  * Q2 No process that was started in the sandbox outlives the one that started it.
  */
 import { accessSync, constants, existsSync, realpathSync } from "node:fs";
+import { totalmem } from "node:os";
 import { delimiter, join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 
@@ -55,11 +56,13 @@ export function sandboxed(view: SandboxView): string[] {
     "/",
     "--dev",
     "/dev",
+    ...scratch("/dev/shm"),
+    "--remount-ro",
+    "/dev",
     "--proc",
     "/proc",
     ...kernelControls(),
-    "--tmpfs",
-    "/tmp",
+    ...scratch("/tmp"),
     ...withoutSockets(),
   );
   for (const path of view.hidden) args.push("--tmpfs", path);
@@ -70,6 +73,13 @@ export function sandboxed(view: SandboxView): string[] {
   for (const path of view.hidden) args.push("--remount-ro", path);
   return ["bwrap", ...args, "--"];
 }
+
+/** What is kept in memory is bounded: it is nobody's file, so no quota sees it. */
+function scratch(path: string): string[] {
+  return ["--size", String(Math.min(MAX_SCRATCH_BYTES, Math.floor(totalmem() / 4))), "--tmpfs", path];
+}
+
+const MAX_SCRATCH_BYTES = 1024 * 1024 * 1024;
 
 /**
  * /run is where the services of the machine and of the user listen, the user's own among them, who would do whatever

@@ -3,9 +3,10 @@
  * has to be built.
  */
 import { spawnSync } from "node:child_process";
-import { readlinkSync } from "node:fs";
+import { existsSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
+import { readTextOr } from "../util/index.ts";
 import { runProgram } from "./program.ts";
 import { findProgram } from "./sandbox.ts";
 import { treeOf } from "./tree.ts";
@@ -16,8 +17,10 @@ export interface TerminalSize {
 }
 
 const MAX_SIDE = 1000;
-const OPEN_ATTEMPTS = 50;
+/** On a busy machine it takes a while until the command has its terminal. */
+const OPEN_ATTEMPTS = 1000;
 const OPEN_MS = 20;
+const USUAL_SIZE = '[ "$(stty size)" != "0 0" ] || stty rows 24 cols 80';
 
 /** Only what a terminal can be: these come from outside. */
 export function terminalSize(columns: number, rows: number): TerminalSize {
@@ -34,8 +37,7 @@ export function assertTerminal(): void {
 
 /** The words that run a command in a terminal of its own, with a usual size until it gets another. */
 export function inTerminal(argv: readonly string[]): string[] {
-  const sized = '[ "$(stty size)" != "0 0" ] || stty rows 24 cols 80';
-  return ["script", "-qefc", `${sized}; exec ${argv.map(quoted).join(" ")}`, "/dev/null"];
+  return ["script", "-qefc", `${USUAL_SIZE}; exec ${argv.map(quoted).join(" ")}`, "/dev/null"];
 }
 
 /** The words that make a program end when we do. Empty where the system can't. */
@@ -59,7 +61,11 @@ export function makeRaw(): () => void {
 export async function resizeTerminal(commandPid: number, { columns, rows }: TerminalSize): Promise<void> {
   let path = terminalOf(commandPid);
   // It is made a moment after its program was started.
-  for (let attempt = 1; !path && attempt <= OPEN_ATTEMPTS; attempt += 1) {
+  for (
+    let attempt = 1;
+    !path && attempt <= OPEN_ATTEMPTS && existsSync(`/proc/${commandPid}`);
+    attempt += 1
+  ) {
     await sleep(OPEN_MS);
     path = terminalOf(commandPid);
   }
@@ -68,12 +74,17 @@ export async function resizeTerminal(commandPid: number, { columns, rows }: Term
   await runProgram(["stty", "-F", path, "rows", String(rows), "cols", String(columns)], { env });
 }
 
-/** The terminal of the first that has one: by its path there, which may be in another mount namespace. */
+/**
+ * The terminal of the first that has one: by its path there, which may be in another mount namespace. Not before it
+ * has its usual size, which would otherwise take the place of another.
+ */
 function terminalOf(commandPid: number): string | undefined {
   for (const pid of treeOf(commandPid)) {
     try {
       const path = readlinkSync(`/proc/${pid}/fd/0`);
-      if (/^\/dev\/pts\/\d+$/.test(path)) return `/proc/${pid}/root${path}`;
+      if (!/^\/dev\/pts\/\d+$/.test(path)) continue;
+      const isSizing = readTextOr(`/proc/${pid}/cmdline`, "").includes(USUAL_SIZE);
+      return isSizing ? undefined : `/proc/${pid}/root${path}`;
     } catch {
       // Gone meanwhile.
     }

@@ -69,6 +69,7 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   message_entered_context: staying([...working, "paused"]),
   message_set_aside: staying([...working, "paused"]),
   task_halted: staying([...working, "paused"]),
+  task_refused: staying([...working, "paused"]),
 };
 
 /** The status after the event, or undefined when the event is illegal in this status. */

@@ -215,8 +215,11 @@ export class Session implements AsyncDisposable {
     await this.release();
   }
 
+  /** What waits in its queue will not begin. */
   async close(): Promise<void> {
     await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
+    for (const { request } of this.#ahead.queue)
+      await this.append("task_refused", { request, code: "interrupted", reason: "the session was closed" });
     await this.append("session_closed", {});
     await this.release();
   }

@@ -68,7 +68,8 @@ export async function invocationOf(
     writable: [home, tmp],
   });
   return {
-    argv: [...view.enter, ...sandbox, ...inside],
+    // A shell says what can't be run in words that people know, and with the status that programs do.
+    argv: [...view.enter, ...sandbox, "sh", "-c", 'exec "$@"', "holdfast", ...inside],
     cwd: "/",
     env: baseEnvironment({ HOME: home, TMPDIR: tmp, ...own }),
   };

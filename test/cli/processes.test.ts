@@ -58,8 +58,11 @@ describe("the verbs of session processes", () => {
     for (const [args, code] of [
       [["interrupt", id], "not_running"],
       [["attach", id], "not_running"],
-      [["send", id, "x", "--id", "NOT AN ID"], "invalid_id"],
-      [["send", id, "x", "--id", "task_mine"], "invalid_id"],
+      [["send", id, "x", "--id", "NOT AN ID"], "invalid_data"],
+      [["send", id, "x", "--id", "task_mine"], "invalid_data"],
+      [["send", id, ""], "invalid_data"],
+      [["run", "--session", id, "--repo", home.main, "--", "true"], "usage"],
+      [["run", "--max-sessions", "0", "--", "true"], "usage"],
       [["token", "steal", id], "usage"],
       [["run", "-i", "--", "true"], "terminal_missing"],
       [["run", "-i", "--detach", "--messages", "--", "true"], "usage"],
@@ -67,6 +70,13 @@ describe("the verbs of session processes", () => {
       expect((await home.cli(...args)).stderr, args.join(" ")).toMatch(
         new RegExp(`^holdfast: ${code}: .+ \\(.+\\)\\n$`),
       );
+    await home.cli("send", id, "once", "--id", "msg_mine");
+    const again = await home.cli("send", id, "another text", "--id", "msg_mine");
+    expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining("was sent before") });
+    // What is so already is no failure.
+    expect(await home.cli("pause", id)).toMatchObject({ status: 0, stdout: `${id} paused\n` });
+    const ls = (await home.cli("ls")).stdout;
+    expect(ls).toMatch(/paused +2 \w+ +/);
     const opened = (await home.cli("open")).stdout.trim();
     expect((await home.cli("retry", opened)).stderr).toContain("no_task");
   });

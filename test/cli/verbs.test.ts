@@ -22,7 +22,7 @@ describe("the command line", () => {
     const id = ok(await hf("open", "--title", "fix the login", "--agent", "fix-bot", "--budget-usd", "5"));
     expect(id).toMatch(/^sess_[0-9a-z]{26}$/);
     expect(ok(await hf("ls"))).toMatch(
-      new RegExp(`${id}\\s+open\\s+0\\s+\\d+ s\\s+fix-bot\\s+fix the login`),
+      new RegExp(`${id}\\s+open\\s+-\\s+0\\s+\\d+ s\\s+fix-bot\\s+fix the login`),
     );
     expect(ok(await hf("show", id))).toContain("budget    5 usd");
     expect(ok(await hf("pause", id))).toBe(`${id} paused`);
@@ -99,6 +99,8 @@ describe("the command line", () => {
     await (await session.beginTurn("x")).end();
     await session.release();
     const { id } = session;
+    const closed = await (await home.open()).openSession({});
+    await closed.close();
     const cases: [number, string, string[]][] = [
       [2, "usage", ["nonsense"]],
       [2, "usage", ["ls", "--nonsense"]],
@@ -115,7 +117,7 @@ describe("the command line", () => {
       [4, "session_not_found", ["show", "7zz"]],
       [4, "session_not_found", ["show", id, "--user", "bo"]],
       [4, "turn_not_found", ["fork", id, "--at", "9"]],
-      [5, "illegal_transition", ["pause", id]],
+      [5, "illegal_transition", ["pause", closed.id]],
       [5, "home_unreadable", ["ls", "--home", "/dev/null"]],
       [4, "home_not_found", ["ls", "--home", "/nowhere/at/all"]],
       [2, "usage", ["ls", "--home", ""]],

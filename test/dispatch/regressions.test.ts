@@ -66,6 +66,38 @@ describe("a task", () => {
     await shown(dispatcher, id, isPaused);
   });
 
+  it("that can't begin, for its base or for want of a repo, is refused where it is asked for, and leaves nothing", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const run = await home.cli("run", "--detach", "--repo", home.main, "--base", "no-such", "--", "true");
+    expect(run).toMatchObject({ status: 4, stderr: expect.stringContaining("base_missing") });
+    await until(
+      () => dispatcher.list(),
+      (sessions) => sessions.length === 0,
+    );
+    const bare = await dispatcher.holdfast.openSession({});
+    await bare.release();
+    await expect(dispatcher.submit(bare.id, script("true"))).rejects.toMatchObject({ code: "no_repo" });
+    expect(await dispatcher.show(bare.id)).toMatchObject({ status: "open", queue: 0, inbox: 0 });
+    await until(
+      () => home.processes(),
+      (pids) => pids.length === 0,
+    );
+  });
+
+  it("that waits in a session which is closed never begins, also when the session goes on later", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
+    await dispatcher.submit(id, script("touch ran"));
+    await shown(dispatcher, id, ({ queue }) => queue === 1);
+    await dispatcher.close(id);
+    expect(await dispatcher.show(id)).toMatchObject({ status: "closed", queue: 0, inbox: 0 });
+    await dispatcher.submit(id, script("ls > listing"));
+    await shown(dispatcher, id, isPaused);
+    expect(gitIn(home.main, "show", `holdfast/${id}/2:listing`)).not.toContain("ran");
+  });
+
   it("that is taken back never runs: in the line, with its process starting, behind another", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
@@ -113,7 +145,7 @@ describe("a task", () => {
     expect(said).toContain("the session was paused or closed");
     expect(await dispatcher.show(id)).toMatchObject({ status: "paused", inbox: 2 });
     await dispatcher.pause(other.id);
-    expect(await dispatcher.resume(id)).toMatchObject({ isStarted: true });
+    expect(await dispatcher.resume(id)).toMatchObject({ process: "started" });
     await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
     expect((await dispatcher.show(id)).unread).toBe(1);
   });
@@ -149,7 +181,7 @@ describe("a task", () => {
     const fork = await dispatcher.holdfast.forkSession(id);
     await fork.release();
     expect(await dispatcher.show(fork.id)).toMatchObject({ status: "open", task: { request: null } });
-    expect(await dispatcher.resume(fork.id)).toMatchObject({ isStarted: false });
+    expect(await dispatcher.resume(fork.id)).toMatchObject({ process: "none" });
   });
 });
 

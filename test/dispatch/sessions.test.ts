@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
-import { type Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
+import { Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
 import { fingerprint, gitIn } from "../support/repo.ts";
 
 const statusOf = async (dispatcher: Dispatcher, id: string) => (await dispatcher.show(id)).status;
@@ -172,14 +172,15 @@ describe("a session process", () => {
   it("a task that can't be started is refused on record, and the next one begins", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    const id = await begin(home, dispatcher, "true", { base: "no-such-commit", idlePauseMs: 60_000 });
-    await until(
-      () => typesOf(dispatcher, id),
-      (types) => types.includes("task_refused"),
-    );
+    gitIn(home.main, "branch", "gone");
+    const id = await begin(home, dispatcher, "sleep 60");
+    await dispatcher.submit(id, script("true", { base: "gone" }));
     await dispatcher.submit(id, script("echo fine > fine"));
+    gitIn(home.main, "branch", "-D", "gone");
+    await dispatcher.interrupt(id);
     await until(() => statusOf(dispatcher, id), isPaused);
-    expect(gitIn(home.main, "show", `holdfast/${id}/1:fine`)).toBe("fine");
+    expect(await typesOf(dispatcher, id)).toContain("task_refused");
+    expect(gitIn(home.main, "show", `holdfast/${id}/2:fine`)).toBe("fine");
   });
 
   it("is paused after its time when nothing is left to do, and a pause in the line takes it out", async () => {
@@ -259,8 +260,13 @@ describe("a session process", () => {
   });
 });
 
+/** A minute where there is time. */
+const STOP_MS = process.env["HOLDFAST_LONG"] ? 60_000 : 500;
+
 describe("owners", () => {
-  it("one that is stopped for a while keeps its session; nobody else gets in, and it goes on afterwards", async () => {
+  it("one that is stopped for a while keeps its session; nobody else gets in, and it goes on afterwards", {
+    timeout: STOP_MS + 60_000,
+  }, async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "sleep 2; echo done > result");
@@ -271,7 +277,7 @@ describe("owners", () => {
     const pid = home.hostPid(id) ?? 0;
     process.kill(pid, "SIGSTOP");
     try {
-      await sleep(500);
+      await sleep(STOP_MS);
       expect(await statusOf(dispatcher, id)).toBe("running");
       await expect(dispatcher.holdfast.resumeSession(id)).rejects.toMatchObject({ code: "session_owned" });
       // A task for it waits in its inbox; no second process is started for that.
@@ -286,6 +292,37 @@ describe("owners", () => {
     await until(() => statusOf(dispatcher, id), isPaused);
     expect(gitIn(home.main, "show", `holdfast/${id}/1:result`)).toBe("done");
     expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
+  });
+
+  it("clocks that jump, an hour ahead, a year back, give no session a second owner and put nothing out of order", async () => {
+    using home = new HostHome();
+    let aheadMs = 0;
+    const clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => performance.now() };
+    const dispatcher = await Dispatcher.open({ home: home.dir, clock });
+    const id = await begin(home, dispatcher, "sleep 3; echo done > result");
+    const pid = await until(() => home.hostPid(id));
+    const texts: string[] = [];
+    for (const jumpMs of [3_600_000, -365 * 86_400_000, 0, -1000, 86_400_000]) {
+      aheadMs = jumpMs;
+      texts.push(`at ${jumpMs}`);
+      await dispatcher.send(id, texts.at(-1) ?? "");
+      await expect(dispatcher.holdfast.resumeSession(id)).rejects.toMatchObject({ code: "session_owned" });
+      await dispatcher.submit(id, script(`echo ${texts.length} >> order`));
+      await dispatcher.look();
+      expect(home.hostPid(id)).toBe(pid);
+    }
+    await until(() => statusOf(dispatcher, id), isPaused);
+    const received: unknown[] = [];
+    for await (const { type, data } of dispatcher.holdfast.readJournal(id))
+      if (type === "message_received") received.push(data["text"]);
+    expect(received).toEqual(texts);
+    expect(gitIn(home.main, "show", `holdfast/${id}/6:order`).trim()).toBe("1\n2\n3\n4\n5");
+    expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
+    // One whose last owner lived in the future is resumed in the present.
+    aheadMs = 0;
+    await dispatcher.submit(id, script("echo after > after"));
+    await until(() => statusOf(dispatcher, id), isPaused);
+    expect(gitIn(home.main, "show", `holdfast/${id}/7:after`).trim()).toBe("after");
   });
 
   it("what a dead process left, lock file, names and sockets, keeps nobody out; a reused pid is not its owner", async () => {

@@ -189,6 +189,21 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
     await session.pause();
   });
 
+  it("what it keeps in memory is bounded, and there is no other place for it", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const said = await turn(
+      task,
+      "df -k --output=size /tmp /dev/shm | tail -n 2; (: > /dev/x) 2>/dev/null && echo writable; echo fine > /dev/null",
+    );
+    const sizes = said.split("\n").map(Number);
+    expect(sizes).toHaveLength(2);
+    for (const kilobytes of sizes) expect(kilobytes).toBeLessThanOrEqual(1024 * 1024);
+    await task.rest();
+    await session.pause();
+  });
+
   it("a descriptor that a shell left open does not reach the command", async () => {
     using home = new TaskHome();
     writeFileSync(home.join("lock"), "");

@@ -12,7 +12,7 @@ import { assertWindow, openWindow } from "../window.ts";
 export function command(): Command {
   return verb(
     "attach",
-    "Look on while a session works: its stages and its output. What you type goes to its inbox, a message a line.\nA session with a terminal (run -i) is shown as it is; Ctrl-] leaves it. Otherwise Ctrl-C interrupts the turn, and\na second one leaves.",
+    "Look on while a session works: its stages and its output. What you type goes to its inbox, a message a line. A session with a terminal (run -i) is shown as it is; Ctrl-] leaves it. Otherwise Ctrl-C interrupts the turn, and a second one leaves.",
     ["holdfast attach 01k"],
   )
     .argument("<session>", "its id, or the beginning of it")

@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { exitStatus, isSessionId } from "../../contract/index.ts";
 import type { Holdfast } from "../../home/index.ts";
 import { present, printable } from "../../util/index.ts";
-import { paint, progress, say, sayJson } from "../screen.ts";
-import { type CommonOptions, homeVerb, openHome } from "../verb.ts";
+import { paint, plural, progress, say, sayJson } from "../screen.ts";
+import { type CommonOptions, homeVerb, openDispatcher, openHome } from "../verb.ts";
 
 type Options = CommonOptions & { readonly repair?: string };
 
@@ -24,9 +24,10 @@ export function command(): Command {
 }
 
 async function examine(home: Holdfast, options: Options): Promise<void> {
-  const findings = await home.examine({
+  const found = await home.examine({
     onProgress: (done, total) => progress(`checking session ${done + 1} of ${total}`),
   });
+  const findings = [...found, { level: "ok" as const, what: "limits", detail: await limitsText(options) }];
   progress("");
   const bad = findings.filter(({ level }) => level === "bad");
   if (bad.length > 0)
@@ -36,6 +37,17 @@ async function examine(home: Holdfast, options: Options): Promise<void> {
   for (const { level, what, detail } of findings) {
     say(`${paint(colour[level], level.padEnd(4))}  ${printable(what).padEnd(11)}  ${printable(detail)}`);
   }
+}
+
+async function limitsText(options: Options): Promise<string> {
+  const { maxSessions, maxMemoryBytes } = await (await openDispatcher(options)).limits();
+  const limits = [
+    ...(maxSessions === null ? [] : [plural(maxSessions, "session")]),
+    ...(maxMemoryBytes === null ? [] : [`${Math.round(maxMemoryBytes / 1024 / 1024)} MB`]),
+  ];
+  return limits.length === 0
+    ? "none but the memory that is free: holdfast serve --max-sessions sets one"
+    : `${limits.join(" and ")} at once: holdfast serve --max-… changes that`;
 }
 
 async function repair(home: Holdfast, prefix: string, options: Options): Promise<void> {

@@ -13,7 +13,7 @@ type Options = CommonOptions & {
 export function command(): Command {
   return verb(
     "handoff",
-    "Give a session's files to a person, in a real directory with a fresh git; --return takes them back as a turn\nof theirs.",
+    "Give a session's files to a person, in a real directory with a fresh git; --return takes them back as a turn of theirs.",
     ["holdfast handoff 01k", "holdfast handoff 01k --to ~/fix", "holdfast handoff 01k --return"],
   )
     .argument("<session>", "its id, or the beginning of it")

@@ -40,16 +40,25 @@ export function command(): Command {
       const rows = sessions.map((one) => [
         one.id,
         statusText(one),
+        taskText(one),
         String(one.turns),
         ago(one.updatedAt, nowMs),
         printable(one.agent ?? "-"),
         clip(one.title ?? "", 60),
       ]);
       table([
-        ["SESSION", "STATUS", "TURNS", "LAST", "AGENT", "TITLE"].map((head) => paint("dim", head)),
+        ["SESSION", "STATUS", "TASK", "TURNS", "LAST", "AGENT", "TITLE"].map((head) => paint("dim", head)),
         ...rows,
       ]);
     });
+}
+
+/** The last one, what became of it, and how many wait behind it. */
+function taskText({ task, queue, status }: SessionView): string {
+  const waiting = queue > 0 ? [`+${queue}`] : [];
+  if (!task) return waiting.join("") || "-";
+  const outcome = task.outcome ?? (status === "running" || status === "waiting" ? "runs" : "unfinished");
+  return [task.number, outcome, ...waiting].join(" ");
 }
 
 /** What it waits for in the line is told by `show`. */

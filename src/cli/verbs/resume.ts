@@ -25,7 +25,7 @@ export function command(): Command {
     const dispatcher = await openDispatcher(options);
     const home = dispatcher.holdfast;
     const id = await home.resolveId(prefix, scope(options));
-    const { state, isStarted, recovery } = await dispatcher.resume(id, {
+    const { state, process, recovery } = await dispatcher.resume(id, {
       ...scope(options),
       ...present({ budget: budgetOf(options) }),
       takeOver: options.takeOver ?? false,
@@ -36,8 +36,9 @@ export function command(): Command {
         `${tornBytes} bytes of an unfinished write were set aside in ${brokenFile}; nobody had been told of them`,
       );
     if (options.json) return sayJson(await dispatcher.show(id, scope(options)));
+    if (process === "there") return say(`${id} goes on: its process was not gone`);
     say(`${id} resumed at turn ${state.turns}`);
-    if (isStarted)
+    if (process === "started")
       note(
         `its process is there again: holdfast attach ${id} looks on, holdfast retry ${id} runs a task that was cut off again`,
       );

@@ -7,7 +7,7 @@ type Options = CommonOptions & { readonly detach?: boolean };
 export function command(): Command {
   return verb(
     "retry",
-    "Run the last task of a session again: the same command, from the same base, in a fresh capsule. What the last\nattempt left is in its snapshot.",
+    "Run the last task of a session again: the same command, from the same base, in a fresh capsule. What the last attempt left is in its snapshot.",
     ["holdfast retry 01k", "holdfast retry 01k --detach"],
   )
     .argument("<session>", "its id, or the beginning of it")

@@ -12,7 +12,7 @@ import {
   budgetOf,
   type CommonOptions,
   openDispatcher,
-  parseCount,
+  parsePositiveCount,
   scope,
   verb,
   withBudget,
@@ -39,7 +39,7 @@ type Options = CommonOptions &
 export function command(): Command {
   const run = verb(
     "run",
-    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed\nbecomes a branch of the repo, as one commit; the checkout is not touched. It runs at the top of the repo, in a\nprocess of its session that outlives this terminal. Ctrl-C interrupts it, a second one leaves it to itself.",
+    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed becomes a branch of the repo, as one commit; the checkout is not touched. It runs at the top of the repo, in a process of its session that outlives this terminal. Ctrl-C interrupts it, a second one leaves it to itself.",
     [
       "holdfast run -- npm test",
       "holdfast run --detach -- make",
@@ -67,8 +67,8 @@ export function command(): Command {
       "start it again when its session is resumed after a crash, by holdfast resume or serve: for loops that know how to go on",
     )
     .option("--priority <n>", "earlier than others in the queue and in the line (default: 0)", parsePriority)
-    .option("--max-memory <mb>", "wait while our agents need more than this together", parseCount)
-    .option("--max-sessions <n>", "wait while so many sessions run", parseCount)
+    .option("--max-memory <mb>", "wait while our agents need more than this together", parsePositiveCount)
+    .option("--max-sessions <n>", "wait while so many sessions run", parsePositiveCount)
     .option(
       "--no-sandbox",
       "without a wall: the command can do whatever you can, but gets no secrets of your shell",
@@ -77,6 +77,10 @@ export function command(): Command {
     if (options.interactive && !options.detach) assertWindow();
     if (options.interactive && options.messages)
       throw new HoldfastError("usage", "--interactive and --messages are two ways to feed it: choose one");
+    if (options.interactive && options.json && !options.detach)
+      throw new HoldfastError("usage", "--interactive shows a terminal, --json is for programs: choose one");
+    if (options.session !== undefined && options.repo !== undefined)
+      throw new HoldfastError("usage", "a session keeps its repo: --repo goes with a new one");
     const dispatcher = await openDispatcher(options, { create: true });
     await (options.session === undefined
       ? runNew(dispatcher, words, options)

@@ -5,7 +5,7 @@ import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 export function command(): Command {
   return verb(
     "token",
-    "Change a session's token, or take it away: whoever has the old one is out at once. It is never shown; the\nagent reads it from the file that HOLDFAST_TOKEN_FILE names.",
+    "Change a session's token, or take it away: whoever has the old one is out at once. It is never shown; the agent reads it from the file that HOLDFAST_TOKEN_FILE names.",
     ["holdfast token rotate 01k", "holdfast token revoke 01k"],
   )
     .addArgument(new Argument("<action>", "what to do with it").choices(["rotate", "revoke"]))
