@@ -26,7 +26,7 @@ import {
   ring,
 } from "../mail/index.ts";
 import { inspectSession, readManifest } from "../session/index.ts";
-import { withFileLock } from "../util/index.ts";
+import { tryFileLock, withFileLock } from "../util/index.ts";
 
 /** A session that does not read them keeps so many. */
 const MAX_WAITING = 1000;
@@ -118,28 +118,38 @@ export function stamp(home: Home, id: string, from: string) {
   return { id, from, at: new Date(home.ports.clock.nowMs()).toISOString() };
 }
 
-/** One at a time for a home, so that the order of each sender is kept. */
+/**
+ * One at a time for a home, so that the order of each sender is kept; and one that waits for its turn. More need not
+ * wait: whatever brought them here lies there already, and the one that waits will find it.
+ */
 export async function deliverOutboxes(home: Home): Promise<void> {
+  const waiting = tryFileLock(join(home.dir, "post-next.lock"));
+  if (!waiting) return;
   await withFileLock(join(home.dir, "post.lock"), async () => {
-    let ids: readonly SessionId[] = await listSessionIds(home);
-    for (let pauses = 0; ids.length > 0; ) {
-      const more: SessionId[] = [];
-      const later: SessionId[] = [];
-      // A few of each in turn: whoever says much keeps nobody waiting. One whose directories are not in order keeps
-      // nobody else's messages.
-      for (const id of ids) {
-        const left = await deliverFrom(home, id).catch(() => "later" as const);
-        if (left === "more") more.push(id);
-        if (left === "later") later.push(id);
-      }
-      ids = [...more, ...later];
-      if (more.length > 0) continue;
-      // What could not be delivered now may be in a moment; who comes next tries again.
-      pauses += 1;
-      if (pauses > MAX_PAUSES) return;
-      if (later.length > 0) await sleep(PAUSE_MS);
+    waiting.drop();
+    await deliverAll(home);
+  }).finally(() => waiting.drop());
+}
+
+async function deliverAll(home: Home): Promise<void> {
+  let ids: readonly SessionId[] = await listSessionIds(home);
+  for (let pauses = 0; ids.length > 0; ) {
+    const more: SessionId[] = [];
+    const later: SessionId[] = [];
+    // A few of each in turn: whoever says much keeps nobody waiting. One whose directories are not in order keeps
+    // nobody else's messages.
+    for (const id of ids) {
+      const left = await deliverFrom(home, id).catch(() => "later" as const);
+      if (left === "more") more.push(id);
+      if (left === "later") later.push(id);
     }
-  });
+    ids = [...more, ...later];
+    if (more.length > 0) continue;
+    // What could not be delivered now may be in a moment; who comes next tries again.
+    pauses += 1;
+    if (pauses > MAX_PAUSES) return;
+    if (later.length > 0) await sleep(PAUSE_MS);
+  }
 }
 
 const MAX_PAUSES = 3;

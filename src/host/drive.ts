@@ -31,6 +31,13 @@ export interface Surroundings {
 /** Why a turn was ended from outside. */
 export type Stop = "interrupt" | "pause";
 
+/** What is to be run, until it ends or is stopped. */
+export interface Assignment {
+  readonly request: string;
+  readonly spec: TaskSpec;
+  readonly stop: AbortSignal;
+}
+
 export interface Driven {
   /** It took more than its share: the session waits for a person. */
   readonly isOverQuota: boolean;
@@ -39,12 +46,7 @@ export interface Driven {
 export { restFiles } from "../home/index.ts";
 
 /** A task from the queue. */
-export async function driveTask(
-  around: Surroundings,
-  request: string,
-  spec: TaskSpec,
-  stop: AbortSignal,
-): Promise<Driven> {
+export async function driveTask(around: Surroundings, { request, spec, stop }: Assignment): Promise<Driven> {
   const { home, session } = around;
   const spool = new Spool(sessionDirOf(home, session.id), request);
   let task: Task;
@@ -74,9 +76,7 @@ export async function driveTask(
 /** A task that a crash or a pause cut off: started again if it knows how to go on, else its work is kept. */
 export async function driveCutTask(
   around: Surroundings,
-  request: string,
-  spec: TaskSpec,
-  stop: AbortSignal,
+  { request, spec, stop }: Assignment,
 ): Promise<Driven> {
   const { home, session } = around;
   const spool = new Spool(sessionDirOf(home, session.id), request);

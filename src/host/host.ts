@@ -207,7 +207,7 @@ export class Host {
     // To keep its work takes no memory; to start it again does.
     if (spec.restart && !(await this.#takePlace(spec, queue[0]?.priority ?? 0))) return;
     const { driveCutTask } = await import("./drive.ts");
-    await this.#driving(request, (stop) => driveCutTask(this.#surroundings(), request, spec, stop));
+    await this.#driving(request, (stop) => driveCutTask(this.#surroundings(), { request, spec, stop }));
   }
 
   async #drive(request: string): Promise<void> {
@@ -224,7 +224,7 @@ export class Host {
     const { priority = 0 } = this.#session.state.queue.find((one) => one.request === request) ?? {};
     if (!(await this.#takePlace(spec, priority, () => this.#isQueued(request)))) return;
     const { driveTask } = await import("./drive.ts");
-    await this.#driving(request, (stop) => driveTask(this.#surroundings(), request, spec, stop));
+    await this.#driving(request, (stop) => driveTask(this.#surroundings(), { request, spec, stop }));
   }
 
   #isQueued(request: string): boolean {

@@ -81,15 +81,16 @@ export async function dispatcherCalled(): Promise<void> {
 }
 
 const CALL_REST_MS = 250;
+const CALL_REST_MAX_MS = 2000;
 let isWanted = false;
 let calling: Promise<void> | undefined;
 
 /** Not for each of many: one that is called after a while finds them all. */
 async function call(home: Home): Promise<void> {
-  while (isWanted) {
+  for (let restMs = CALL_REST_MS; isWanted; restMs = Math.min(2 * restMs, CALL_REST_MAX_MS)) {
     isWanted = false;
     await startDispatcher(home).catch(() => {});
-    await sleep(CALL_REST_MS);
+    await sleep(restMs);
   }
   calling = undefined;
 }

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
-import { HostHome, script, typesOf, until } from "../support/hosts.ts";
+import { HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
@@ -22,19 +22,13 @@ describe("a session that floods", () => {
       { repo: home.main },
       script("for i in 1 2 3 4 5 6; do echo $i >> steps; sleep 0.5; done"),
     );
-    await until(
-      () => dispatcher.show(flooder.id),
-      ({ status }) => status === "paused",
-    );
+    await reaches(dispatcher, flooder.id, "paused");
     const types = await typesOf(dispatcher, flooder.id);
     expect(types).toContain("quota_reached");
     expect(await dispatcher.show(flooder.id)).toMatchObject({
       task: { outcome: "failed", capsule: "there" },
     });
-    await until(
-      () => dispatcher.show(worker.id),
-      ({ status }) => status === "paused",
-    );
+    await reaches(dispatcher, worker.id, "paused");
     expect(gitIn(home.main, "show", `holdfast/${worker.id}/1:steps`)).toBe("1\n2\n3\n4\n5\n6");
     expect(home.strays()).toEqual([]);
   });
@@ -47,10 +41,7 @@ describe("a session that floods", () => {
       { repo: home.main },
       script("for i in $(seq 100); do sleep 60 & done; wait"),
     );
-    await until(
-      () => dispatcher.show(id),
-      ({ status }) => status === "paused",
-    );
+    await reaches(dispatcher, id, "paused");
     expect(await typesOf(dispatcher, id)).toContain("quota_reached");
     await until(
       () => home.strays(),
@@ -66,10 +57,7 @@ describe("a session that floods", () => {
       { repo: home.main },
       script(`yes 'so much to say' & exec node flood-outbox.mjs ${worker.id}`),
     );
-    await until(
-      () => dispatcher.show(flooder.id),
-      ({ status }) => status === "running",
-    );
+    await reaches(dispatcher, flooder.id, "running");
     // While it goes on, the other is spoken to and answers.
     await sleep(2000);
     await dispatcher.send(worker.id, "are you there?");
@@ -77,10 +65,7 @@ describe("a session that floods", () => {
       () => typesOf(dispatcher, worker.id),
       (types) => types.includes("message_received"),
     );
-    await until(
-      () => dispatcher.show(worker.id),
-      ({ status }) => status === "paused",
-    );
+    await reaches(dispatcher, worker.id, "paused");
     expect(gitIn(home.main, "show", `holdfast/${worker.id}/1:result`)).toBe("fine");
     await dispatcher.pause(flooder.id);
     const shown = await dispatcher.show(worker.id);
@@ -100,10 +85,7 @@ describe("a session that floods", () => {
       { repo: home.main },
       script("while [ ! -e /nonexistent ]; do sleep 0.1; done"),
     );
-    await until(
-      () => dispatcher.show(first.id),
-      ({ status }) => status === "running",
-    );
+    await reaches(dispatcher, first.id, "running");
     const run = await home.cli(
       "run",
       "--detach",

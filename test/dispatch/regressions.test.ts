@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { readProcessRecord } from "../../src/host/index.ts";
+import { tryFileLock } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
-import { agent, type Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
+import { agent, type Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
@@ -17,8 +18,33 @@ const shown = (
   id: string,
   isIt: (one: Awaited<ReturnType<Dispatcher["show"]>>) => boolean,
 ) => until(() => dispatcher.show(id), isIt);
-const isPaused = ({ status }: { status: string }) => status === "paused";
 const secret = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
+
+describe("messages from one session to another", () => {
+  it("are carried by one at a time, and one that waits for its turn: more go away at once", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, agent("message-loop.mjs"));
+    const other = await dispatcher.begin({ repo: home.main }, agent("message-loop.mjs"));
+    const carrying = await until(() => tryFileLock(join(home.dir, "post.lock")));
+    await dispatcher.send(id, `reply:${other.id}:meanwhile`);
+    // What the session process calls for waits; whoever comes after it has nothing to wait for.
+    await until(() => {
+      const isWaited = tryFileLock(join(home.dir, "post-next.lock"));
+      isWaited?.drop();
+      return !isWaited;
+    });
+    for (let call = 0; call < 5; call += 1) await dispatcher.look();
+    expect((await dispatcher.show(other.id)).inbox).toBe(0);
+    carrying?.drop();
+    await until(
+      () => typesOf(dispatcher, other.id),
+      (types) => types.includes("message_entered_context"),
+    );
+    for (const one of [id, other.id]) await dispatcher.send(one, "stop");
+    for (const one of [id, other.id]) await reaches(dispatcher, one, "paused");
+  });
+});
 
 describe("a task", () => {
   it("with a secret in its command runs as it was asked for; its record has no secret, and can't be run again", async () => {
@@ -28,7 +54,7 @@ describe("a task", () => {
       { repo: home.main },
       script(`printf %s '${secret()}' | wc -c > count`),
     );
-    await shown(dispatcher, id, isPaused);
+    await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `holdfast/${id}/1:count`).trim()).toBe("40");
     await expect(dispatcher.specOfLastTask(id)).rejects.toMatchObject({ code: "secret_not_kept" });
     // Nor anywhere else of what is kept.
@@ -36,7 +62,7 @@ describe("a task", () => {
       expect(readFileSync(home.sessionDir(id, "inbox/cur", name), "utf8")).toBe("");
     await dispatcher.send(id, `the token is ${secret()}`);
     await dispatcher.submit(id, script("true"));
-    await shown(dispatcher, id, isPaused);
+    await reaches(dispatcher, id, "paused");
     for (const name of readdirSync(home.sessionDir(id, "inbox/cur")))
       expect(readFileSync(home.sessionDir(id, "inbox/cur", name), "utf8")).toBe("");
   });
@@ -48,7 +74,7 @@ describe("a task", () => {
     const { id } = await dispatcher.begin({ repo: home.main }, script("echo done > result"));
     await shown(dispatcher, id, ({ queue }) => queue === 1);
     kill(home.hostPid(id) ?? 0, "SIGKILL");
-    await shown(dispatcher, id, ({ status }) => status === "interrupted");
+    await reaches(dispatcher, id, "interrupted");
     await dispatcher.resume(id);
     await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
   });
@@ -63,7 +89,7 @@ describe("a task", () => {
       await dispatcher.submit(id, script("true"));
       await shown(dispatcher, id, ({ task }) => task?.number === number);
     }
-    await shown(dispatcher, id, isPaused);
+    await reaches(dispatcher, id, "paused");
   });
 
   it("that can't begin, for its base or for want of a repo, is refused where it is asked for, and leaves nothing", async () => {
@@ -94,7 +120,7 @@ describe("a task", () => {
     await dispatcher.close(id);
     expect(await dispatcher.show(id)).toMatchObject({ status: "closed", queue: 0, inbox: 0 });
     await dispatcher.submit(id, script("ls > listing"));
-    await shown(dispatcher, id, isPaused);
+    await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `holdfast/${id}/2:listing`)).not.toContain("ran");
   });
 
@@ -102,7 +128,7 @@ describe("a task", () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const other = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
-    await shown(dispatcher, other.id, ({ status }) => status === "running");
+    await reaches(dispatcher, other.id, "running");
     const inLine = await dispatcher.begin({ repo: home.main }, script("touch ran"), { maxSessions: 1 });
     await dispatcher.submit(inLine.id, script("echo kept > kept"));
     await dispatcher.cancel(inLine.id, inLine.request);
@@ -112,7 +138,7 @@ describe("a task", () => {
     await dispatcher.interrupt(other.id);
     await shown(dispatcher, inLine.id, ({ task }) => task?.outcome === "done");
     expect(gitIn(home.main, "ls-tree", "--name-only", `holdfast/${inLine.id}/1`)).toContain("kept");
-    await shown(dispatcher, other.id, isPaused);
+    await reaches(dispatcher, other.id, "paused");
     expect((await dispatcher.show(other.id)).task?.number).toBe(1);
     expect(await typesOf(dispatcher, other.id)).toContain("task_refused");
   });
@@ -121,7 +147,7 @@ describe("a task", () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const other = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
-    await shown(dispatcher, other.id, ({ status }) => status === "running");
+    await reaches(dispatcher, other.id, "running");
     const run = home.spawnCli(["run", ...wall, "--max-sessions", "1", "--", "sh", "-c", "echo late > late"]);
     let said = "";
     run.stderr.on("data", (chunk) => {
@@ -160,7 +186,7 @@ describe("a task", () => {
         return spools.some((name) => readFileSync(home.sessionDir(id, "log", name), "utf8").includes("said"));
       });
       kill(home.hostPid(id) ?? 0, "SIGKILL");
-      await shown(dispatcher, id, ({ status }) => status === "interrupted");
+      await reaches(dispatcher, id, "interrupted");
       expect((await home.cli(verb, id)).status).toBe(0);
       expect((await home.cli("log", id, "--json")).stdout).toContain("It had written:\\nsaid");
       if (verb !== "teardown") continue;
@@ -168,7 +194,7 @@ describe("a task", () => {
       await dispatcher.look();
       await shown(dispatcher, id, ({ task }) => task?.outcome === "interrupted");
       await until(() => dispatcher.placeOf(id) === undefined);
-      await shown(dispatcher, id, isPaused);
+      await reaches(dispatcher, id, "paused");
     }
   });
 
@@ -176,7 +202,7 @@ describe("a task", () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60", { restart: true }));
-    await shown(dispatcher, id, ({ status }) => status === "running");
+    await reaches(dispatcher, id, "running");
     await dispatcher.pause(id);
     const fork = await dispatcher.holdfast.forkSession(id);
     await fork.release();
@@ -213,7 +239,7 @@ describe("a session process", () => {
     const path = await until(() => dispatcher.processOf(id)?.terminal);
     const window = connect(path ?? "");
     window.pause();
-    await shown(dispatcher, id, isPaused);
+    await reaches(dispatcher, id, "paused");
     window.destroy();
   });
 
@@ -241,7 +267,7 @@ describe("a session process", () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
-    await shown(dispatcher, id, ({ status }) => status === "running");
+    await reaches(dispatcher, id, "running");
     mkdirSync(home.sessionDir(id, "inbox/tmp"), { recursive: true });
     for (const part of ["cur", "new"]) mkdirSync(home.sessionDir(id, "inbox", part), { recursive: true });
     for (let number = 1; number <= 1300; number += 1) {
@@ -253,7 +279,7 @@ describe("a session process", () => {
     await dispatcher.interrupt(id);
     await shown(dispatcher, id, ({ task }) => task?.number === 2 && task.outcome === "done");
     expect(await dispatcher.show(id)).toMatchObject({ unread: 1000 });
-    await shown(dispatcher, id, isPaused);
+    await reaches(dispatcher, id, "paused");
   });
 
   it("does not keep the questions of a command that waits for no answer", async () => {
@@ -277,7 +303,7 @@ describe("a session process", () => {
     socket.destroy();
     // And it still answers others.
     await dispatcher.send(id, "stop");
-    await shown(dispatcher, id, isPaused);
+    await reaches(dispatcher, id, "paused");
   });
 
   it("counts files without a name, and what threads start, against the quota", async () => {
@@ -290,7 +316,7 @@ describe("a session process", () => {
         "exec 3>$TMPDIR/big; rm $TMPDIR/big; for i in $(seq 60); do head -c 8000000 /dev/zero >&3; sleep 0.1; done; sleep 60",
       ),
     );
-    await shown(dispatcher, id, isPaused);
+    await reaches(dispatcher, id, "paused");
     expect(await typesOf(dispatcher, id)).toContain("quota_reached");
   });
 });

@@ -5,11 +5,10 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
-import { Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
+import { Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { fingerprint, gitIn } from "../support/repo.ts";
 
 const statusOf = async (dispatcher: Dispatcher, id: string) => (await dispatcher.show(id)).status;
-const isPaused = (status: string) => status === "paused";
 
 async function begin(home: HostHome, dispatcher: Dispatcher, text: string, own = {}) {
   const begun = await dispatcher.begin({ repo: home.main, title: "a test" }, script(text, own));
@@ -31,13 +30,10 @@ describe("a session process", () => {
     expect(environ).not.toContain("MARK_OF_THE_STARTER");
     expect(environ).toContain(`HOME=${home.sessionDir(id, "host", "home")}\0`);
     expect(environ).toContain(`TMPDIR=${home.sessionDir(id, "host", "tmp")}\0`);
-    await until(
-      () => statusOf(dispatcher, id),
-      (status) => status === "running",
-    );
+    await reaches(dispatcher, id, "running");
     expect(readdirSync(home.sessionDir(id, "log"))).toContain("host.log");
     await dispatcher.interrupt(id);
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "paused");
     await until(
       () => home.processes(),
       (left) => left.length === 0,
@@ -59,7 +55,7 @@ describe("a session process", () => {
     // The whole group, as when a terminal closes; and again, for certain.
     process.kill(-(cli.pid ?? 0), "SIGHUP");
     process.kill(-(cli.pid ?? 0), "SIGKILL");
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `holdfast/${id}/1:result`)).toBe("survived");
   });
 
@@ -83,10 +79,7 @@ describe("a session process", () => {
     );
     await dispatcher.send(id, "for later");
     kill(pid ?? 0, "SIGKILL");
-    await until(
-      () => statusOf(dispatcher, id),
-      (status) => status === "interrupted",
-    );
+    await reaches(dispatcher, id, "interrupted");
     // With bubblewrap, nothing of the command outlives its session process.
     if (hasSandbox)
       await until(
@@ -94,7 +87,7 @@ describe("a session process", () => {
         (left) => left.length === 0,
       );
     await dispatcher.resume(id);
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "paused");
     const types = await typesOf(dispatcher, id);
     expect(types.filter((type) => type === "tool_called")).toHaveLength(1);
     expect(types.filter((type) => type === "message_received")).toHaveLength(1);
@@ -124,10 +117,7 @@ describe("a session process", () => {
     );
     await sleep(200);
     kill(home.hostPid(id) ?? 0, "SIGKILL");
-    await until(
-      () => statusOf(dispatcher, id),
-      (status) => status === "interrupted",
-    );
+    await reaches(dispatcher, id, "interrupted");
     await dispatcher.resume(id);
     await until(
       () => typesOf(dispatcher, id),
@@ -149,14 +139,11 @@ describe("a session process", () => {
     using home = new HostHome({ "a.txt": "one\n" });
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "sleep 1; echo first >> order");
-    await until(
-      () => statusOf(dispatcher, id),
-      (status) => status === "running",
-    );
+    await reaches(dispatcher, id, "running");
     await dispatcher.submit(id, script("echo second >> order"));
     await dispatcher.submit(id, script("echo urgent >> order"), { priority: 5 });
     expect((await dispatcher.show(id)).queue).toBe(2);
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `holdfast/${id}/3:order`)).toBe("first\nurgent\nsecond");
     const spec = await dispatcher.specOfLastTask(id);
     await dispatcher.submit(id, spec);
@@ -164,7 +151,7 @@ describe("a session process", () => {
       async () => (await dispatcher.show(id)).task?.number,
       (number) => number === 4,
     );
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "paused");
     // From the same base: what the first attempt added is not there.
     expect(gitIn(home.main, "show", `holdfast/${id}/4:order`)).toBe("first\nurgent\nsecond");
   });
@@ -178,7 +165,7 @@ describe("a session process", () => {
     await dispatcher.submit(id, script("echo fine > fine"));
     gitIn(home.main, "branch", "-D", "gone");
     await dispatcher.interrupt(id);
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "paused");
     expect(await typesOf(dispatcher, id)).toContain("task_refused");
     expect(gitIn(home.main, "show", `holdfast/${id}/2:fine`)).toBe("fine");
   });
@@ -187,11 +174,8 @@ describe("a session process", () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "true", { idlePauseMs: 700 });
-    await until(
-      () => statusOf(dispatcher, id),
-      (status) => status === "idle",
-    );
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "idle");
+    await reaches(dispatcher, id, "paused");
     const reasons = [];
     for await (const { type, data } of dispatcher.holdfast.readJournal(id))
       if (type === "session_paused") reasons.push(data["reason"]);
@@ -244,10 +228,7 @@ describe("a session process", () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "sleep 60");
-    await until(
-      () => statusOf(dispatcher, id),
-      (status) => status === "running",
-    );
+    await reaches(dispatcher, id, "running");
     writeFileSync(home.sessionDir(id, "inbox/new/000000000001-msg_bad"), "{ not json");
     await dispatcher.send(id, "good");
     const shown = await until(
@@ -270,10 +251,7 @@ describe("owners", () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "sleep 2; echo done > result");
-    await until(
-      () => statusOf(dispatcher, id),
-      (status) => status === "running",
-    );
+    await reaches(dispatcher, id, "running");
     const pid = home.hostPid(id) ?? 0;
     process.kill(pid, "SIGSTOP");
     try {
@@ -289,7 +267,7 @@ describe("owners", () => {
     } finally {
       kill(pid, "SIGCONT");
     }
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `holdfast/${id}/1:result`)).toBe("done");
     expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
   });
@@ -311,7 +289,7 @@ describe("owners", () => {
       await dispatcher.look();
       expect(home.hostPid(id)).toBe(pid);
     }
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "paused");
     const received: unknown[] = [];
     for await (const { type, data } of dispatcher.holdfast.readJournal(id))
       if (type === "message_received") received.push(data["text"]);
@@ -321,7 +299,7 @@ describe("owners", () => {
     // One whose last owner lived in the future is resumed in the present.
     aheadMs = 0;
     await dispatcher.submit(id, script("echo after > after"));
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `holdfast/${id}/7:after`).trim()).toBe("after");
   });
 
@@ -329,15 +307,9 @@ describe("owners", () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "sleep 60");
-    await until(
-      () => statusOf(dispatcher, id),
-      (status) => status === "running",
-    );
+    await reaches(dispatcher, id, "running");
     kill(home.hostPid(id) ?? 0, "SIGKILL");
-    await until(
-      () => statusOf(dispatcher, id),
-      (status) => status === "interrupted",
-    );
+    await reaches(dispatcher, id, "interrupted");
     // As if the pid were ours by now.
     for (const name of ["owner.json", "host.json"]) {
       const record = JSON.parse(readFileSync(home.sessionDir(id, name), "utf8"));
@@ -345,7 +317,7 @@ describe("owners", () => {
     }
     expect(await statusOf(dispatcher, id)).toBe("interrupted");
     await dispatcher.resume(id);
-    await until(() => statusOf(dispatcher, id), isPaused);
+    await reaches(dispatcher, id, "paused");
     const epochs = new Set<number>();
     for await (const { epoch } of dispatcher.holdfast.readJournal(id)) epochs.add(epoch);
     expect(epochs.size).toBeGreaterThan(2);

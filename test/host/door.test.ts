@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { isSameToken, makeToken } from "../../src/home/index.ts";
 import { readProcessRecord, readRefusals } from "../../src/host/index.ts";
-import { agent, type Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
+import { agent, type Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 
 async function startLoop(home: HostHome, dispatcher: Dispatcher, own = {}): Promise<string> {
@@ -125,11 +125,7 @@ describe("messages", () => {
       (count) => count === 4,
     );
     for (const id of [a, b]) await dispatcher.send(id, "stop");
-    for (const id of [a, b])
-      await until(
-        () => dispatcher.show(id),
-        ({ status }) => status === "paused",
-      );
+    for (const id of [a, b]) await reaches(dispatcher, id, "paused");
     const got = (id: string) => gitIn(home.main, "show", `holdfast/${id}/1:got`).split("\n");
     expect(got(a)).toEqual(
       ["hello", `reply:${b}:from a to b`, "stop"].map((text) =>
@@ -160,10 +156,7 @@ describe("messages", () => {
       (count) => count === 2,
     );
     await dispatcher.send(id, "stop");
-    await until(
-      () => dispatcher.show(id),
-      ({ status }) => status === "paused",
-    );
+    await reaches(dispatcher, id, "paused");
     const got = gitIn(home.main, "show", `holdfast/${id}/1:got`);
     expect(got).toMatch(
       new RegExp(`^dispatcher Message msg_\\w+ to ${foreign.id} was not delivered: there is no session`, "m"),
@@ -194,10 +187,7 @@ describe("messages", () => {
       ["message_entered_context", true],
     ]);
     kill(home.hostPid(id) ?? 0, "SIGKILL");
-    await until(
-      () => dispatcher.show(id),
-      ({ status }) => status === "interrupted",
-    );
+    await reaches(dispatcher, id, "interrupted");
     await dispatcher.send(id, "two");
     await dispatcher.resume(id);
     await until(
@@ -205,10 +195,7 @@ describe("messages", () => {
       (count) => count >= 6,
     );
     await dispatcher.interrupt(id);
-    await until(
-      () => dispatcher.show(id),
-      ({ status }) => status === "paused",
-    );
+    await reaches(dispatcher, id, "paused");
     const { patch } = await dispatcher.holdfast.diffSession(id);
     expect(patch.toString().match(/"text":"(one|two)"/g)).toEqual(['"text":"one"', '"text":"two"']);
   });
@@ -256,10 +243,7 @@ describe("messages", () => {
     await a.release();
     for (let round = 0; round < 2; round += 1) {
       await dispatcher.submit(a.id, script("true"));
-      await until(
-        () => dispatcher.show(a.id),
-        ({ status }) => status === "paused",
-      );
+      await reaches(dispatcher, a.id, "paused");
       await dispatcher.look();
     }
     expect((await messageEvents(dispatcher, a.id)).map(([type, id]) => `${type} ${id}`)).toEqual([
@@ -289,10 +273,7 @@ describe("messages", () => {
     );
     await dispatcher.send(session.id, "last");
     await dispatcher.submit(session.id, script("true"));
-    await until(
-      () => dispatcher.show(session.id),
-      ({ status }) => status === "paused",
-    );
+    await reaches(dispatcher, session.id, "paused");
     expect((await messageEvents(dispatcher, session.id)).map(([type]) => type).sort()).toEqual([
       "message_received",
       "message_received",

@@ -8,7 +8,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { HostHome, kill, script, until } from "../support/hosts.ts";
+import { HostHome, kill, reaches, script, until } from "../support/hosts.ts";
 
 interface Asked {
   readonly method?: string;
@@ -283,10 +283,7 @@ describe("serve", () => {
     expect(second.stderr).toMatch(new RegExp(`serve_running: process ${first.pid} serves it at /`));
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 1; echo on > result"));
     kill(first.pid, "SIGKILL");
-    await until(
-      () => dispatcher.show(id),
-      ({ status }) => status === "paused",
-    );
+    await reaches(dispatcher, id, "paused");
     await using next = await Served.start(home);
     expect((await next.ask(`/v1/sessions/${id}`)).body).toMatchObject({ task: { outcome: "done" } });
   });
@@ -296,10 +293,7 @@ describe("serve", () => {
     const dispatcher = await home.dispatcher();
     await using served = await Served.start(home);
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60", { restart: true }));
-    await until(
-      () => dispatcher.show(id),
-      ({ status }) => status === "running",
-    );
+    await reaches(dispatcher, id, "running");
     // Not resumed by a person, so it counts. Four more crashes are put on record; the sixth is one too many.
     kill(home.hostPid(id) ?? 0, "SIGKILL");
     await until(
@@ -308,10 +302,7 @@ describe("serve", () => {
     );
     kill(served.pid, "SIGSTOP");
     kill(home.hostPid(id) ?? 0, "SIGKILL");
-    await until(
-      () => dispatcher.show(id),
-      ({ status }) => status === "interrupted",
-    );
+    await reaches(dispatcher, id, "interrupted");
     const session = await dispatcher.holdfast.resumeSession(id, { by: "serve" });
     for (let crash = 3; crash <= 5; crash += 1)
       await session.append("session_resumed", { from: "interrupted", by: "serve" });

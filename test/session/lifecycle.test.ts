@@ -62,7 +62,13 @@ legal.snapshot_taken = wherever("open", "active", "waiting", "paused", "closed",
 legal.checkpoint_taken = legal.snapshot_taken;
 legal.capsule_restored = legal.snapshot_taken;
 legal.capsule_torn_down = legal.snapshot_taken;
-for (const type of ["message_handed", "message_entered_context", "message_set_aside", "task_halted"] as const)
+for (const type of [
+  "message_handed",
+  "message_entered_context",
+  "message_set_aside",
+  "task_halted",
+  "task_refused",
+] as const)
   legal[type] = wherever("open", "active", "waiting", "paused");
 legal.capsule_created = wherever("open", "active", "waiting", "paused");
 legal.artifact_written = wherever("open", "active", "waiting", "paused", "closed");

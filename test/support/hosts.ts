@@ -136,6 +136,14 @@ export async function until<T>(
   }
 }
 
+/** Waits until a session has a status. */
+export function reaches(dispatcher: Dispatcher, id: string, wanted: string) {
+  return until(
+    () => dispatcher.show(id),
+    ({ status }) => status === wanted,
+  );
+}
+
 export async function typesOf(dispatcher: Dispatcher, id: string): Promise<string[]> {
   const types: string[] = [];
   for await (const { type } of dispatcher.holdfast.readJournal(id)) types.push(type);
