@@ -44,6 +44,8 @@ export interface BaseRequest {
   readonly runSetup: RunSetup;
   /** No commit near it will do. */
   readonly isExact?: boolean;
+  /** Ends the waiting for somebody else who builds the same. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Files that decide what an installation gives, in any directory. */
@@ -71,8 +73,10 @@ export async function ensureBase(repo: Repo, disk: Disk, request: BaseRequest): 
   const there = await readBase(repo, key);
   if (there) return touched(there, repo);
   await mkdir(basesDir(repo), { recursive: true, mode: 0o700 });
+  const { signal } = request;
   // One builder; the others wait for it and find what it built.
-  return withFileLock(join(basesDir(repo), `${key}.lock`), async () => {
+  const lockPath = join(basesDir(repo), `${key}.lock`);
+  const find = async () => {
     const meanwhile = await readBase(repo, key);
     if (meanwhile) return meanwhile;
     const setupKey = await setupKeyOf(repo, request);
@@ -82,7 +86,8 @@ export async function ensureBase(repo: Repo, disk: Disk, request: BaseRequest): 
     return (
       near ?? build(repo, disk, key, privateTo === undefined ? setupKey : `${setupKey}-${privateTo}`, request)
     );
-  });
+  };
+  return withFileLock(lockPath, find, { signal });
 }
 
 function keyOf({ checkout }: Repo, { commit, setup, privateTo }: BaseRequest): string {

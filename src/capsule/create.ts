@@ -45,6 +45,7 @@ export interface NewCapsule {
   readonly base: string | null;
   readonly settings: CapsuleSettings;
   readonly runSetup: RunSetup;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface CreatedCapsule {
@@ -102,7 +103,7 @@ async function createOn(
 
 async function findBase(
   ports: CapsulePorts,
-  { repo, settings, session, runSetup }: Omit<NewCapsule, "base">,
+  { repo, settings, session, runSetup, signal }: Omit<NewCapsule, "base">,
   commit: string | null,
   surroundings: Surroundings,
   isExact: boolean,
@@ -115,6 +116,7 @@ async function findBase(
     privateTo,
     surroundings,
     runSetup,
+    signal,
     isExact,
   });
 }

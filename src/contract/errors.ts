@@ -99,7 +99,10 @@ export const errorCodes = {
     "nothing is lost: holdfast show tells how it stands, holdfast resume goes on with it",
   ],
   process_silent: [exitStatus.refused, "it does not react: holdfast resume --take-over ends it"],
-  start_failed: [exitStatus.refused, "the session's log/host.log says why"],
+  start_failed: [
+    exitStatus.refused,
+    "the last thing that it said stands in the message, if there was any; the rest in the session's log/host.log",
+  ],
   serve_running: [exitStatus.refused, "use that one, or end it first"],
   address_refused: [exitStatus.usage, "give a loopback address, 127.0.0.1:7070 say"],
   terminal_missing: [exitStatus.refused, "run it in a terminal, or without -i"],

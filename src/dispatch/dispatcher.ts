@@ -9,7 +9,6 @@ import { openRepo, resolveCommit } from "../capsule/index.ts";
 import {
   HoldfastError,
   isHoldfastError,
-  type JournalRecord,
   parseSessionId,
   parseTaskSpec,
   type TaskSpec,
@@ -39,8 +38,9 @@ import {
   readProcessRecord,
   readRefusals,
 } from "../host/index.ts";
+import { probeOwner } from "../journal/index.ts";
 import type { Maildir } from "../mail/index.ts";
-import { inspectSession, readRecords, type Session, type SessionState, textIn } from "../session/index.ts";
+import { findLastRecord, inspectSession, type Session, type SessionState, textIn } from "../session/index.ts";
 import { currentConfig } from "../task/index.ts";
 import type { Limits } from "./admission.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
@@ -72,8 +72,8 @@ export interface SessionView extends SessionSummary {
 export interface Resumed {
   readonly state: SessionState;
   readonly recovery: Session["recovery"];
-  /** `there`: it was not gone. `none`: there is nothing to do for one. */
-  readonly process: "started" | "there" | "none";
+  /** `there`: it was not gone. `in line`: it is started when there is room. `none`: there is nothing to do for one. */
+  readonly process: "started" | "there" | "in line" | "none";
 }
 
 const STOP_ATTEMPTS = 50;
@@ -141,17 +141,14 @@ export class Dispatcher {
     const request = state.task?.request ?? null;
     if (!state.task || request === null)
       throw new HoldfastError("no_task", `session ${found.id} has no task that could be run again`);
-    let spec: TaskSpec | undefined;
-    let begun: JournalRecord | undefined;
-    for await (const record of readRecords(found.dir)) {
-      if (record.data["request"] !== request) continue;
-      if (record.type === "task_queued") assertWhole(record);
-      if (record.type === "task_queued") spec = parseTaskSpec(record.data["spec"]);
-      if (record.type === "task_started") begun = record;
-    }
-    if (!spec || !begun)
+    const recordOf = (type: string) =>
+      findLastRecord(found.dir, (record) => record.type === type && record.data["request"] === request);
+    const queued = await recordOf("task_queued");
+    const begun = await recordOf("task_started");
+    if (!queued || !begun)
       throw new HoldfastError("no_task", `the last task of session ${found.id} is not on record whole`);
-    const { base: _base, snapshot: _snapshot, ...rest } = spec;
+    assertWhole(queued);
+    const { base: _base, snapshot: _snapshot, ...rest } = parseTaskSpec(queued.data["spec"]);
     const { base, snapshot } = begun.data;
     return {
       ...rest,
@@ -197,7 +194,9 @@ export class Dispatcher {
   /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
   async resume(id: string, options: ResumeOptions = {}): Promise<Resumed> {
     const found = await this.#find(id, options);
-    if (readProcessRecord(found.dir) && !options.takeOver && !options.budget) {
+    // One that is being killed may still have its pid, but not its session.
+    const isThere = readProcessRecord(found.dir) && probeOwner(found.dir).held;
+    if (isThere && !options.takeOver && !options.budget) {
       const { state } = await inspectSession(found.dir);
       return { state, process: "there", recovery: { tornBytes: 0, brokenFile: undefined } };
     }
@@ -206,12 +205,15 @@ export class Dispatcher {
       ...options,
     });
     await session.release();
-    const { state, recovery } = session;
+    const { state, recovery, position } = session;
     const spec = await this.#nextSpec(found, state);
     if (!spec) return { state, recovery, process: "none" };
     const wish = { session: found.id, definition: spec.definition, priority: 0 };
-    await startUntil(this.#home, found, wish, async () => readProcessRecord(found.dir) !== undefined);
-    return { state, recovery, process: "started" };
+    // Every owner begins a segment of its own.
+    const isStarted = async () => (await inspectSession(found.dir)).position.segment > position.segment;
+    await startUntil(this.#home, found, wish, isStarted);
+    const isInLine = this.placeOf(found.id)?.state === "waiting";
+    return { state, recovery, process: isInLine ? "in line" : "started" };
   }
 
   /** Puts a session in the line, for what it has to do. */
@@ -311,9 +313,11 @@ export class Dispatcher {
     const isCut = task?.request && task.outcome === null && task.capsule !== "torn_down";
     const request = isCut ? task.request : queue[0]?.request;
     if (!request) return firstTaskIn(inboxOf(this.#home, found.dir));
-    for await (const { type, data } of readRecords(found.dir))
-      if (type === "task_queued" && data["request"] === request) return parseTaskSpec(data["spec"]);
-    return undefined;
+    const queued = await findLastRecord(
+      found.dir,
+      ({ type, data }) => type === "task_queued" && data["request"] === request,
+    );
+    return queued && parseTaskSpec(queued.data["spec"]);
   }
 
   async *follow(id: string, options: FollowOptions & Scope): AsyncGenerator<Happening> {
@@ -339,13 +343,15 @@ export class Dispatcher {
     return Math.round(idle_pause_minutes * 60_000);
   }
 
-  /** Everything that is due: messages carried, those in the line begun. */
-  async look(): Promise<void> {
+  /** What is due: those in the line begun, messages carried. Says whether there are more of these. */
+  async look(): Promise<boolean> {
+    let isMore = false;
     try {
-      await deliverOutboxes(this.#home);
-    } finally {
       await admitWaiting(this.#home);
+    } finally {
+      isMore = await deliverOutboxes(this.#home);
     }
+    return isMore;
   }
 
   #find(id: string, { user }: Scope): Promise<FoundSession> {

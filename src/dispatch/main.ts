@@ -9,7 +9,7 @@ const [home = ""] = process.argv.slice(2);
 
 try {
   const dispatcher = await Dispatcher.open({ home, create: false });
-  await dispatcher.look();
+  while (await dispatcher.look());
 } catch (error) {
   const isExpected = isHoldfastError(error);
   const what = isExpected ? `${error.code}: ${error.message}` : error instanceof Error ? error.stack : error;

@@ -21,15 +21,15 @@ import {
   type EnvelopeOf,
   encodeEnvelope,
   idOf,
+  MAX_WAITING,
+  MAX_WAITING_FROM_SESSIONS,
   Maildir,
   type Put,
   ring,
 } from "../mail/index.ts";
 import { inspectSession, readManifest } from "../session/index.ts";
-import { tryFileLock, withFileLock } from "../util/index.ts";
+import { type FileLock, tryFileLock, withFileLock } from "../util/index.ts";
 
-/** A session that does not read them keeps so many. */
-const MAX_WAITING = 1000;
 const RING_ATTEMPTS = 3;
 
 export const inboxOf = (home: Home, sessionDir: string) =>
@@ -75,10 +75,9 @@ async function assertTakesMessages({ id, dir }: FoundSession): Promise<void> {
 }
 
 async function putMessage(home: Home, { id, dir }: FoundSession, envelope: EnvelopeOf<"message">) {
-  // Sessions leave room for people.
-  const most = isSessionId(envelope.from) ? MAX_WAITING / 2 : MAX_WAITING;
+  const most = isSessionId(envelope.from) ? MAX_WAITING_FROM_SESSIONS : MAX_WAITING;
   if ((await inboxOf(home, dir).waiting()).length >= most)
-    throw new HoldfastError("inbox_full", `${MAX_WAITING} messages wait in the inbox of ${id}`);
+    throw new HoldfastError("inbox_full", `${most} messages wait in the inbox of ${id}`);
   const { isNew } = await put(home, dir, envelope);
   return { message: envelope.id, isNew, isHeard: await ringSession(dir) };
 }
@@ -120,38 +119,55 @@ export function stamp(home: Home, id: string, from: string) {
 
 /**
  * One at a time for a home, so that the order of each sender is kept; and one that waits for its turn. More need not
- * wait: whatever brought them here lies there already, and the one that waits will find it.
+ * wait: whatever brought them here lies there already, and the one that waits will find it. Says whether something
+ * is left that can be carried at once.
  */
-export async function deliverOutboxes(home: Home): Promise<void> {
-  const waiting = tryFileLock(join(home.dir, "post-next.lock"));
-  if (!waiting) return;
-  await withFileLock(join(home.dir, "post.lock"), async () => {
+export async function deliverOutboxes(home: Home): Promise<boolean> {
+  const waiting = await tryLockAgain(join(home.dir, "post-next.lock"));
+  if (!waiting) return false;
+  try {
+    return await withFileLock(join(home.dir, "post.lock"), () => {
+      waiting.drop();
+      return deliverForAWhile(home);
+    });
+  } finally {
     waiting.drop();
-    await deliverAll(home);
-  }).finally(() => waiting.drop());
-}
-
-async function deliverAll(home: Home): Promise<void> {
-  let ids: readonly SessionId[] = await listSessionIds(home);
-  for (let pauses = 0; ids.length > 0; ) {
-    const more: SessionId[] = [];
-    const later: SessionId[] = [];
-    // A few of each in turn: whoever says much keeps nobody waiting. One whose directories are not in order keeps
-    // nobody else's messages.
-    for (const id of ids) {
-      const left = await deliverFrom(home, id).catch(() => "later" as const);
-      if (left === "more") more.push(id);
-      if (left === "later") later.push(id);
-    }
-    ids = [...more, ...later];
-    if (more.length > 0) continue;
-    // What could not be delivered now may be in a moment; who comes next tries again.
-    pauses += 1;
-    if (pauses > MAX_PAUSES) return;
-    if (later.length > 0) await sleep(PAUSE_MS);
   }
 }
 
+/** Two who try in the same moment may both find it taken. */
+async function tryLockAgain(path: string): Promise<FileLock | undefined> {
+  for (let attempt = 1; attempt < LOCK_ATTEMPTS; attempt += 1) {
+    const lock = tryFileLock(path);
+    if (lock) return lock;
+    await sleep(LOCK_REST_MS * Math.random());
+  }
+  return tryFileLock(path);
+}
+
+async function deliverForAWhile(home: Home): Promise<boolean> {
+  const deadlineMs = performance.now() + CARRY_MS;
+  for (let pauses = 0; ; ) {
+    const left: ("more" | "later" | "none")[] = [];
+    // A few of each in turn: whoever says much keeps nobody waiting. One whose directories are not in order keeps
+    // nobody else's messages.
+    for (const id of await listSessionIds(home))
+      left.push(await deliverFrom(home, id).catch(() => "later" as const));
+    const isMore = left.includes("more");
+    if (!isMore && !left.includes("later")) return false;
+    if (performance.now() > deadlineMs) return isMore;
+    if (isMore) continue;
+    // What could not be delivered now may be in a moment; who comes next tries again.
+    pauses += 1;
+    if (pauses > MAX_PAUSES) return false;
+    await sleep(PAUSE_MS);
+  }
+}
+
+/** Then others have their turn: those who wait in the line, say. */
+const CARRY_MS = 2000;
+const LOCK_ATTEMPTS = 4;
+const LOCK_REST_MS = 10;
 const MAX_PAUSES = 3;
 const PAUSE_MS = 300;
 const DELIVERED_IN_TURN = 16;

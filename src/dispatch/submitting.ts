@@ -60,17 +60,7 @@ export async function submitTask(
 ): Promise<Submitted> {
   await makeReady(home, found, options.budget);
   const task = await putTask(home, found, spec, options);
-  try {
-    await startUntil(home, found, wishOf(found.id, spec, options), () =>
-      isTakenIn(home, found, task.request),
-    );
-    return task;
-  } catch (error) {
-    // What we say has failed must not run later.
-    await cancelTask(home, found, task.request);
-    closeSync(task.outputFd);
-    throw error;
-  }
+  return startTask(home, found, wishOf(found.id, spec, options), task);
 }
 
 /** For a new session: its process is started first, and gets ready while the session is described and opened. */
@@ -88,11 +78,30 @@ export async function submitFirstTask(
     const opened = await openSession(home, await describe(), id);
     const found = { id, dir: sessionDirOf(home, id), user: opened.state.user };
     const task = await putTask(home, found, spec, options).finally(() => opened.release());
-    await startUntil(home, found, wish, () => isTakenIn(home, found, task.request));
-    return { ...task, found };
+    return { ...(await startTask(home, found, wish, task)), found };
   } catch (error) {
-    // Without its place, a process that waits for the session ends.
-    await withLine(home, async (line) => line.remove(id));
+    // Without its place, a process that waits for the session ends; one that has the session keeps it.
+    await withLine(home, async (line) => {
+      if (!readProcessRecord(sessionDirOf(home, id))) line.remove(id);
+    });
+    throw error;
+  }
+}
+
+/** Resolves when it is taken in. */
+async function startTask(
+  home: Home,
+  found: FoundSession,
+  wish: PlaceWish,
+  task: Submitted,
+): Promise<Submitted> {
+  try {
+    await startUntil(home, found, wish, () => isTakenIn(home, found, task.request));
+    return task;
+  } catch (error) {
+    // What we say has failed must not run later.
+    await cancelTask(home, found, task.request);
+    closeSync(task.outputFd);
     throw error;
   }
 }
@@ -188,6 +197,8 @@ export async function startUntil(
       if (performance.now() >= ringAtMs) await ringSession(found.dir);
       if (performance.now() >= ringAtMs) ringAtMs = performance.now() + RING_AGAIN_MS;
     } else if (!place || place.holder === null || !isAlive(place.holder)) {
+      // It may have come and gone while we were not looking.
+      if (await isDone()) return;
       // It was started, and is gone without a word: it would be so again.
       if (started !== undefined && place?.state !== "waiting") throw startFailed(home, found, started);
       // Somebody has paused it meanwhile: then it waits in the inbox until they go on.

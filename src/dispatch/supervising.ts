@@ -24,6 +24,8 @@ export class Supervisor {
   /** When a crash was first seen, by a clock that does not jump. */
   readonly #seen = new Map<string, number>();
   readonly #givenUp = new Set<string>();
+  /** How often one was resumed that never came to record anything. */
+  readonly #resumed = new Map<string, number>();
   /** How often one was started that never came to have its task. */
   readonly #tried = new Map<string, number>();
   #retentionAtMs = 0;
@@ -33,29 +35,47 @@ export class Supervisor {
     this.#say = say;
   }
 
-  async look(): Promise<void> {
-    await this.#dispatcher.look();
+  /** Says whether there is more to do at once. */
+  async look(): Promise<boolean> {
+    const isMore = await this.#dispatcher.look();
     const sessions = await this.#dispatcher.holdfast.listSessions({ user: null });
     await this.#resumeCrashed(sessions);
     await this.#findForgotten(sessions);
     await this.#retain();
+    return isMore;
   }
 
   async #resumeCrashed(sessions: readonly SessionSummary[]): Promise<void> {
-    const crashed = sessions.filter(isOurs).filter(({ status }) => status === "interrupted");
+    const crashed = sessions.filter(isOurs).filter(isInterrupted);
     const known = new Set(crashed.map(keyOf));
-    for (const key of this.#seen.keys()) if (!known.has(key)) this.#seen.delete(key);
+    for (const counts of [this.#seen, this.#resumed])
+      for (const key of counts.keys()) if (!known.has(key)) counts.delete(key);
     const due = crashed.filter((one) => this.#isDue(one)).slice(0, RESUMED_AT_ONCE);
-    for (const { id, user } of due) {
-      await this.#dispatcher.enter(id, { user, by: "serve" });
-      this.#say(`${id} crashed, and is resumed`);
+    for (const one of due) {
+      this.#resumed.set(keyOf(one), (this.#resumed.get(keyOf(one)) ?? 0) + 1);
+      // From now on it is waited for again.
+      this.#seen.delete(keyOf(one));
+      await this.#try(one.id, async () => {
+        await this.#dispatcher.enter(one.id, { user: one.user, by: "serve" });
+        this.#say(`${one.id} crashed, and is resumed`);
+      });
     }
     if (due.length > 0) await this.#dispatcher.look();
   }
 
+  /** What is wrong with one session keeps nobody from the others. */
+  async #try(id: string, work: () => Promise<void>): Promise<void> {
+    await work().catch((error: unknown) => {
+      this.#say(`${id} can't be started: ${error instanceof Error ? error.message : String(error)}`);
+    });
+  }
+
   #isDue(session: SessionSummary): boolean {
-    const { id, crashes } = session;
+    const { id } = session;
     if (this.#dispatcher.placeOf(id)) return false;
+    const key = keyOf(session);
+    // One that dies before it can record its start is on no record as crashed again.
+    const crashes = session.crashes + (this.#resumed.get(key) ?? 0);
     if (crashes >= MAX_CRASHES) {
       if (!this.#givenUp.has(id))
         this.#say(
@@ -65,7 +85,6 @@ export class Supervisor {
       return false;
     }
     this.#givenUp.delete(id);
-    const key = keyOf(session);
     const seenMs = this.#seen.get(key) ?? performance.now();
     this.#seen.set(key, seenMs);
     const backoffMs = crashes === 0 ? 0 : Math.min(FIRST_BACKOFF_MS * 2 ** (crashes - 1), MAX_BACKOFF_MS);
@@ -74,13 +93,16 @@ export class Supervisor {
 
   /** A task in the inbox of a session that nobody started: whoever put it there was killed. */
   async #findForgotten(sessions: readonly SessionSummary[]): Promise<void> {
-    for (const { id, user, status } of sessions) {
-      if (status !== "open" || this.#dispatcher.placeOf(id) || this.#dispatcher.processOf(id)) continue;
-      const spec = await firstTaskIn(this.#dispatcher.inboxOf(id));
+    for (const one of sessions) {
+      const { id, user, status } = one;
+      const isWaiting = status === "open" || (isInterrupted(one) && !isOurs(one));
+      if (!isWaiting || this.#dispatcher.placeOf(id) || this.#dispatcher.processOf(id)) continue;
+      const spec = await firstTaskIn(this.#dispatcher.inboxOf(id)).catch(() => undefined);
       const tries = this.#tried.get(id) ?? 0;
+      if (!spec) this.#tried.delete(id);
       if (!spec || tries >= MAX_CRASHES) continue;
       this.#tried.set(id, tries + 1);
-      await this.#dispatcher.enter(id, { user, definition: spec.definition });
+      await this.#try(id, () => this.#dispatcher.enter(id, { user, definition: spec.definition }));
     }
   }
 
@@ -92,6 +114,7 @@ export class Supervisor {
   }
 }
 
+const isInterrupted = ({ status }: SessionSummary) => status === "interrupted";
 const keyOf = ({ id, records }: SessionSummary) => `${id} ${records}`;
 
 /** Driven by a session process, not by a harness of somebody else's, who goes on by himself. */

@@ -109,8 +109,9 @@ function processes(home: Home): Leftover[] {
   return [...marks]
     .filter((mark) => mark.startsWith(`${sessionsDir(home)}/`))
     .flatMap((mark) => {
-      const id = mark.slice(sessionsDir(home).length + 1).split("/")[0] as SessionId;
-      if (probeOwner(sessionDirOf(home, id)).held) return [];
+      const id = mark.slice(sessionsDir(home).length + 1).split("/")[0] ?? "";
+      // It is what the process itself says.
+      if (!isSessionId(id) || probeOwner(sessionDirOf(home, id)).held) return [];
       return {
         what: mark,
         why: "its processes outlived their owner",

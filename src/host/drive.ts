@@ -67,6 +67,9 @@ export async function driveTask(around: Surroundings, { request, spec, stop }: A
     spool.remove();
     // It did not begin, and goes on waiting.
     if (stop.aborted && stop.reason === "pause") return { isOverQuota: false };
+    // It was taken back just then.
+    await session.settled();
+    if (session.state.queue.every((one) => one.request !== request)) return { isOverQuota: false };
     await session.append("task_refused", { request, code, reason: message });
     return { isOverQuota: false };
   }

@@ -32,9 +32,8 @@ export class Feed {
   /** There may be something new to hand out. */
   wake(): void {
     for (const waiter of this.#waiters) waiter();
-    this.#writing = this.#writing.then(() => this.#write());
-    // A failure to record is the session's end, and is seen there.
-    this.#writing.catch(() => {});
+    // A failure to record is the session's end, and is seen there; or it passes, and the next try may succeed.
+    this.#writing = this.#writing.then(() => this.#write()).catch(() => {});
   }
 
   async next(waitMs: number, gone: AbortSignal): Promise<Message | undefined> {

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { isHoldfastError, parseSessionId, type TaskSpec } from "../contract/index.ts";
 import { type Home, readToken, sessionDirOf } from "../home/core.ts";
 import { type Bell, hangBell, idOf, type Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
-import type { Session } from "../session/index.ts";
+import { type Session, textIn } from "../session/index.ts";
 import { arrive, mailIn, startSuccessor } from "./arrival.ts";
 import { Door } from "./door.ts";
 import type { Stop, Surroundings } from "./drive.ts";
@@ -37,6 +37,7 @@ export class Host {
   readonly #runtimeDir: string;
   readonly #named: Named;
   readonly #inbox: Maildir;
+  readonly #outbox: Maildir;
   readonly #feed: Feed;
   readonly #intake: Intake;
   readonly #outgoing: Outgoing;
@@ -70,9 +71,11 @@ export class Host {
       interrupt: () => this.#end("interrupt"),
       pause: () => this.pause(),
       cancel: (request) => this.#cancel(request),
+      drained: () => callDispatcher(home),
     });
+    this.#outbox = mailIn(home, session.id, "outbox");
     this.#outgoing = new Outgoing(session, {
-      outbox: mailIn(home, session.id, "outbox"),
+      outbox: this.#outbox,
       newId: home.newId,
       nowMs: () => home.ports.clock.nowMs(),
       notify: () => callDispatcher(home),
@@ -103,8 +106,9 @@ export class Host {
       while (!this.#isToPause && !this.#failure) {
         const [next] = this.#session.state.queue;
         if (next) await this.#drive(next.request);
-        else if (this.#isWorn && (await this.#hasNothingToDo())) return await this.#handOver();
-        else if (!(await this.#news(this.#idleMs)) && (await this.#hasNothingToDo())) break;
+        else if (this.#isWorn) {
+          if (await this.#hasNothingToDo()) return await this.#handOver();
+        } else if (!(await this.#news(this.#idleMs)) && (await this.#hasNothingToDo())) break;
       }
       if (this.#failure) throw this.#failure;
       await this.#rest();
@@ -146,6 +150,8 @@ export class Host {
       ...(task?.request ? [task.request] : []),
     ]);
     removeOldSpools(this.#sessionDir, (request) => needed.has(request) || waiting.has(request));
+    await this.#inbox.emptyAllBut((request) => needed.has(request));
+    await this.#outbox.forgetOld();
   }
 
   /** As soon as what runs is ended and kept. */
@@ -160,6 +166,10 @@ export class Host {
       this.#named.note(records);
       this.#feed.wake();
       this.#bell?.news();
+      for (const { type, data } of records)
+        if (type === "task_refused") this.#inbox.empty(textIn(data["request"]));
+      // There may be room again for what had to wait.
+      if (this.#intake.hasLeft && records.some(({ type }) => MAKES_ROOM.includes(type))) this.#look();
     });
     await this.#hangBell().catch(() => this.#watchInbox());
     // Whoever put something in may have been killed before it could ring.
@@ -222,8 +232,8 @@ export class Host {
     }
     this.#idleMs = spec.idlePauseMs;
     const { priority = 0 } = this.#session.state.queue.find((one) => one.request === request) ?? {};
-    if (!(await this.#takePlace(spec, priority, () => this.#isQueued(request)))) return;
     const { driveTask } = await import("./drive.ts");
+    if (!(await this.#takePlace(spec, priority, () => this.#isQueued(request)))) return;
     await this.#driving(request, (stop) => driveTask(this.#surroundings(), { request, spec, stop }));
   }
 
@@ -345,8 +355,9 @@ export class Host {
       // A task that ended has its checkpoint, and nothing has run since.
       if (task?.outcome === null) await (await import("./drive.ts")).restFiles(this.#home, this.#session);
     }
-    // What came in while we got ready to leave is for the next one.
-    await this.#session.pause(this.#isToPause ? "asked" : "idle");
+    // What came in while we got ready to leave is for the next one. It is ours until nothing of us is left.
+    if (this.#session.state.status !== "paused")
+      await this.#session.append("session_paused", { reason: this.#isToPause ? "asked" : "idle" });
   }
 
   /** Whatever happened: nothing of this process is left. */
@@ -363,6 +374,7 @@ export class Host {
     const leaving = this.#isHandedOver ? this.#session.release() : this.#session[Symbol.asyncDispose]();
     await leaving.catch(() => {});
     await this.#leavePlace();
+    await this.#outgoing.callOnce().catch(() => {});
     await dispatcherCalled();
   }
 
@@ -371,6 +383,7 @@ export class Host {
   }
 }
 
+const MAKES_ROOM: readonly string[] = ["message_entered_context", "task_started", "task_refused"];
 /** How long until a place in the line is looked at again without a ring. */
 const PLACE_MS = 2000;
 const PLACE_MAX_MS = 60_000;

@@ -6,18 +6,40 @@
  * Y6 However many messages lie there, what is asked of the process, and tasks, get through.
  * Y2 What can't be read hurts nobody else: it is set aside, with the reason on record.
  */
-import { type ErrorCode, isHoldfastError, type JsonObject } from "../contract/index.ts";
-import { decodeEnvelope, type Envelope, idOf, type Maildir } from "../mail/index.ts";
+import {
+  type ErrorCode,
+  HoldfastError,
+  isHoldfastError,
+  isSessionId,
+  type JsonObject,
+} from "../contract/index.ts";
+import {
+  decodeEnvelope,
+  type Envelope,
+  idOf,
+  MAX_WAITING_FROM_SESSIONS,
+  type Maildir,
+} from "../mail/index.ts";
 import { MAX_ARRIVED, type Session } from "../session/index.ts";
 
 export interface Commands {
   interrupt(): void;
   pause(): void;
   cancel(request: string): Promise<void>;
+  /** There is room again in an inbox that was full. */
+  drained(): void;
 }
 
 /** What is refused for one of these may be taken in later: it stays where it is. */
-const LATER: readonly ErrorCode[] = ["inbox_full", "queue_full", "illegal_transition"];
+const LATER: readonly ErrorCode[] = ["inbox_full", "queue_full", "illegal_transition", "disk_full"];
+/** So many unread messages may come from other sessions: they leave room for people. */
+const MAX_UNREAD_FROM_SESSIONS = 500;
+
+/** What has a limit of its own. */
+type Room = Envelope["kind"] | "message of a session";
+
+const roomFor = ({ kind, from }: Envelope): Room =>
+  kind === "message" && isSessionId(from) ? "message of a session" : kind;
 
 export class Intake {
   readonly #session: Session;
@@ -25,11 +47,17 @@ export class Intake {
   readonly #commands: Commands;
   #running: Promise<void> | undefined;
   #isAskedAgain = false;
+  #hasLeft = false;
 
   constructor(session: Session, inbox: Maildir, commands: Commands) {
     this.#session = session;
     this.#inbox = inbox;
     this.#commands = commands;
+  }
+
+  /** Whether something lies there that could not be taken in yet. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
   }
 
   /** One at a time, however often the bell rings; a ring meanwhile means one look more. */
@@ -54,15 +82,19 @@ export class Intake {
   async #lookOnce(): Promise<void> {
     const names = await this.#inbox.waiting();
     const isAsked = (name: string) => idOf(name).startsWith("ask_");
-    const full = new Set<Envelope["kind"]>();
+    const full = new Set<Room>();
     // Y6: what is asked of us comes first, however much lies before it.
     const inOrder = [...names.filter(isAsked), ...names.filter((name) => !isAsked(name))];
     // Y1: never more at once than the fold remembers by their ids.
     while (inOrder.length > 0) await this.#takeIn(inOrder.splice(0, MAX_ARRIVED), full);
+    this.#hasLeft = full.size > 0;
+    // Whoever had to wait with more of them may go on.
+    if (names.length >= MAX_WAITING_FROM_SESSIONS && (await this.#inbox.waiting()).length < names.length)
+      this.#commands.drained();
   }
 
-  /** `full` are the kinds for which there is no room now; what comes behind them waits, too. */
-  async #takeIn(names: readonly string[], full: Set<Envelope["kind"]>): Promise<void> {
+  /** `full` are those for which there is no room now; what comes behind them waits, too. */
+  async #takeIn(names: readonly string[], full: Set<Room>): Promise<void> {
     const done: string[] = [];
     const tasks = new Set<string>();
     const recording: Promise<void>[] = [];
@@ -76,7 +108,7 @@ export class Intake {
         await this.#setAside(name, "it is not a message that can be read");
         continue;
       }
-      if (full.has(envelope.kind)) continue;
+      if (full.has(roomFor(envelope))) continue;
       // What is to be taken back may be on its way just before it.
       if (envelope.kind === "cancel") await Promise.allSettled(recording);
       if (envelope.kind === "task") tasks.add(name);
@@ -85,7 +117,7 @@ export class Intake {
         this.#record(envelope).then(
           (outcome) => {
             if (outcome === "done") done.push(name);
-            else full.add(envelope.kind);
+            else full.add(roomFor(envelope));
           },
           (error: unknown) => {
             if (!isHoldfastError(error, "invalid_data") && !isHoldfastError(error, "record_too_large"))
@@ -116,6 +148,8 @@ export class Intake {
     const session = this.#session;
     switch (envelope.kind) {
       case "message":
+        if (isSessionId(envelope.from) && session.state.unread.length >= MAX_UNREAD_FROM_SESSIONS)
+          throw new HoldfastError("inbox_full", `${MAX_UNREAD_FROM_SESSIONS} messages are unread`);
         await session.append("message_received", {
           message: envelope.id,
           from: envelope.from,

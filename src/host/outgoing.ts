@@ -2,16 +2,14 @@
  * Owns the way out: what the agent says to other sessions lies in the session's own outbox, from where the
  * dispatcher fetches it. A session never writes to another's directory.
  *
- * Y4 What is on record as sent is in the outbox, also when we are killed in between; and as long as something lies
- *    there, somebody is called for it: whoever came last may have been killed before it was done.
+ * Y4 What is on record as sent is in the outbox, also when we are killed in between; and as long as we live and
+ *    something lies there, somebody is called for it: whoever came last may have been killed before it was done.
  */
-import { HoldfastError, isSessionId } from "../contract/index.ts";
-import { encodeEnvelope, MAX_MESSAGE_BYTES, type Maildir } from "../mail/index.ts";
+import { HoldfastError, isHoldfastError, isSessionId } from "../contract/index.ts";
+import { encodeEnvelope, MAX_MESSAGE_BYTES, MAX_WAITING, type Maildir } from "../mail/index.ts";
 import type { Session } from "../session/index.ts";
 import type { Named } from "./specs.ts";
 
-/** More than these are not kept for a dispatcher that does not come. */
-const MAX_WAITING = 1000;
 const REMIND_MS = 2000;
 const REMIND_MAX_MS = 5 * 60_000;
 
@@ -37,10 +35,27 @@ export class Outgoing {
   }
 
   async settleUnsent(named: Named): Promise<void> {
-    const { lastSent } = this.#session.state;
-    const sent = lastSent === null ? undefined : await named.sent(lastSent);
-    if (lastSent !== null && sent) await this.#put(lastSent, sent.to, sent.text);
+    const { lastSent, arrived } = this.#session.state;
+    const isSettled =
+      lastSent === null || arrived.includes(lastSent) || (await this.#ports.outbox.knows(lastSent));
+    if (!isSettled) await this.#putFromRecord(lastSent, await named.sent(lastSent));
     await this.#remind(REMIND_MS);
+  }
+
+  /** Without its secrets it may be longer than a message can be. */
+  async #putFromRecord(id: string, sent: { to: string; text: string } | undefined): Promise<void> {
+    try {
+      if (sent) await this.#put(id, sent.to, sent.text);
+    } catch (error) {
+      if (!isHoldfastError(error, "message_too_large")) throw error;
+      await this.#session.append("message_set_aside", { message: id, reason: error.message });
+    }
+  }
+
+  /** Before we leave: nobody reminds of it after that. */
+  async callOnce(): Promise<void> {
+    clearTimeout(this.#reminder);
+    if ((await this.#ports.outbox.waiting()).length > 0) this.#ports.notify();
   }
 
   send(to: string, text: string): Promise<string> {

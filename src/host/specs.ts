@@ -3,9 +3,9 @@
  * under way, the messages that are unread.
  */
 import { HoldfastError, type JournalRecord, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
-import { loadLongFields } from "../journal/index.ts";
+import { loadLongFields, readDurable } from "../journal/index.ts";
 import { decodeEnvelope, type Maildir } from "../mail/index.ts";
-import { readRecords, type SessionState, textIn } from "../session/index.ts";
+import { findLastRecord, type SessionState, textIn } from "../session/index.ts";
 
 export interface Message {
   readonly message: string;
@@ -24,18 +24,17 @@ export class Named {
     this.#inbox = inbox;
   }
 
-  /** Reads the journal once, where it has something of the kind. */
+  /** Reads the journal once, where it has something of the kind; long texts only when they are asked for. */
   static async read(sessionDir: string, inbox: Maildir, state: SessionState): Promise<Named> {
     const named = new Named(sessionDir, inbox);
-    const { queue, unread, task, lastSent } = state;
+    const { queue, unread, task } = state;
     const wanted = new Set([
       ...queue.map(({ request }) => request),
       ...unread.map(({ message }) => message),
       ...(task?.request && task.outcome === null ? [task.request] : []),
-      ...(lastSent === null ? [] : [lastSent]),
     ]);
     if (wanted.size === 0) return named;
-    for await (const record of readRecords(sessionDir)) {
+    for await (const { record } of readDurable(sessionDir)) {
       const name = nameIn(record);
       if (name !== undefined && wanted.has(name)) named.#records.set(name, record);
     }
@@ -45,8 +44,7 @@ export class Named {
   note(records: readonly JournalRecord[]): void {
     for (const record of records) {
       const name = nameIn(record);
-      // What was sent is in the outbox by then.
-      if (name !== undefined && record.type !== "message_sent") this.#records.set(name, record);
+      if (name !== undefined) this.#records.set(name, record);
       if (record.type === "message_entered_context") this.#records.delete(textIn(record.data["message"]));
       if (record.type === "task_refused") this.#records.delete(textIn(record.data["request"]));
     }
@@ -69,8 +67,11 @@ export class Named {
   }
 
   async sent(message: string): Promise<{ readonly to: string; readonly text: string } | undefined> {
-    const data = await this.#data(message);
-    return this.#records.has(message) ? { to: textIn(data["to"]), text: textIn(data["text"]) } : undefined;
+    const record = await findLastRecord(
+      this.#sessionDir,
+      ({ type, data }) => type === "message_sent" && data["message"] === message,
+    );
+    return record && { to: textIn(record.data["to"]), text: textIn(record.data["text"]) };
   }
 
   async #data(name: string): Promise<JournalRecord["data"]> {
@@ -90,5 +91,5 @@ export function assertWhole({ redacted }: JournalRecord): void {
 
 function nameIn({ type, data }: JournalRecord): string | undefined {
   if (type === "task_queued") return textIn(data["request"]);
-  return type === "message_received" || type === "message_sent" ? textIn(data["message"]) : undefined;
+  return type === "message_received" ? textIn(data["message"]) : undefined;
 }

@@ -4,7 +4,16 @@
  *
  * A frame is one byte that says which stream, four bytes that say how long, and as many bytes.
  */
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { Excerpt, type SessionState } from "../session/index.ts";
 import { errorCode } from "../util/index.ts";
@@ -62,12 +71,17 @@ export class Spool {
   }
 }
 
-/** Of tasks that are over: what could not be removed in time. */
+/** Of tasks that are over: what could not be removed in time. A young one may be of a task that is on its way. */
 export function removeOldSpools(sessionDir: string, isNeeded: (request: string) => boolean): void {
-  for (const name of readdirSync(logDir(sessionDir)))
-    if (name.endsWith(".out") && !isNeeded(name.slice(0, -".out".length)))
-      rmSync(join(logDir(sessionDir), name), { force: true });
+  for (const name of readdirSync(logDir(sessionDir))) {
+    if (!name.endsWith(".out") || isNeeded(name.slice(0, -".out".length))) continue;
+    const path = join(logDir(sessionDir), name);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat && Date.now() - stat.mtimeMs > YOUNG_MS) rmSync(path, { force: true });
+  }
 }
+
+const YOUNG_MS = 60_000;
 
 export interface Frame {
   readonly stream: StreamName;

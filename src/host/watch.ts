@@ -71,28 +71,28 @@ export class Watch {
     if ((!isNotable && !isLow) || this.#isCounting || Date.now() < this.#restUntilMs) return;
     this.#isCounting = true;
     this.#counted = free;
-    this.#count(isLow, free.bytes)
+    this.#count(isLow, free)
       .catch(() => {})
       .finally(() => {
         this.#isCounting = false;
       });
   }
 
-  async #count(isLow: boolean, freeBytes: number): Promise<void> {
+  async #count(isLow: boolean, free: { bytes: number; files: number }): Promise<void> {
     const { maxBytes, maxFiles, reserveBytes } = this.#quota;
     const startedMs = Date.now();
     const counted = await diskUse(this.#dirs);
     // Where something can't be looked into, what the disk has lost since we began is what there is to go by.
-    const lost = Math.max(0, this.#before.bytes - freeBytes);
+    const isLost = !counted.isWhole;
     const used = {
-      files: counted.files,
-      bytes: Math.max(counted.bytes + unnamedBytes(this.#pid), counted.isWhole ? 0 : lost),
+      files: Math.max(counted.files, isLost ? this.#before.files - free.files : 0),
+      bytes: Math.max(counted.bytes + unnamedBytes(this.#pid), isLost ? this.#before.bytes - free.bytes : 0),
     };
     this.#restUntilMs = Date.now() + COUNT_REST * (Date.now() - startedMs);
     if (used.bytes > maxBytes) return this.#exceeded("bytes", used.bytes, maxBytes);
     if (used.files > maxFiles) return this.#exceeded("files", used.files, maxFiles);
     // The disk is nearly full: whoever has a notable part in that stops, the others go on.
-    if (isLow && used.bytes > reserveBytes / 4) this.#exceeded("free_space", freeBytes, reserveBytes);
+    if (isLow && used.bytes > reserveBytes / 4) this.#exceeded("free_space", free.bytes, reserveBytes);
   }
 
   #exceeded(limit: Exceeded["limit"], used: number, allowed: number): void {

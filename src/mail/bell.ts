@@ -1,7 +1,7 @@
 /**
- * Owns the bell of a session process: a socket whose bytes say nothing but "look". A ring makes the process look
- * into its inbox; the process rings whoever listens when there is news in its journal or its output. What there is
- * to see is in the directories: a ring that gets lost costs time, nothing else.
+ * Owns the bell of a session process: a socket that says nothing but "look". To connect is to ring: the process looks
+ * into its inbox. Whoever stays connected listens, and is rung when there is news in its journal or its output. What
+ * there is to see is in the directories: a ring that gets lost costs time, nothing else.
  */
 
 import { once } from "node:events";
@@ -24,12 +24,15 @@ export async function hangBell(path: string, onRing: () => void): Promise<Bell> 
   const listeners = new Set<Socket>();
   rmSync(path, { force: true });
   const server: Server = createServer((socket) => {
+    // Not by something that it says: who is gone when we write to it is never read.
+    onRing();
     listeners.add(socket);
-    socket.on("data", onRing);
+    socket.resume();
     socket.on("error", () => {});
     socket.on("close", () => listeners.delete(socket));
   });
   server.maxConnections = MAX_LISTENERS;
+  server.on("drop", () => onRing());
   server.listen(path);
   await once(server, "listening");
   return {
@@ -56,7 +59,7 @@ export function ring(path: string): Promise<boolean> {
     };
     socket.setTimeout(RING_MS, () => end(false));
     socket.once("error", () => end(false));
-    socket.once("connect", () => socket.end("!", () => end(true)));
+    socket.once("connect", () => end(true));
   });
 }
 

@@ -31,7 +31,10 @@ export function encodeEnvelope(envelope: Envelope): Uint8Array {
     throw new HoldfastError("message_too_large", `a message has ${MAX_MESSAGE_BYTES} bytes at most`);
   const bytes = Buffer.from(`${JSON.stringify(envelope)}\n`);
   if (bytes.length > MAX_ENVELOPE_BYTES)
-    throw new HoldfastError("message_too_large", `a task has ${MAX_ENVELOPE_BYTES} bytes at most`);
+    throw new HoldfastError(
+      "message_too_large",
+      `a ${envelope.kind} has ${MAX_ENVELOPE_BYTES} bytes at most, in JSON`,
+    );
   return bytes;
 }
 

@@ -13,6 +13,9 @@ import { createFile, type Disk, errorCode } from "../util/index.ts";
 
 /** More than the longest message and its envelope can be. */
 export const MAX_ENVELOPE_BYTES = 1024 * 1024;
+/** So many wait in one at most; those from other sessions leave room for people. */
+export const MAX_WAITING = 1000;
+export const MAX_WAITING_FROM_SESSIONS = 500;
 /** `cur` remembers so many at least. */
 const REMEMBERED = 1000;
 const NUMBER_DIGITS = 12;
@@ -60,8 +63,7 @@ export class Maildir {
   async put(id: string, bytes: Uint8Array): Promise<Put> {
     if (!idForm.test(id)) throw new Error(`not an id: ${id}`);
     const waiting = await this.#waitingOrMade();
-    const isKnown = waiting.some((name) => idOf(name) === id) || (await this.#remembers(id));
-    if (isKnown) {
+    if (waiting.some((name) => idOf(name) === id) || (await this.#remembers(id))) {
       // Whoever put it there may have been killed before it was on disk.
       await this.#disk.syncDir(this.newDir);
       return { isNew: false };
@@ -74,6 +76,11 @@ export class Maildir {
     await this.#disk.rename(temporary, join(this.newDir, name));
     await this.#disk.syncDir(this.newDir);
     return { isNew: true };
+  }
+
+  /** Whether it was put in, as far as that is remembered. */
+  async knows(id: string): Promise<boolean> {
+    return (await this.waiting()).some((name) => idOf(name) === id) || this.#remembers(id);
   }
 
   /** Names of what waits, in order. */
@@ -125,6 +132,13 @@ export class Maildir {
   /** Nobody needs more than its name any more. */
   async empty(id: string): Promise<void> {
     await truncate(join(this.dir, "cur", id)).catch(() => {});
+  }
+
+  /** Of all that was taken in, nobody needs more than the name, but of these. */
+  async emptyAllBut(isNeeded: (id: string) => boolean): Promise<void> {
+    for (const id of await readdir(join(this.dir, "cur")).catch(() => []))
+      if (!isNeeded(id) && (await lstat(join(this.dir, "cur", id)).catch(() => undefined))?.size !== 0)
+        await this.empty(id);
   }
 
   /** What can't be read, or taken in, stays to be looked at. */

@@ -75,16 +75,16 @@ export async function resizeTerminal(commandPid: number, { columns, rows }: Term
 }
 
 /**
- * The terminal of the first that has one: by its path there, which may be in another mount namespace. Not before it
- * has its usual size, which would otherwise take the place of another.
+ * The terminal of the first that has one: by its descriptor, because what a path means there is for the command to
+ * say. Not before it has its usual size, which would otherwise take the place of another.
  */
 function terminalOf(commandPid: number): string | undefined {
   for (const pid of treeOf(commandPid)) {
     try {
-      const path = readlinkSync(`/proc/${pid}/fd/0`);
-      if (!/^\/dev\/pts\/\d+$/.test(path)) continue;
+      const path = `/proc/${pid}/fd/0`;
+      if (!/^\/dev\/pts\/\d+$/.test(readlinkSync(path))) continue;
       const isSizing = readTextOr(`/proc/${pid}/cmdline`, "").includes(USUAL_SIZE);
-      return isSizing ? undefined : `/proc/${pid}/root${path}`;
+      return isSizing ? undefined : path;
     } catch {
       // Gone meanwhile.
     }

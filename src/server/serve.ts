@@ -7,7 +7,7 @@ import { HoldfastError } from "../contract/index.ts";
 import { type Dispatcher, Supervisor } from "../dispatch/index.ts";
 import { defaultUser } from "../home/index.ts";
 import { readServeRecord, removeServeRecord, writeServeRecord } from "../host/index.ts";
-import { hangBell, makeHomeRuntimeDir } from "../mail/index.ts";
+import { type Bell, hangBell, makeHomeRuntimeDir } from "../mail/index.ts";
 import { tryFileLock } from "../util/index.ts";
 import { makeApiToken } from "./api-token.ts";
 import { type Address, ApiServer } from "./server.ts";
@@ -30,38 +30,62 @@ export async function serve(dispatcher: Dispatcher, options: ServeOptions): Prom
   if (!lock) throw running(home.dir);
   const dir = makeHomeRuntimeDir(home.dir);
   const bellPath = join(dir, "bell");
-  let ring = () => {};
-  let wake = () => {};
-  const bell = await hangBell(bellPath, () => ring());
-  await makeApiToken(home, defaultUser());
-  const server = await ApiServer.open(dispatcher, options.address ?? { path: join(dir, "api") });
+  const calm = new Calm();
+  let bell: Bell | undefined;
+  let server: ApiServer | undefined;
   try {
+    bell = await hangBell(bellPath, () => calm.end(LEAST_MS));
+    await makeApiToken(home, defaultUser());
+    server = await ApiServer.open(dispatcher, options.address ?? { path: join(dir, "api") });
     await writeServeRecord(home.dir, { bell: bellPath, address: server.address });
     options.onReady(server.address);
     const supervisor = new Supervisor(dispatcher, options.say);
-    options.signal.addEventListener("abort", () => wake(), { once: true });
+    options.signal.addEventListener("abort", () => calm.end(0), { once: true });
     while (!options.signal.aborted) {
-      await supervisor.look().catch((error: unknown) => {
+      const isMore = await supervisor.look().catch((error: unknown) => {
         // One bad look must not end all of them.
         options.say(error instanceof Error ? error.message : String(error));
+        return false;
       });
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, LOOK_MS);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-        ring = () => {
-          clearTimeout(timer);
-          setTimeout(resolve, LEAST_MS);
-        };
-      });
+      if (!isMore && !options.signal.aborted) await calm.last(LOOK_MS);
     }
   } finally {
     removeServeRecord(home.dir);
-    await server.close();
-    await bell.close();
+    await server?.close();
+    await bell?.close();
     lock.drop();
+  }
+}
+
+/** The time between two looks: short when somebody rings. */
+class Calm {
+  #end: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** Rung while a look was under way: the next one follows. */
+  #isRung = false;
+
+  last(mostMs: number): Promise<void> {
+    const waitMs = this.#isRung ? LEAST_MS : mostMs;
+    this.#isRung = false;
+    return new Promise((resolve) => {
+      this.#end = resolve;
+      this.#timer = setTimeout(() => this.#over(), waitMs);
+    });
+  }
+
+  end(afterMs: number): void {
+    if (!this.#end) {
+      this.#isRung = true;
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#over(), afterMs);
+  }
+
+  #over(): void {
+    const end = this.#end;
+    this.#end = undefined;
+    end?.();
   }
 }
 

@@ -10,6 +10,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { errorCodes, exitStatus, HoldfastError, isHoldfastError, isSessionId } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
+import { errorCode } from "../util/index.ts";
 import { userOf } from "./api-token.ts";
 import { EventStreams } from "./events.ts";
 import { assertLocal, bearer, Refusal } from "./request.ts";
@@ -62,7 +63,13 @@ export class ApiServer {
     const server = new ApiServer(dispatcher);
     if ("path" in address) rmSync(address.path, { force: true });
     server.#server.listen(address);
-    await once(server.#server, "listening");
+    await once(server.#server, "listening").catch((error: unknown) => {
+      const code = errorCode(error) ?? "";
+      if (!["EADDRINUSE", "EACCES", "EADDRNOTAVAIL"].includes(code)) throw error;
+      const where = "path" in address ? address.path : `${address.host}:${address.port}`;
+      const why = code === "EADDRINUSE" ? "somebody else listens there" : "it can't be listened at";
+      throw new HoldfastError("address_refused", `${where}: ${why}`, { code });
+    });
     if ("path" in address) chmodSync(address.path, 0o600);
     else server.#port = (server.#server.address() as AddressInfo).port;
     return server;

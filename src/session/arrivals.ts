@@ -67,7 +67,6 @@ export function effectOfArrival(
       const item = {
         request: textIn(data["request"]),
         priority: typeof data["priority"] === "number" ? data["priority"] : 0,
-        seq: state.seq,
       };
       const at = queue.findIndex(({ priority }) => priority < item.priority);
       return { queue: queue.toSpliced(at < 0 ? queue.length : at, 0, item), ...arrived(state, item.request) };
@@ -76,7 +75,7 @@ export function effectOfArrival(
       return { queue: unqueued(state, data["request"]) };
     case "message_received": {
       const message = textIn(data["message"]);
-      const unread = [...state.unread, { message, seq: state.seq, isHanded: false }];
+      const unread = [...state.unread, { message, isHanded: false }];
       return { unread, ...arrived(state, message) };
     }
     case "message_sent":

@@ -6,7 +6,7 @@ export { type Inspected, inspectSession } from "./inspect.ts";
 export { nextStatus, type StoredStatus, working } from "./lifecycle.ts";
 export { fold, MACHINE_VERSION, reachedLimits, refusal } from "./machine.ts";
 export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
-export { followRecords, readRecords } from "./records.ts";
+export { findLastRecord, followRecords, readRecords } from "./records.ts";
 export {
   assertRaised,
   budgetReached,

@@ -28,7 +28,7 @@ import {
 } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 3;
+export const MACHINE_VERSION = 4;
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {
   const at = { ...state, seq: record.seq, hash: record.hash, updatedAt: record.at };
@@ -69,6 +69,10 @@ export function refusal(state: SessionState, type: EventType, data: JsonObject):
       if (data["request"] !== undefined && !isQueued(state, data["request"]))
         return refuse("invalid_data", `${textIn(data["request"])} does not wait`);
       return undefined;
+    case "capsule_created":
+      return data["task"] === state.task?.number
+        ? undefined
+        : refuse("invalid_data", `task ${JSON.stringify(data["task"])} is not the one that was started last`);
     case "session_paused":
     case "session_closed":
     case "session_archived":

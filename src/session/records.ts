@@ -17,6 +17,16 @@ export async function* readRecords(
   }
 }
 
+/** The last one that is of the kind that is looked for. */
+export async function findLastRecord(
+  sessionDir: string,
+  isIt: (record: JournalRecord) => boolean,
+): Promise<JournalRecord | undefined> {
+  let found: JournalRecord | undefined;
+  for await (const { record } of readDurable(sessionDir)) if (isIt(record)) found = record;
+  return found && whole(sessionDir, found);
+}
+
 /** Never ends by itself: what is appended later is yielded when it is durable. */
 export async function* followRecords(
   sessionDir: string,

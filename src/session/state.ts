@@ -47,14 +47,11 @@ export interface TaskState {
 export interface QueuedTask {
   readonly request: string;
   readonly priority: number;
-  /** Where what it is stands in the journal. */
-  readonly seq: number;
 }
 
 /** A message that was received and has not entered the agent's context. */
 export interface UnreadMessage {
   readonly message: string;
-  readonly seq: number;
   /** Written to the agent, and no word yet whether it arrived. */
   readonly isHanded: boolean;
 }

@@ -113,14 +113,15 @@ export class Task {
     const number = (session.state.task?.number ?? 0) + 1;
     if (!isSandboxed) await session.append("sandbox_waived", { task: number, reason: "asked" });
     const dir = capsuleDir(sessionDir, number);
+    const { signal } = options;
     const runSetup = runSetupIn(room, join(dir, "tree"), {
       sandbox: isSandboxed,
       ...(options.onSetup && { onOutput: options.onSetup }),
-      signal: options.signal,
+      signal,
     });
     // One that is there and on no record was made by somebody who was killed before it was used.
     await clearUnfinished(new Place(dir));
-    const request = { dir, session: session.id, task: number, repo, settings, runSetup };
+    const request = { dir, session: session.id, task: number, repo, settings, runSetup, signal };
     const { capsule, missingIncludes } =
       from.snapshot === undefined
         ? await createCapsule(room.ports, { ...request, base: from.base })
@@ -136,7 +137,7 @@ export class Task {
         task: number,
         ...present({ request, snapshot, base: base ?? undefined }),
       });
-      // One sync for both.
+      // One sync for both; where the first is refused, so is this.
       const made = session.append("capsule_created", {
         task: number,
         strategy,

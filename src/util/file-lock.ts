@@ -46,10 +46,15 @@ export function tryFileLock(path: string): FileLock | undefined {
   };
 }
 
-/** Waits for the lock, however long its holder lives, and holds it while `work` runs. */
-export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+/** Waits for the lock, however long its holder lives or until nobody wants it any more, and holds it while `work` runs. */
+export async function withFileLock<T>(
+  path: string,
+  work: () => Promise<T>,
+  { signal }: { readonly signal?: AbortSignal | undefined } = {},
+): Promise<T> {
   let delayMs = RETRY_MS;
   for (;;) {
+    if (signal?.aborted) throw new HoldfastError("interrupted", "nobody waits for it any more");
     const lock = tryFileLock(path);
     if (lock) {
       try {

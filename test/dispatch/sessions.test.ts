@@ -161,6 +161,7 @@ describe("a session process", () => {
     const dispatcher = await home.dispatcher();
     gitIn(home.main, "branch", "gone");
     const id = await begin(home, dispatcher, "sleep 60");
+    await reaches(dispatcher, id, "running");
     await dispatcher.submit(id, script("true", { base: "gone" }));
     await dispatcher.submit(id, script("echo fine > fine"));
     gitIn(home.main, "branch", "-D", "gone");

@@ -172,10 +172,19 @@ describe("messages", () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     // Reads one line, and then no more: the second is written, and nobody knows whether it was read.
-    const { id } = await dispatcher.begin(
+    const { id, request } = await dispatcher.begin(
       { repo: home.main },
-      script('read -r line; echo "$line" >> got; exec sleep 60', { input: "messages", restart: true }),
+      script('read -r line; echo "$line" >> got; echo it has it; exec sleep 60', {
+        input: "messages",
+        restart: true,
+      }),
     );
+    const hasWritten = (times: number) =>
+      until(
+        () =>
+          readFileSync(home.sessionDir(id, "log", `${request}.out`), "utf8").split("it has it").length - 1,
+        (count) => count === times,
+      );
     await dispatcher.send(id, "one");
     await until(
       async () => (await messageEvents(dispatcher, id)).length,
@@ -186,6 +195,7 @@ describe("messages", () => {
       ["message_handed", undefined],
       ["message_entered_context", true],
     ]);
+    await hasWritten(1);
     kill(home.hostPid(id) ?? 0, "SIGKILL");
     await reaches(dispatcher, id, "interrupted");
     await dispatcher.send(id, "two");
@@ -194,6 +204,7 @@ describe("messages", () => {
       async () => (await messageEvents(dispatcher, id)).length,
       (count) => count >= 6,
     );
+    await hasWritten(2);
     await dispatcher.interrupt(id);
     await reaches(dispatcher, id, "paused");
     const { patch } = await dispatcher.holdfast.diffSession(id);
