@@ -46,6 +46,29 @@ describe("messages from one session to another", () => {
   });
 });
 
+describe("a message", () => {
+  it("Y4 that is longer without its secrets than one may be keeps its session from nothing", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const session = await dispatcher.holdfast.openSession({ repo: home.main });
+    // As a session process leaves it that was killed before it put the message into the outbox.
+    const text = "mysql://u:abcd@h\n".repeat(15_000);
+    await session.append("message_sent", { message: "msg_long", to: session.id, text });
+    await session.release();
+    await dispatcher.submit(session.id, script("echo fine > fine"));
+    await reaches(dispatcher, session.id, "paused");
+    expect(gitIn(home.main, "show", `holdfast/${session.id}/1:fine`)).toBe("fine");
+    const types = await typesOf(dispatcher, session.id);
+    expect(types.filter((type) => type === "message_set_aside")).toHaveLength(1);
+    // Once is enough.
+    await dispatcher.submit(session.id, script("true"));
+    await reaches(dispatcher, session.id, "paused");
+    expect(
+      (await typesOf(dispatcher, session.id)).filter((type) => type === "message_set_aside"),
+    ).toHaveLength(1);
+  });
+});
+
 describe("a task", () => {
   it("with a secret in its command runs as it was asked for; its record has no secret, and can't be run again", async () => {
     using home = new HostHome();
@@ -57,7 +80,13 @@ describe("a task", () => {
     await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `holdfast/${id}/1:count`).trim()).toBe("40");
     await expect(dispatcher.specOfLastTask(id)).rejects.toMatchObject({ code: "secret_not_kept" });
-    // Nor anywhere else of what is kept.
+    // Nor anywhere else of what is kept; also not of one that was taken back before it began.
+    await dispatcher.submit(id, script("sleep 60"));
+    await reaches(dispatcher, id, "running");
+    const behind = await dispatcher.submit(id, script(`echo ${secret()}`));
+    await dispatcher.cancel(id, behind.request);
+    await shown(dispatcher, id, ({ queue }) => queue === 0);
+    await dispatcher.pause(id);
     for (const name of readdirSync(home.sessionDir(id, "inbox/cur")))
       expect(readFileSync(home.sessionDir(id, "inbox/cur", name), "utf8")).toBe("");
     await dispatcher.send(id, `the token is ${secret()}`);

@@ -320,6 +320,19 @@ describe("serve", () => {
     );
   });
 
+  it("says so when somebody else has its address, and leaves the home to the next", async () => {
+    using home = new HostHome();
+    await using there = await Served.start(home, "--listen", "127.0.0.1:0");
+    using elsewhere = new HostHome();
+    const taken = await elsewhere.cli("serve", "--listen", there.address);
+    expect(taken).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("somebody else listens there"),
+    });
+    await using next = await Served.start(elsewhere);
+    expect((await next.ask("/v1/sessions")).status).toBe(200);
+  });
+
   it("finds a task that somebody left in an inbox, and starts it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
