@@ -7,7 +7,7 @@ import { type FoundSession, type Home, readPlace, withLine } from "../home/index
 import { type ProcessRecord, readProcessRecord } from "../host/index.ts";
 import { idOf } from "../mail/index.ts";
 import { inspectSession } from "../session/index.ts";
-import { isAlive } from "../util/index.ts";
+import { isAlive, signalIfThere } from "../util/index.ts";
 import { inboxOf, put, ringSession, stamp } from "./post.ts";
 
 /** To end a turn, keep its files and write down where they are takes a moment; longer than this, something is wrong. */
@@ -46,7 +46,7 @@ export async function stopProcess(home: Home, found: FoundSession): Promise<bool
   for (; isAlive(record); await sleep(LOOK_MS)) {
     const waitedMs = performance.now() - startedMs;
     // One that does not find the time to look into its inbox hears this all the same, and does the same.
-    if (!isSignalled && waitedMs > ASK_MS) process.kill(record.pid, "SIGTERM");
+    if (!isSignalled && waitedMs > ASK_MS) signalIfThere(record.pid, "SIGTERM");
     isSignalled ||= waitedMs > ASK_MS;
     if (waitedMs > GRACE_MS)
       throw new HoldfastError("process_silent", `process ${record.pid} of session ${found.id} does not end`, {

@@ -6,11 +6,9 @@
  * inbox with what was not taken in. The next session process goes on from there; in its sandbox, nothing of the
  * command lives.
  */
-import { type FSWatcher, mkdirSync, watch } from "node:fs";
-import { join } from "node:path";
-import { isHoldfastError, parseSessionId, type TaskSpec } from "../contract/index.ts";
+import { isHoldfastError, type JournalRecord, parseSessionId, type TaskSpec } from "../contract/index.ts";
 import { type Home, readToken, sessionDirOf } from "../home/core.ts";
-import { type Bell, hangBell, idOf, type Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
+import { idOf, type Maildir } from "../mail/index.ts";
 import { type Session, textIn } from "../session/index.ts";
 import { arrive, mailIn, startSuccessor } from "./arrival.ts";
 import { Door } from "./door.ts";
@@ -19,7 +17,7 @@ import { Feed } from "./feed.ts";
 import { Intake } from "./intake.ts";
 import { Outgoing } from "./outgoing.ts";
 import { leavePlace, takePlace } from "./place.ts";
-import { removeProcessRecord, writeProcessRecord } from "./process-record.ts";
+import { Presence } from "./presence.ts";
 import { RefusalCount } from "./refusals.ts";
 import { Named } from "./specs.ts";
 import { removeOldSpools } from "./spool.ts";
@@ -28,13 +26,11 @@ import { TerminalSocket } from "./terminal-socket.ts";
 
 /** Below this, a new process would cost more than it saves. */
 const WORTH_A_START_MS = 5000;
-const LOOK_ANYWAY_MS = 5 * 60_000;
 
 export class Host {
   readonly #home: Home;
   readonly #session: Session;
   readonly #sessionDir: string;
-  readonly #runtimeDir: string;
   readonly #named: Named;
   readonly #inbox: Maildir;
   readonly #outbox: Maildir;
@@ -42,9 +38,7 @@ export class Host {
   readonly #intake: Intake;
   readonly #outgoing: Outgoing;
   readonly #refusals: RefusalCount;
-  #bell: Bell | undefined;
-  #watcher: FSWatcher | undefined;
-  #looking: NodeJS.Timeout | undefined;
+  readonly #presence: Presence;
   #opening: Promise<Door> | undefined;
   #door: Door | undefined;
   #terminal: TerminalSocket | undefined;
@@ -59,11 +53,11 @@ export class Host {
   #wake = () => {};
   #failure: unknown;
 
-  private constructor(home: Home, session: Session, named: Named) {
+  private constructor(home: Home, session: Session, named: Named, presence: Presence) {
     this.#home = home;
     this.#session = session;
+    this.#presence = presence;
     this.#sessionDir = sessionDirOf(home, session.id);
-    this.#runtimeDir = makeRuntimeDir(home.dir, session.id);
     this.#named = named;
     this.#feed = new Feed(session, named);
     this.#inbox = mailIn(home, session.id, "inbox");
@@ -81,16 +75,21 @@ export class Host {
       notify: () => callDispatcher(home),
     });
     this.#refusals = new RefusalCount(this.#sessionDir);
+    session.observe((records) => this.#note(records));
   }
 
   /** Becomes the session's owner. */
   static async start(home: Home, idText: string, options: StartOptions = {}): Promise<Host> {
     const session = await arrive(home, parseSessionId(idText), options);
     const { id, state } = session;
-    const named = await Named.read(sessionDirOf(home, id), mailIn(home, id, "inbox"), state);
-    const host = new Host(home, session, named);
+    const inbox = mailIn(home, id, "inbox");
+    const named = await Named.read(sessionDirOf(home, id), inbox, state);
+    // Whoever rings before we run is heard: the first thing then is to look.
+    let look = () => {};
+    const presence = await Presence.begin(home, session, inbox, () => look());
+    const host = new Host(home, session, named, presence);
+    look = () => host.#look();
     host.#idleMs = options.idleMs ?? 0;
-    await host.#listen();
     return host;
   }
 
@@ -161,30 +160,15 @@ export class Host {
     this.#wake();
   }
 
-  async #listen(): Promise<void> {
-    this.#session.observe((records) => {
-      this.#named.note(records);
-      this.#feed.wake();
-      this.#bell?.news();
-      for (const { type, data } of records)
-        if (type === "task_refused") this.#inbox.empty(textIn(data["request"]));
-      // There may be room again for what had to wait.
-      if (this.#intake.hasLeft && records.some(({ type }) => MAKES_ROOM.includes(type))) this.#look();
-    });
-    await this.#hangBell().catch(() => this.#watchInbox());
-    // Whoever put something in may have been killed before it could ring.
-    this.#looking = setInterval(() => this.#look(), LOOK_ANYWAY_MS).unref();
-    await this.#record(null);
-  }
-
-  async #hangBell(): Promise<void> {
-    this.#bell = await hangBell(join(this.#runtimeDir, "bell"), () => this.#look());
-  }
-
-  /** Where no socket can be made. One for each process: there are not many of these on a machine. */
-  async #watchInbox(): Promise<void> {
-    await this.#inbox.make();
-    this.#watcher = watch(this.#inbox.newDir, () => this.#look());
+  /** These are on disk now. */
+  #note(records: readonly JournalRecord[]): void {
+    this.#named.note(records);
+    this.#feed.wake();
+    this.#presence.news();
+    for (const { type, data } of records)
+      if (type === "task_refused") this.#inbox.empty(textIn(data["request"]));
+    // There may be room again for what had to wait.
+    if (this.#intake.hasLeft && records.some(({ type }) => MAKES_ROOM.includes(type))) this.#look();
   }
 
   /** Somebody rang. */
@@ -263,7 +247,7 @@ export class Host {
       this.#stop = undefined;
       this.#running = undefined;
       await this.#inbox.empty(request);
-      if (this.#terminal) await this.#record(null);
+      if (this.#terminal) await this.#presence.tell(null);
       this.#terminal = undefined;
       if (this.#session.state.queue.length === 0) await this.#leavePlace();
     }
@@ -317,19 +301,18 @@ export class Host {
       home: this.#home,
       session: this.#session,
       feed: this.#feed,
-      news: () => this.#bell?.news(),
+      news: () => this.#presence.news(),
       door: () => this.#openDoor(),
       terminal: async () => {
-        this.#terminal = await TerminalSocket.open(join(this.#runtimeDir, "terminal"));
-        await this.#record(this.#terminal.path);
+        this.#terminal = await TerminalSocket.open(this.#presence.path("terminal"));
+        await this.#presence.tell(this.#terminal.path);
         return this.#terminal;
       },
     };
   }
 
   async #openDoor(): Promise<string> {
-    const dir = join(this.#runtimeDir, "door");
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const dir = this.#presence.makeDir("door");
     this.#opening ??= Door.open(dir, {
       token: () => readToken(this.#home.ports.disk, this.#sessionDir),
       nextMessage: (waitMs, gone) => this.#feed.next(waitMs, gone),
@@ -342,11 +325,6 @@ export class Host {
     });
     this.#door = await this.#opening;
     return dir;
-  }
-
-  #record(terminal: string | null): Promise<void> {
-    const bell = this.#bell ? join(this.#runtimeDir, "bell") : null;
-    return writeProcessRecord(this.#sessionDir, { epoch: this.#session.epoch, bell, terminal });
   }
 
   async #rest(): Promise<void> {
@@ -363,14 +341,9 @@ export class Host {
   /** Whatever happened: nothing of this process is left. */
   async #leave(): Promise<void> {
     this.#isLeaving = true;
-    clearInterval(this.#looking);
-    this.#watcher?.close();
     this.#refusals.write();
-    // As long as the session is ours: the next one may use the same names as soon as it is not.
-    removeProcessRecord(this.#sessionDir);
-    await this.#bell?.close();
     await this.#door?.close();
-    removeRuntimeDir(this.#runtimeDir);
+    await this.#presence.end();
     const leaving = this.#isHandedOver ? this.#session.release() : this.#session[Symbol.asyncDispose]();
     await leaving.catch(() => {});
     await this.#leavePlace();

@@ -14,6 +14,7 @@ import {
   parseIdentity,
   parseObject,
   readTextOr,
+  signalIfThere,
   tryFileLock,
   writeProcessFile,
 } from "../util/index.ts";
@@ -65,7 +66,7 @@ export async function takeOver(sessionDir: string): Promise<OwnerLock> {
       const owner = readOwner(sessionDir);
       if (!owner || owner.pid === process.pid || owner.startTicks === null || Date.now() > deadline)
         throw error;
-      if (isAlive(owner)) process.kill(owner.pid, "SIGKILL");
+      if (isAlive(owner)) signalIfThere(owner.pid, "SIGKILL");
       await sleep(RETRY_MS);
     }
   }

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readTextOr } from "../util/index.ts";
+import { readTextOr, signalIfThere } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
 import { missing } from "./program.ts";
 import { treeOf } from "./tree.ts";
@@ -95,21 +95,12 @@ function askToEnd({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   for (const one of treeOf(pid)) {
     if (AROUND.has(readTextOr(`/proc/${one}/comm`, "").trim())) continue;
-    try {
-      process.kill(one, "SIGTERM");
-    } catch {
-      // Gone meanwhile.
-    }
+    signalIfThere(one, "SIGTERM");
   }
 }
 
 function endGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // Gone already.
-  }
+  if (pid !== undefined) signalIfThere(-pid, "SIGKILL");
 }
 
 export interface DetachedOptions {

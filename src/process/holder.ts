@@ -11,7 +11,7 @@ import { once } from "node:events";
 import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
-import { identityOf, isAlive, type ProcessIdentity, readTextOr } from "../util/index.ts";
+import { identityOf, isAlive, type ProcessIdentity, readTextOr, signalIfThere } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
 
 /** In the environment of everything that belongs to a capsule: how strays are found again. */
@@ -125,7 +125,7 @@ export async function endHolder(holder: Holder): Promise<void> {
     for (const deadlineMs = Date.now() + END_MS; Date.now() < deadlineMs; await sleep(2)) {
       const living = inNamespace(holder.mountNamespace);
       if (living.length === 0) return;
-      for (const pid of living) endIfThere(pid);
+      for (const pid of living) signalIfThere(pid, "SIGKILL");
     }
     const left = inNamespace(holder.mountNamespace).join(", ");
     throw new HoldfastError("processes_remain", `processes of the capsule did not end: ${left}`);
@@ -172,7 +172,7 @@ export async function endMarked(mark: string): Promise<void> {
   for (const deadlineMs = Date.now() + END_MS; Date.now() < deadlineMs; await sleep(2)) {
     const pids = markedProcesses().filter((one) => one.mark === mark && one.pid !== process.pid);
     if (pids.length === 0) return;
-    for (const { pid } of pids) endIfThere(pid);
+    for (const { pid } of pids) signalIfThere(pid, "SIGKILL");
   }
   throw new HoldfastError("processes_remain", "processes of the capsule did not end");
 }
@@ -184,13 +184,5 @@ function allPids(): number[] {
       .map(Number);
   } catch {
     return [];
-  }
-}
-
-function endIfThere(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // Gone meanwhile.
   }
 }

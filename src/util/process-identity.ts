@@ -26,6 +26,15 @@ export function isAlive({ pid, startTicks }: ProcessIdentity): boolean {
   return !stat.hasEnded && (startTicks === null || startTicks === stat.startTicks);
 }
 
+/** A negative pid is a group. One that is gone meanwhile needs no signal. */
+export function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // Gone, or not ours to end.
+  }
+}
+
 /** Only what has the form of one: these stand in files. */
 export function parseIdentity(value: Record<string, unknown> | undefined): ProcessIdentity | undefined {
   if (!value || !Number.isSafeInteger(value["pid"]) || (value["pid"] as number) <= 0) return undefined;

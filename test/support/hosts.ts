@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readProcessRecord } from "../../src/host/index.ts";
 import type { TaskSpec } from "../../src/index.ts";
-import { isAlive } from "../../src/util/index.ts";
+import { isAlive, signalIfThere } from "../../src/util/index.ts";
 import { hasSandbox } from "./capsules.ts";
 import { cliPath, runCli } from "./cli.ts";
 import { TaskHome } from "./tasks.ts";
@@ -106,20 +106,14 @@ export class HostHome extends TaskHome {
     alive.delete(this);
     // What is killed writes no more only when it is gone.
     for (let left = this.processes(); left.length > 0; left = this.processes()) {
-      for (const pid of left) kill(pid, "SIGKILL");
+      for (const pid of left) signalIfThere(pid, "SIGKILL");
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
     super[Symbol.dispose]();
   }
 }
 
-export function kill(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // Gone already.
-  }
-}
+export { signalIfThere as kill } from "../../src/util/index.ts";
 
 /** Waits until something is so; fails with what it is, when it takes too long. */
 export async function until<T>(

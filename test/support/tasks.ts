@@ -4,6 +4,7 @@
 import { join } from "node:path";
 import type { Holdfast, Session, Task } from "../../src/index.ts";
 import { markedProcesses } from "../../src/process/index.ts";
+import { signalIfThere } from "../../src/util/index.ts";
 import { hasSandbox } from "./capsules.ts";
 import { TestHome } from "./home.ts";
 import { makeRepo } from "./repo.ts";
@@ -36,7 +37,7 @@ export class TaskHome extends TestHome {
   }
 
   override [Symbol.dispose](): void {
-    for (const pid of this.strays()) process.kill(pid, "SIGKILL");
+    for (const pid of this.strays()) signalIfThere(pid, "SIGKILL");
     super[Symbol.dispose]();
   }
 }

@@ -1,0 +1,76 @@
+/**
+ * Owns how a session process is found and rung as long as it has its session: a directory for its sockets, the bell
+ * in it, and the record that tells others of both. All of it goes before the session is let go: the next one may use
+ * the same names as soon as it is.
+ */
+import { type FSWatcher, mkdirSync, watch } from "node:fs";
+import { join } from "node:path";
+import { type Home, sessionDirOf } from "../home/core.ts";
+import { type Bell, hangBell, type Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
+import type { Session } from "../session/index.ts";
+import { removeProcessRecord, writeProcessRecord } from "./process-record.ts";
+
+const LOOK_ANYWAY_MS = 5 * 60_000;
+
+export class Presence {
+  readonly #sessionDir: string;
+  readonly #runtimeDir: string;
+  readonly #epoch: number;
+  #bell: Bell | undefined;
+  #watcher: FSWatcher | undefined;
+  #looking: NodeJS.Timeout | undefined;
+
+  private constructor(sessionDir: string, runtimeDir: string, epoch: number) {
+    this.#sessionDir = sessionDir;
+    this.#runtimeDir = runtimeDir;
+    this.#epoch = epoch;
+  }
+
+  static async begin(home: Home, session: Session, inbox: Maildir, onRing: () => void): Promise<Presence> {
+    const { id, epoch } = session;
+    const presence = new Presence(sessionDirOf(home, id), makeRuntimeDir(home.dir, id), epoch);
+    await presence.#listen(inbox, onRing);
+    await presence.tell(null);
+    return presence;
+  }
+
+  async #listen(inbox: Maildir, onRing: () => void): Promise<void> {
+    try {
+      this.#bell = await hangBell(this.path("bell"), onRing);
+    } catch {
+      // Where no socket can be made. One for each process: there are not many of these on a machine.
+      await inbox.make();
+      this.#watcher = watch(inbox.newDir, onRing);
+    }
+    // Whoever put something in may have been killed before it could ring.
+    this.#looking = setInterval(onRing, LOOK_ANYWAY_MS).unref();
+  }
+
+  /** Where one of its sockets stands. */
+  path(name: string): string {
+    return join(this.#runtimeDir, name);
+  }
+
+  makeDir(name: string): string {
+    mkdirSync(this.path(name), { recursive: true, mode: 0o700 });
+    return this.path(name);
+  }
+
+  /** Where its command's terminal is, or that it has none. */
+  tell(terminal: string | null): Promise<void> {
+    const bell = this.#bell ? this.path("bell") : null;
+    return writeProcessRecord(this.#sessionDir, { epoch: this.#epoch, bell, terminal });
+  }
+
+  news(): void {
+    this.#bell?.news();
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#looking);
+    this.#watcher?.close();
+    removeProcessRecord(this.#sessionDir);
+    await this.#bell?.close();
+    removeRuntimeDir(this.#runtimeDir);
+  }
+}
