@@ -335,6 +335,20 @@ describe("a session process", () => {
     await reaches(dispatcher, id, "paused");
   });
 
+  it("counts threads as processes, as the system does", async () => {
+    using home = new HostHome();
+    commitFiles(home.main, { "holdfast.yaml": "quota: { processes: 40 }\n" }, "a quota");
+    const dispatcher = await home.dispatcher();
+    const many =
+      'const { Worker } = require("worker_threads"); for (let i = 0; i < 60; i += 1) new Worker("setInterval(() => {}, 1000)", { eval: true })';
+    const { id } = await dispatcher.begin({ repo: home.main }, script(`node -e '${many}'`));
+    await reaches(dispatcher, id, "paused");
+    const limits: unknown[] = [];
+    for await (const { type, data } of dispatcher.holdfast.readJournal(id))
+      if (type === "quota_reached") limits.push(data["limit"]);
+    expect(limits).toEqual(["processes"]);
+  });
+
   it("counts files without a name, and what threads start, against the quota", async () => {
     using home = new HostHome();
     commitFiles(home.main, { "holdfast.yaml": "quota: { disk_mb: 64 }\n" }, "a quota");

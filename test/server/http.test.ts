@@ -333,29 +333,25 @@ describe("serve", () => {
     expect((await next.ask("/v1/sessions")).status).toBe(200);
   });
 
-  it("finds a task that somebody left in an inbox, and starts it", async () => {
+  it("finds a task that somebody left in an inbox, and starts it, also where its session crashed before", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    const session = await dispatcher.holdfast.openSession({ repo: home.main });
-    await session.release();
-    await dispatcher.inboxOf(session.id).put(
-      "task_left",
-      Buffer.from(
-        JSON.stringify({
-          kind: "task",
-          id: "task_left",
-          from: "user:ani",
-          at: "",
-          spec: script("echo found > result"),
-          priority: 0,
-        }),
-      ),
-    );
+    const opened = await dispatcher.holdfast.openSession({ repo: home.main });
+    const crashed = await dispatcher.holdfast.openSession({ repo: home.main });
+    await (await crashed.beginTurn("before")).end();
+    await opened.release();
+    await crashed.abandon();
+    const spec = script("echo found > result");
+    const envelope = { kind: "task", id: "task_left", from: "user:ani", at: "", spec, priority: 0 };
+    for (const { id } of [opened, crashed])
+      await dispatcher.inboxOf(id).put("task_left", Buffer.from(JSON.stringify(envelope)));
     await using _served = await Served.start(home);
-    await until(
-      () => dispatcher.show(session.id),
-      ({ task }) => task?.outcome === "done",
-    );
-    expect(existsSync(join(home.sessionDir(session.id), "inbox/cur/task_left"))).toBe(true);
+    for (const { id } of [opened, crashed]) {
+      await until(
+        () => dispatcher.show(id),
+        ({ task }) => task?.outcome === "done",
+      );
+      expect(existsSync(join(home.sessionDir(id), "inbox/cur/task_left"))).toBe(true);
+    }
   });
 });
