@@ -52,7 +52,7 @@ describe("the verbs of session processes", () => {
       (text) => /^status +running/m.test(text),
     );
     expect((await home.cli("pause", id)).stdout).toBe(`${id} paused\n`);
-    expect(home.processes()).toEqual([]);
+    await home.quiet();
     const waiting = await home.cli("send", id, "for later");
     expect(waiting.stderr).toContain("it waits in the inbox until the session goes on");
     for (const [args, code] of [
@@ -137,7 +137,7 @@ describe("the verbs of session processes", () => {
     const torn = await home.cli("teardown", id);
     expect(torn.stdout).toContain("processes  none left");
     expect(home.strays()).toEqual([]);
-    expect(home.processes()).toEqual([]);
+    await home.quiet();
     expect((await home.cli("diff", id)).stdout).toContain("+kept");
     const other = await detached(home, ...SLEEP);
     expect((await home.cli("close", other)).stdout).toBe(`${other} closed\n`);

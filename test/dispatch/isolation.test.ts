@@ -66,10 +66,7 @@ describe("fifty sessions at once", () => {
         );
       }
       expect(ports.size).toBe(SESSIONS);
-      await until(
-        () => home.processes(),
-        (left) => left.length === 0,
-      );
+      await home.quiet();
       expect(home.strays()).toEqual([]);
       expect(readdirSync(join(home.dir, "line")).filter((name) => name.endsWith(".json"))).toEqual([]);
     },

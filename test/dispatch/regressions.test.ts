@@ -134,10 +134,7 @@ describe("a task", () => {
     await bare.release();
     await expect(dispatcher.submit(bare.id, script("true"))).rejects.toMatchObject({ code: "no_repo" });
     expect(await dispatcher.show(bare.id)).toMatchObject({ status: "open", queue: 0, inbox: 0 });
-    await until(
-      () => home.processes(),
-      (pids) => pids.length === 0,
-    );
+    await home.quiet();
   });
 
   it("that waits in a session which is closed never begins, also when the session goes on later", async () => {
@@ -285,10 +282,7 @@ describe("a session process", () => {
       ({ status, task }) => status === "paused" && task?.outcome !== null,
     );
     expect(task?.outcome).toBe("done");
-    await until(
-      () => home.processes(),
-      (left) => left.length === 0,
-    );
+    await home.quiet();
     expect(home.strays()).toEqual([]);
   });
 

@@ -34,10 +34,7 @@ describe("a session process", () => {
     expect(readdirSync(home.sessionDir(id, "log"))).toContain("host.log");
     await dispatcher.interrupt(id);
     await reaches(dispatcher, id, "paused");
-    await until(
-      () => home.processes(),
-      (left) => left.length === 0,
-    );
+    await home.quiet();
     expect(home.strays()).toEqual([]);
   });
 
@@ -126,7 +123,7 @@ describe("a session process", () => {
     await sleep(200);
     await dispatcher.pause(id);
     expect(await dispatcher.show(id)).toMatchObject({ status: "paused", pid: null, task: { outcome: null } });
-    expect(home.processes()).toEqual([]);
+    await home.quiet();
     await dispatcher.resume(id);
     await until(
       async () => (await dispatcher.show(id)).task?.outcome,
@@ -204,10 +201,7 @@ describe("a session process", () => {
     // Just when it is given on.
     await dispatcher.pause(id);
     expect(await dispatcher.show(id)).toMatchObject({ status: "paused", pid: null, unread: 1 });
-    await until(
-      () => home.processes(),
-      (left) => left.length === 0,
-    );
+    await home.quiet();
     expect((await typesOf(dispatcher, id)).filter((type) => type === "session_resumed")).toEqual([]);
     // However often: a pause at that moment is not undone by the one who comes.
     for (let number = 3; number <= 8; number += 1) {
@@ -219,10 +213,7 @@ describe("a session process", () => {
       await sleep(300);
       expect(await dispatcher.show(id)).toMatchObject({ status: "paused", pid: null });
     }
-    await until(
-      () => home.processes(),
-      (left) => left.length === 0,
-    );
+    await home.quiet();
   });
 
   it("a message file that nobody can read is set aside, with the reason, and hurts no other", async () => {
@@ -353,10 +344,7 @@ describe("twenty at once", () => {
     for (const [index, id] of ids.entries())
       expect(gitIn(home.main, "show", `holdfast/${id}/1:mine`)).toBe(String(index));
     for (const id of ids) await dispatcher.pause(id);
-    await until(
-      () => home.processes(),
-      (left) => left.length === 0,
-    );
+    await home.quiet();
   });
 });
 

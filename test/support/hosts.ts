@@ -80,6 +80,14 @@ export class HostHome extends TaskHome {
     });
   }
 
+  /** Resolves when none of these is there; one that looks once may still be on its way. */
+  async quiet(): Promise<void> {
+    await until(
+      () => this.processes(),
+      (pids) => pids.length === 0,
+    );
+  }
+
   #isMine(pid: number, words: readonly string[]): boolean {
     return words.includes(this.dir) || readOr(`/proc/${pid}/environ`).includes(`HOLDFAST_HOME=${this.dir}\0`);
   }
