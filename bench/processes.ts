@@ -10,6 +10,7 @@ import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readProcessRecord } from "../src/host/index.ts";
 import type { TaskSpec } from "../src/index.ts";
+import { findHomeRuntimeDir, removeRuntimeDir } from "../src/mail/index.ts";
 import { atMost, compared, inTurns, median, type Row } from "./measure.ts";
 
 const dist = join(import.meta.dirname, "..", "dist");
@@ -96,6 +97,8 @@ export async function benchProcesses(directory: string, progress: (text: string)
     rows.push(compared("processes of a paused session", isGone ? "none" : "one", isGone ? 0 : 1));
   } finally {
     for (const id of ids.slice(1)) await dispatcher.pause(id);
+    const runtime = findHomeRuntimeDir(home);
+    if (runtime) removeRuntimeDir(runtime);
   }
   return rows;
 }

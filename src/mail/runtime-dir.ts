@@ -3,7 +3,16 @@
  * below /tmp, which a sandbox never shows, under a name that nobody could take before us; the home says which. Nothing
  * in it matters after a restart.
  */
-import { lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { errorCode, readTextOr, temporaryPath } from "../util/index.ts";
 
@@ -13,24 +22,45 @@ const PREFIX = "/tmp/holdfast-";
 /** Of a whole home. */
 export function makeHomeRuntimeDir(homeDir: string): string {
   const path = join(homeDir, NAME_FILE);
-  const known = readTextOr(path, "").trim();
-  if (known.startsWith(PREFIX) && isMine(known)) return known;
-  const made = mkdtempSync(PREFIX);
+  for (;;) {
+    const known = readTextOr(path, "").trim();
+    // After a restart it is made again, under the name that nobody else knows.
+    if (known.startsWith(PREFIX) && (isMine(known) || isMade(known))) return known;
+    const made = mkdtempSync(PREFIX);
+    if (isNamed(path, made, { over: known !== "" })) return made;
+    // Somebody else was first.
+    rmdirSync(made);
+  }
+}
+
+function isNamed(path: string, made: string, { over }: { readonly over: boolean }): boolean {
   const temporary = temporaryPath(path);
   writeFileSync(temporary, `${made}\n`, { mode: 0o600, flag: "wx" });
-  // Two at once: each says itself where its sockets are, so both are found.
-  renameSync(temporary, path);
-  return made;
+  try {
+    if (over) renameSync(temporary, path);
+    else linkSync(temporary, path);
+    return true;
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+    return false;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+function isMade(dir: string): boolean {
+  try {
+    mkdirSync(dir, { mode: 0o700 });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Of one session: its sockets are in here. */
 export function makeRuntimeDir(homeDir: string, session: string): string {
   const dir = join(makeHomeRuntimeDir(homeDir), session.slice("sess_".length));
-  try {
-    mkdirSync(dir, { mode: 0o700 });
-  } catch (error) {
-    if (errorCode(error) !== "EEXIST") throw error;
-  }
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
   return dir;
 }
 

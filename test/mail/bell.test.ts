@@ -1,10 +1,47 @@
 /**
- * Bells: who rings is heard, whatever else goes on at the socket.
+ * Bells, and where they hang: who rings is heard, whatever else goes on at the socket.
  */
+import { chmodSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
 import { setImmediate as tick } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { hangBell, listen, ring } from "../../src/mail/index.ts";
+import { findHomeRuntimeDir, hangBell, listen, makeHomeRuntimeDir, ring } from "../../src/mail/index.ts";
+import { runProgram } from "../../src/process/index.ts";
 import { TempDir } from "../support/home.ts";
+
+describe("the place of sockets", () => {
+  it("is one for a home, however many make it at the same time, and the same again when it was lost", async () => {
+    using dir = new TempDir();
+    const made = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const child = await runProgram(
+          [
+            process.execPath,
+            "-e",
+            "const [library, home] = process.argv.slice(1); import(library).then((mail) => console.log(mail.makeHomeRuntimeDir(home)))",
+            join(import.meta.dirname, "../../src/mail/index.ts"),
+            dir.path,
+          ],
+          { env: { PATH: process.env["PATH"] ?? "" } },
+        );
+        return child.stdout.toString().trim();
+      }),
+    );
+    const [place = ""] = made;
+    try {
+      expect(new Set(made)).toEqual(new Set([findHomeRuntimeDir(dir.path)]));
+      rmdirSync(place);
+      expect(makeHomeRuntimeDir(dir.path)).toBe(place);
+      // Somebody else has taken the name.
+      chmodSync(place, 0o755);
+      const other = makeHomeRuntimeDir(dir.path);
+      expect(other).not.toBe(place);
+      rmdirSync(other);
+    } finally {
+      rmdirSync(place);
+    }
+  });
+});
 
 describe("a bell", () => {
   it("hears every ring, also from one who is gone when there is news for all", async () => {
