@@ -19,6 +19,7 @@ import {
 import { effectOfArrival, isQueued, refusalOfArrival, refuse, textIn, unqueued } from "./arrivals.ts";
 import { nextStatus } from "./lifecycle.ts";
 import {
+  nothingOfItsOwn,
   nothingSpent,
   type OpenTurn,
   type SessionState,
@@ -119,12 +120,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         pending: {},
         spent: nothingSpent,
         task: state.task && { ...state.task, capsule: "none", branch: null, request: null },
-        queue: [],
-        unread: [],
-        arrived: [],
-        lastSent: null,
-        crashes: 0,
-        handoff: null,
+        ...nothingOfItsOwn,
         parent: { id: textIn(data["parent"]), seq: amount(data["parentSeq"]), turn: amount(data["atTurn"]) },
       };
     case "session_imported":

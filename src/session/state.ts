@@ -95,6 +95,16 @@ export interface SessionState {
 
 export const nothingSpent: Spent = { inputTokens: 0, outputTokens: 0, usd: 0, durationMs: 0, turns: 0 };
 
+/** What a session has of its own, and a fork does not inherit: nobody wrote to it yet, and nothing went wrong. */
+export const nothingOfItsOwn = {
+  queue: [],
+  unread: [],
+  arrived: [],
+  lastSent: null,
+  crashes: 0,
+  handoff: null,
+} satisfies Partial<SessionState>;
+
 export const emptyState: SessionState = {
   id: "",
   user: "",
@@ -112,12 +122,7 @@ export const emptyState: SessionState = {
   budget: {},
   spent: nothingSpent,
   task: null,
-  queue: [],
-  unread: [],
-  arrived: [],
-  lastSent: null,
-  crashes: 0,
-  handoff: null,
+  ...nothingOfItsOwn,
   parent: null,
   unknown: 0,
   oddities: 0,
