@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { findProgram } from "../../src/process/index.ts";
 import { treeOf } from "../../src/process/tree.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";
@@ -228,14 +229,8 @@ class Terminal implements AsyncDisposable {
   }
 }
 
-const hasScript = (() => {
-  try {
-    execFileSync("script", ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-})();
+const hasScript = findProgram("script") !== undefined;
+if (!hasScript) console.log("left out: the tests of a terminal: util-linux's script is not installed");
 
 describe.skipIf(!hasScript)("a terminal", () => {
   it("is the program's own: it has the window's size, outlives the window, comes back with what it showed, and is recorded", async () => {

@@ -13,6 +13,8 @@ const SESSIONS = 50;
 const marker = (index: number) => `MARKER_${String(index).padStart(3, "0")}_END`;
 const anyMarker = /MARKER_[0-9]{3}_END/g;
 
+if (!hasSandbox) console.log("left out: fifty sessions side by side: bubblewrap is not installed");
+
 describe("fifty sessions at once", () => {
   it.skipIf(!hasSandbox)(
     "no file, message, port, token, variable or log line of one is found in another",

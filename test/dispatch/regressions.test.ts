@@ -358,6 +358,8 @@ describe("a session process", () => {
   });
 });
 
+if (!hasSandbox) console.log("left out: what the sandbox hides: bubblewrap is not installed");
+
 describe.skipIf(!hasSandbox)("in the sandbox", () => {
   it("no service of the machine, and no socket of another session, can be reached", async () => {
     using home = new HostHome();
