@@ -18,6 +18,7 @@ import {
   type StrategyName,
   setupRunner,
 } from "../src/capsule/index.ts";
+import { findProgram } from "../src/process/index.ts";
 import { realDisk, systemClock } from "../src/util/index.ts";
 import { atLeast, atMost, compared, median, type Row, timeMs } from "./measure.ts";
 
@@ -170,7 +171,7 @@ class CapsuleBench {
 
   async create({ dir }: Repo, strategy: StrategyName, snapshot?: string): Promise<Capsule> {
     const session = `sess_${++this.#count}`;
-    const repo = await openRepo(this.#home, dir);
+    const repo = await openRepo({ dir: this.#home, id: "home_bench" }, dir);
     const request = {
       dir: join(this.#home, "sessions", session, "tasks", "1", "capsule"),
       session,
@@ -184,6 +185,7 @@ class CapsuleBench {
         ports: [],
         limits,
       },
+      isSandboxed: findProgram("bwrap") !== undefined,
       runSetup: setupRunner({ sandbox: undefined, onOutput: () => {} }),
     };
     if (snapshot) return (await restoreCapsule(this.#ports, request, snapshot)).capsule;

@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { runMkfifo } from "../process/index.ts";
+import { BatchReader } from "./batch-reader.ts";
 import { git } from "./git.ts";
 import type { ManifestEntry, Role, SnapshotManifest } from "./manifest.ts";
 import { Cursor, ensureDir, type OpenDir } from "./open-dir.ts";
@@ -129,51 +130,6 @@ class ContentWriter {
       use(dir.at(name));
     };
     this.#cursor.inParent(path, place, { make: true });
-  }
-}
-
-/** Takes the output of `git cat-file --batch` apart. */
-class BatchReader {
-  readonly #onContent: (index: number, bytes: Buffer, isLast: boolean) => void;
-  #rest: Buffer = Buffer.alloc(0);
-  /** Of the content that is being read; -1 before its header. */
-  #missing = -1;
-  #isAtEnd = false;
-  done = 0;
-
-  constructor(onContent: (index: number, bytes: Buffer, isLast: boolean) => void) {
-    this.#onContent = onContent;
-  }
-
-  push(chunk: Buffer): void {
-    this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
-    while (this.#rest.length > 0) {
-      if (this.#isAtEnd) {
-        this.#rest = this.#rest.subarray(1);
-        this.#isAtEnd = false;
-        continue;
-      }
-      if (this.#missing < 0 && !this.#readHeader()) return;
-      const bytes = this.#rest.subarray(0, this.#missing);
-      this.#rest = this.#rest.subarray(bytes.length);
-      this.#missing -= bytes.length;
-      this.#onContent(this.done, bytes, this.#missing === 0);
-      if (this.#missing > 0) return;
-      this.done += 1;
-      this.#missing = -1;
-      this.#isAtEnd = true;
-    }
-  }
-
-  #readHeader(): boolean {
-    const end = this.#rest.indexOf("\n");
-    if (end < 0) return false;
-    const [, type, size] = this.#rest.toString("latin1", 0, end).split(" ");
-    if (type !== "blob")
-      throw new HoldfastError("snapshot_invalid", "a content of the snapshot is missing from the store");
-    this.#rest = this.#rest.subarray(end + 1);
-    this.#missing = Number(size);
-    return true;
   }
 }
 

@@ -173,7 +173,6 @@ async function build(
       await request.runSetup({ tree, work: building, command: setup });
       // A gitdir that set-up made would show through every capsule's own.
       await removeTree(join(tree, ".git"));
-      await git({ gitDir, workTree: tree }, ["update-index", "-q", "--refresh"], { accept: [0, 1] });
     }
     await rename(join(gitDir, "index"), join(building, "index"));
     await rm(gitDir, { recursive: true });

@@ -3,13 +3,16 @@
  * what happens to the session is recorded by the session.
  */
 import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
+import type { SandboxView } from "../process/index.ts";
 import { type Clock, type Disk, errorCode, isDiskFull } from "../util/index.ts";
 import { baseGitlinks, openBase } from "./bases.ts";
+import { sandboxAround } from "./borrowed.ts";
 import type { Change } from "./changes.ts";
 import type { Rules } from "./classify.ts";
+import { ConfinedGit, makeEmptyGitdir } from "./confined.ts";
 import { moveToTrash, removeTree } from "./directories.ts";
 import { isUnchangedInclude } from "./include.ts";
 import { layerDir, sealUpper, settleSealing } from "./layers.ts";
@@ -17,7 +20,7 @@ import { Cursor } from "./open-dir.ts";
 import { fromText } from "./path.ts";
 import { type CapsuleSpec, Place } from "./place.ts";
 import { releasePorts } from "./ports.ts";
-import { isGitlink, listCommit, type Repo, readCommittedBytes, userExcludes } from "./repo.ts";
+import { committedCrlf, isGitlink, listCommit, type Repo, userExcludes } from "./repo.ts";
 import type { RunSetup } from "./setup.ts";
 import { type Limits, type Snapshot, takeSnapshot } from "./snapshot.ts";
 import { makeAside, openStore, type Store } from "./store.ts";
@@ -31,6 +34,8 @@ export interface CapsulePorts {
   readonly disk: Disk;
   readonly clock: Clock;
 }
+
+const ANSWER_MS = 30_000;
 
 /** What the disk says when it is full, as an error with a way out. */
 export async function orDiskFull<T>(work: Promise<T>): Promise<T> {
@@ -105,6 +110,12 @@ export class Capsule {
     return this.#strategy.detach(this.place);
   }
 
+  /** What its task's sandbox shows around its files; undefined where it has none. */
+  get sandbox(): Omit<SandboxView, "tree" | "writable"> | undefined {
+    const { isSandboxed } = this.#spec;
+    return isSandboxed ? sandboxAround(this.#ports.homeDir, this.repo, this.place.tree) : undefined;
+  }
+
   store(): Promise<Store> {
     return openStore(this.repo, this.#ports.disk);
   }
@@ -130,7 +141,7 @@ export class Capsule {
       const taking = takeSnapshot({
         store,
         changes: this.#ownChanges(changes, view),
-        rules: await this.#rules(store, view, aside),
+        rules: await this.#rules(view, aside, limits.answerMs ?? ANSWER_MS),
         limits,
         facts: { base, lower, setupKey, branch },
         session,
@@ -169,30 +180,29 @@ export class Capsule {
       if (!cursor.inParent(path, (dir, name) => dir.stat(name))) yield { gone: path };
   }
 
-  async #rules(store: Store, view: View, aside: string): Promise<Rules> {
+  async #rules(view: View, aside: string, answerMs: number): Promise<Rules> {
     const { baseKey, lower, included } = this.#spec;
     const listed = baseKey === null ? await listCommit(this.repo, lower) : [];
     const gitlinks =
       baseKey === null
         ? listed.filter(isGitlink).map(({ path }) => path)
         : await baseGitlinks(this.repo, baseKey);
+    const gitDir = join(aside, "git");
+    await makeEmptyGitdir(gitDir, this.repo.objectFormat);
+    await mkdir(join(gitDir, "info"));
+    await writeFile(join(gitDir, "info", "exclude"), await userExcludes(this.repo));
     return {
-      gitDir: store.gitDir,
+      confined: new ConfinedGit({ gitDir, view, sandbox: this.sandbox }),
       view,
       aside,
-      excludes: await this.#writeExcludes(aside),
       index: baseKey === null ? undefined : openBase(this.repo, baseKey).index,
       gitlinks: new Set(gitlinks),
       tracked: new Set(listed.map(({ path }) => path)),
       included: Object.keys(included).map(fromText),
-      committed: (path) => readCommittedBytes(this.repo, lower, path),
+      algorithm: this.repo.objectFormat,
+      answerMs,
+      committedCrlf: (paths) => committedCrlf(this.repo, lower, paths),
     };
-  }
-
-  async #writeExcludes(aside: string): Promise<string> {
-    const path = join(aside, "excludes");
-    await writeFile(path, await userExcludes(this.repo));
-    return path;
   }
 
   /** After a snapshot, with every process of the capsule gone: forks stand on this layer at once. */

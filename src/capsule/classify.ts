@@ -1,23 +1,22 @@
 /**
  * Owns what role a changed path plays: whether a commit of the task would hold it.
  *
- * Git itself decides what is ignored, with an index that we hand it: the capsule's own, copied, so that what
- * an agent has added stays added; where that one is no index, the base's.
+ * Git itself decides what is ignored, confined (K17), with an index that we hand it: the capsule's own, copied, so
+ * that what an agent has added stays added; where that one is no index, the base's. A path of which git says nothing
+ * is `aside`: it is kept, and not published.
  */
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
-import { HoldfastError } from "../contract/index.ts";
 import type { Entry } from "./changes.ts";
-import { runGit } from "./git.ts";
+import type { Answer, ConfinedGit } from "./confined.ts";
 import { type Role, roleByName } from "./manifest.ts";
 import { OpenDir } from "./open-dir.ts";
-import { type BytePath, fromText, nameOf, parentOf, toBytes } from "./path.ts";
+import { ancestorsOf, type BytePath, fromText, nameOf, parentOf, toBytes } from "./path.ts";
 import type { View } from "./view.ts";
 
 export interface Rules {
-  /** A gitdir of ours for the rules that stand in no file of the tree. */
-  readonly gitDir: string;
   readonly view: View;
+  readonly confined: ConfinedGit;
   /** A directory for what is on its way. */
   readonly aside: string;
   /** Of the base; undefined where there is none. */
@@ -28,35 +27,53 @@ export interface Rules {
   readonly tracked: ReadonlySet<BytePath>;
   /** Brought in by `include`: never published. */
   readonly included: readonly BytePath[];
-  /** A file with the user's own rules, which stand in no file of the tree. */
-  readonly excludes: string;
-  /** What the base has at a path. */
-  committed(path: BytePath): Promise<Buffer | undefined>;
+  readonly algorithm: "sha1" | "sha256";
+  /** How long git may take over one kind of question: patterns can be made that take forever. */
+  readonly answerMs: number;
+  /** Of these, those that the base has with CRLF. */
+  committedCrlf(paths: readonly BytePath[]): Promise<ReadonlySet<BytePath>>;
 }
 
-export async function rolesOf(rules: Rules, entries: readonly Entry[]): Promise<Map<BytePath, Role>> {
-  const found = new Map<BytePath, Role>();
+export interface Roles {
+  readonly roles: Map<BytePath, Role>;
+  /** Those that are `aside` because nothing could be learned of them. */
+  readonly unanswered: readonly BytePath[];
+}
+
+/** A file of rules that is longer is not read. */
+const MAX_RULES_BYTES = 8 * 1024 * 1024;
+const MAX_INDEX_BYTES = 256 * 1024 * 1024;
+/** Each names one submodule of the agent's own index, whose files are plain files here. */
+const MAX_SUBMODULES = 16;
+
+export async function rolesOf(rules: Rules, entries: readonly Entry[]): Promise<Roles> {
+  const roles = new Map<BytePath, Role>();
   const open: BytePath[] = [];
-  const unreadable = entries.filter(isUnreadableRules).map(({ path }) => parentOf(path));
-  const isBelow = (dir: BytePath, path: BytePath) => dir === "" || path.startsWith(`${dir}/`);
+  const unanswered: BytePath[] = [];
+  const unreadable = new Set(entries.filter(isUnreadableRules).map(({ path }) => parentOf(path)));
+  const isUnreadable = (path: BytePath) =>
+    unreadable.size > 0 && ["", ...ancestorsOf(path)].some((dir) => unreadable.has(dir));
   for (const { path, kind } of entries) {
-    const role = ownRole(rules, path) ?? (unreadable.some((dir) => isBelow(dir, path)) ? "aside" : undefined);
-    if (role) found.set(path, role);
+    const role = ownRole(rules, path);
+    if (role) roles.set(path, role);
     // A directory is no file of a commit: its role is only for people.
-    else if (kind === "dir") found.set(path, "work");
-    else if (kind === "file" || kind === "symlink") open.push(path);
-    else found.set(path, "aside");
+    else if (kind === "dir") roles.set(path, "work");
+    else if (kind !== "file" && kind !== "symlink") roles.set(path, "aside");
+    else (isUnreadable(path) ? unanswered : open).push(path);
   }
   const ignored = await ignoredAmong(rules, open);
-  for (const path of open) found.set(path, ignored.has(path) ? "ignored" : "work");
-  return found;
+  for (const path of open) {
+    if (ignored) roles.set(path, ignored.has(path) ? "ignored" : "work");
+    else unanswered.push(path);
+  }
+  for (const path of unanswered) roles.set(path, "aside");
+  return { roles, unanswered };
 }
 
-/** A pipe in the place of these files would keep git waiting: what they would say of is not published. */
-function isUnreadableRules({ path, kind }: Entry): boolean {
-  return (
-    [".gitignore", ".gitattributes"].includes(nameOf(path)) && !["file", "symlink", "dir"].includes(kind)
-  );
+/** A pipe in the place of these files would keep git waiting, and one without end would fill its memory. */
+function isUnreadableRules({ path, kind, size }: Entry): boolean {
+  if (![".gitignore", ".gitattributes"].includes(nameOf(path))) return false;
+  return kind === "file" ? size > MAX_RULES_BYTES : kind !== "symlink" && kind !== "dir";
 }
 
 function ownRole({ gitlinks, included }: Rules, path: BytePath): Role | undefined {
@@ -67,20 +84,22 @@ function ownRole({ gitlinks, included }: Rules, path: BytePath): Role | undefine
   return included.some((one) => path === one || isBelow(one)) ? "aside" : undefined;
 }
 
-async function ignoredAmong(rules: Rules, paths: readonly BytePath[]): Promise<ReadonlySet<BytePath>> {
+async function ignoredAmong(
+  rules: Rules,
+  paths: readonly BytePath[],
+): Promise<ReadonlySet<BytePath> | undefined> {
   if (paths.length === 0) return new Set();
+  const deadlineMs = performance.now() + rules.answerMs;
   const copied = copyIndex(rules.view, join(rules.aside, "index"));
   for (const indexFile of [copied, rules.index]) {
-    const found = indexFile && (await ask(rules, indexFile, paths));
+    const found = indexFile && (await ask(rules, indexFile, paths, deadlineMs));
     if (found) return found;
   }
   // Without an index git takes tracked files for ignored ones: those that the base has are not.
-  const found = await ask(rules, undefined, paths);
-  if (!found) throw new HoldfastError("git_failed", "git can't tell which files are ignored");
-  return new Set([...found].filter((path) => !rules.tracked.has(path)));
+  if (rules.index !== undefined) return undefined;
+  const found = await ask(rules, undefined, paths, deadlineMs);
+  return found && new Set([...found].filter((path) => !rules.tracked.has(path)));
 }
-
-const MAX_INDEX_BYTES = 512 * 1024 * 1024;
 
 function copyIndex(view: View, to: string): string | undefined {
   try {
@@ -100,36 +119,39 @@ function copyIndex(view: View, to: string): string | undefined {
   }
 }
 
-/** Patterns can be made that take forever. */
-const ASK_TIMEOUT_MS = 60_000;
-
-/** Undefined when git can't work with that index. */
+/** Which of them are ignored; undefined when git can't, or won't, say. */
 async function ask(
-  { gitDir, view, excludes }: Pick<Rules, "gitDir" | "view" | "excludes">,
+  { confined }: Rules,
   indexFile: string | undefined,
   paths: readonly BytePath[],
+  deadlineMs: number,
 ): Promise<ReadonlySet<BytePath> | undefined> {
-  const { workTree, enter } = view;
-  const place = { gitDir, workTree, enter, indexFile: indexFile ?? "/dev/null/none" };
   const args = ["check-ignore", "-z", "--stdin", ...(indexFile ? [] : ["--no-index"])];
-  // With `./` before it no name is taken for anything but a name.
-  const input = [toBytes(paths.map((path) => `./${path}\0`).join(""))];
-  const config = [`core.excludesFile=${excludes}`];
-  const options = { input, accept: [0, 1, 128], timeoutMs: ASK_TIMEOUT_MS, config };
-  const { exitCode, stdout, stderr } = await runGit(place, args, options);
-  if (exitCode === 128) {
-    // What the agent's index takes for a submodule is not asked about; the files in it are plain files here.
-    const submodule = /is in submodule '(?:\.\/)?(.+)'/.exec(stderr)?.[1];
-    const others = submodule && paths.filter((path) => !path.startsWith(`${fromText(submodule)}/`));
-    return others && others.length < paths.length
-      ? ask({ gitDir, view, excludes }, indexFile, others)
-      : undefined;
+  let asked = paths;
+  for (let round = 0; round <= MAX_SUBMODULES; round += 1) {
+    const timeoutMs = deadlineMs - performance.now();
+    if (timeoutMs <= 0) return undefined;
+    // With `./` before it no name is taken for anything but a name.
+    const input = toBytes(asked.map((path) => `./${path}\0`).join(""));
+    const answer = await confined.ask(args, {
+      input: [input],
+      accept: [0, 1, 128],
+      timeoutMs,
+      maxOutputBytes: input.length,
+      indexFile: indexFile ?? "/dev/null/none",
+      readable: indexFile ? [indexFile] : [],
+    });
+    if (!answer) return undefined;
+    if (answer.exitCode !== 128) return namesIn(answer);
+    const submodule = /is in submodule '(?:\.\/)?(.+)'/.exec(answer.stderr)?.[1];
+    const others = submodule && asked.filter((path) => !path.startsWith(`${fromText(submodule)}/`));
+    if (!others || others.length === asked.length) return undefined;
+    asked = others;
   }
-  return new Set(
-    stdout
-      .toString("latin1")
-      .split("\0")
-      .filter(Boolean)
-      .map((path) => path.slice(2)),
-  );
+  return undefined;
+}
+
+function namesIn({ stdout }: Answer): ReadonlySet<BytePath> {
+  const names = stdout.toString("latin1").split("\0");
+  return new Set(names.map((path) => path.slice(2)));
 }

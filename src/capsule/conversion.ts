@@ -1,48 +1,67 @@
 /**
- * Owns what git stores in the place of a file's own bytes: ends of lines, encodings and `$Id$`, as the tree's
- * attributes say. Git converts, with a gitdir of ours, from bytes that we hand it; filters have no driver there.
+ * Owns what git stores in the place of a file's own bytes, as the tree's attributes say: ends of lines, encodings and
+ * `$Id$`. What the attributes are, and what an encoding makes of a file, git says, confined (K17); filters have no
+ * driver there. Ends of lines are our own affair.
  */
+import { closeSync, openSync, readSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { BatchReader } from "./batch-reader.ts";
+import { contentId } from "./changes.ts";
 import type { Rules } from "./classify.ts";
-import { git, runGit } from "./git.ts";
-import { Cursor } from "./open-dir.ts";
-import { type BytePath, toBytes, toText } from "./path.ts";
+import { countLineEnds, withLf } from "./line-ends.ts";
+import { Cursor, type OpenFile } from "./open-dir.ts";
+import { type BytePath, quoted, toBytes } from "./path.ts";
 
 const ASKED = ["text", "crlf", "eol", "ident", "working-tree-encoding"];
 type Attributes = Readonly<Record<string, string>>;
 
-/** Of files of the work, those that a commit holds otherwise, as it holds them. `crlf` are those that have one. */
-export async function convertedFiles(
-  rules: Rules,
-  paths: readonly BytePath[],
-  crlf: ReadonlySet<BytePath>,
-): Promise<Map<BytePath, Buffer>> {
-  const found = new Map<BytePath, Buffer>();
-  if (paths.length === 0) return found;
-  for (const [path, attributes] of await attributesOf(rules, paths)) {
-    const isCoded = attributes["ident"] === "set" || isEncoding(attributes["working-tree-encoding"]);
-    if (!isCoded && !crlf.has(path)) continue;
-    const bytes = readFile(rules.view.root, path);
-    const stored = isCoded
-      ? await asStored(rules, path, bytes)
-      : await withLf(rules, path, bytes, attributes);
-    if (!stored.equals(bytes)) found.set(path, stored);
-  }
-  return found;
+/** A content, in pieces. */
+export interface Content {
+  readonly size: number;
+  chunks(): Iterable<Buffer>;
 }
 
-const isEncoding = (value: string | undefined) => value !== undefined && value !== "unset" && value !== "set";
+export interface Conversions {
+  /** Whose ends of lines may have to be others, if they have CRLF. */
+  readonly attributes: ReadonlyMap<BytePath, Attributes>;
+  /** As git stores them, where that is not what they are. */
+  readonly coded: ReadonlyMap<BytePath, Content>;
+  /** Of these nothing could be learned. */
+  readonly unanswered: readonly BytePath[];
+}
+
+/** The values of attributes are the agent's words, of any length. */
+const MAX_SAID_BYTES = 64 * 1024 * 1024;
+const MAX_CODED_BYTES = 1024 * 1024 * 1024;
+/** Each finds one file that can't be converted. */
+const MAX_ROUNDS = 16;
+
+/** Of files of the work, before any of them is read. */
+export async function conversionsOf(rules: Rules, paths: readonly BytePath[]): Promise<Conversions> {
+  const none = { attributes: new Map(), coded: new Map(), unanswered: [] };
+  if (paths.length === 0) return none;
+  const attributes = await attributesOf(rules, paths);
+  if (!attributes) return { ...none, unanswered: paths };
+  const isCoded = (path: BytePath) => {
+    const { ident, "working-tree-encoding": encoding } = attributes.get(path) ?? {};
+    return ident === "set" || (encoding !== undefined && encoding !== "unset" && encoding !== "set");
+  };
+  const { coded, unanswered } = await codedContents(rules, paths.filter(isCoded));
+  return { attributes, coded, unanswered };
+}
 
 async function attributesOf(
-  { gitDir, view }: Rules,
+  { confined, answerMs }: Rules,
   paths: readonly BytePath[],
-): Promise<Map<BytePath, Attributes>> {
-  const { workTree, enter } = view;
-  const input = [toBytes(paths.map((path) => `./${path}\0`).join(""))];
-  const { stdout } = await runGit({ gitDir, workTree, enter }, ["check-attr", "-z", "--stdin", ...ASKED], {
-    input,
-    timeoutMs: 60_000,
+): Promise<Map<BytePath, Attributes> | undefined> {
+  const input = toBytes(paths.map((path) => `./${path}\0`).join(""));
+  const answer = await confined.ask(["check-attr", "-z", "--stdin", ...ASKED], {
+    input: [input],
+    timeoutMs: answerMs,
+    maxOutputBytes: 8 * input.length + MAX_SAID_BYTES,
   });
-  const fields = stdout.toString("latin1").split("\0");
+  if (!answer) return undefined;
+  const fields = answer.stdout.toString("latin1").split("\0");
   const found = new Map<BytePath, Attributes>();
   for (let index = 0; index + 2 < fields.length; index += 3) {
     const [name = "", attribute = "", value = ""] = fields.slice(index, index + 3);
@@ -52,46 +71,133 @@ async function attributesOf(
   return found;
 }
 
-/** The most common conversion, without a process for each file. */
-async function withLf(
-  { committed }: Rules,
-  path: BytePath,
-  bytes: Buffer,
-  { text: said, crlf: formerly, eol }: Attributes,
-): Promise<Buffer> {
-  const text = said ?? (formerly === "input" ? "set" : formerly);
-  if (text === "unset" || (text === undefined && eol === undefined)) return bytes;
-  // What was committed with CRLF stays so, unless it is said to be text.
-  if (text === "auto" && (looksBinary(bytes) || (await committed(path))?.includes("\r\n"))) return bytes;
-  return Buffer.from(bytes.toString("latin1").replaceAll("\r\n", "\n"), "latin1");
-}
-
-/** As git judges it: a NUL, a CR that stands alone, or too much that can't be printed. */
-function looksBinary(bytes: Buffer): boolean {
-  let printable = 0;
-  let others = 0;
-  for (const [index, byte] of bytes.entries()) {
-    if (byte === 0 || (byte === 0x0d && bytes[index + 1] !== 0x0a)) return true;
-    if (byte === 0x0d || byte === 0x0a) continue;
-    const isControl = byte === 0x7f || (byte < 0x20 && ![0x08, 0x09, 0x0c, 0x1b].includes(byte));
-    if (isControl) others += 1;
-    else printable += 1;
+/** What git would store; of one that it can't convert, nothing: the task said that it is in an encoding, and it isn't. */
+async function codedContents(
+  rules: Rules,
+  paths: readonly BytePath[],
+): Promise<Pick<Conversions, "coded" | "unanswered">> {
+  const coded = new Map<BytePath, Content>();
+  const deadlineMs = performance.now() + rules.answerMs;
+  let left = [...paths];
+  for (let round = 1; left.length > 0 && round <= MAX_ROUNDS; round += 1) {
+    const timeoutMs = deadlineMs - performance.now();
+    const contents = timeoutMs > 0 ? await askContents(rules, left, timeoutMs, `coded-${round}`) : undefined;
+    if (!contents) break;
+    for (const [index, content] of contents.entries()) {
+      const path = left[index];
+      if (path !== undefined && !isSame(rules, path, content)) coded.set(path, content);
+    }
+    // The next one is the one that it gave up at.
+    left = left.slice(contents.length + 1);
   }
-  return printable >> 7 < others;
+  return { coded, unanswered: left };
 }
 
-function readFile(root: string, path: BytePath): Buffer {
+/** Writes each as an object to a place that is gone with it, and shows them. */
+const SCRIPT = '"$@" hash-object -w --stdin-paths > "$0/ids"; "$@" cat-file --batch < "$0/ids"';
+
+async function askContents(
+  { confined, aside }: Rules,
+  paths: readonly BytePath[],
+  timeoutMs: number,
+  name: string,
+): Promise<Content[] | undefined> {
+  const file = join(aside, name);
+  const fd = openSync(file, "wx", 0o600);
+  const contents: Content[] = [];
+  let written = 0;
+  let begun = 0;
+  const reader = new BatchReader((_index, bytes, isLast) => {
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+    written += bytes.length;
+    if (!isLast) return;
+    contents.push(storedContent(file, begun, written - begun));
+    begun = written;
+  });
+  let said = 0;
+  try {
+    const answer = await confined.ask([], {
+      script: SCRIPT,
+      input: [toBytes(paths.map((path) => `${quoted(`./${path}`)}\n`).join(""))],
+      timeoutMs,
+      maxOutputBytes: MAX_CODED_BYTES,
+      onOutput: (chunk) => {
+        said += chunk.length;
+        if (said > MAX_CODED_BYTES) throw new Error("more than anybody asked for");
+        reader.push(chunk);
+      },
+    });
+    return answer && contents.length <= paths.length ? contents : undefined;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+
+function storedContent(file: string, begin: number, size: number): Content {
+  return {
+    size,
+    *chunks() {
+      const fd = openSync(file, "r");
+      try {
+        for (let at = 0; at < size; ) {
+          const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size - at));
+          const length = readSync(fd, chunk, 0, chunk.length, begin + at);
+          at += length;
+          yield chunk.subarray(0, length);
+        }
+      } finally {
+        closeSync(fd);
+      }
+    },
+  };
+}
+
+function isSame({ view, algorithm }: Rules, path: BytePath, content: Content): boolean {
+  const id = contentId(algorithm, content.chunks(), content.size);
+  return readFile(view.root, path, (file) => contentId(algorithm, file.chunks(), file.size)) === id;
+}
+
+/** Of files that have CRLF, those that a commit holds without. */
+export async function* withoutCrlf(
+  rules: Rules,
+  { attributes, coded }: Conversions,
+  crlf: readonly BytePath[],
+): AsyncGenerator<{ readonly path: BytePath; readonly content: Content }> {
+  const text = new Map(
+    crlf.flatMap((path) => (coded.has(path) ? [] : [[path, textOf(attributes.get(path))]])),
+  );
+  const asked = [...text].filter(([, kind]) => kind === "auto").map(([path]) => path);
+  // What was committed with CRLF stays so, unless it is said to be text.
+  const kept = await rules.committedCrlf(asked);
+  for (const [path, kind] of text) {
+    if (kind === "no" || kept.has(path)) continue;
+    const ends = readFile(rules.view.root, path, (file) => ({
+      ...countLineEnds(file.chunks()),
+      size: file.size,
+    }));
+    if (!ends || (kind === "auto" && ends.isBinary)) continue;
+    const size = ends.size - ends.crlfs;
+    yield { path, content: { size, chunks: () => lfChunks(rules.view.root, path, size) } };
+  }
+}
+
+function textOf(attributes: Attributes = {}): "yes" | "auto" | "no" {
+  const { text: said, crlf: formerly, eol } = attributes;
+  const text = said ?? (formerly === "input" ? "set" : formerly);
+  if (text === "unset" || (text === undefined && eol === undefined)) return "no";
+  return text === "auto" ? "auto" : "yes";
+}
+
+function* lfChunks(root: string, path: BytePath, size: number): Generator<Buffer> {
   using cursor = new Cursor(root);
   using file = cursor.inParent(path, (dir, name) => dir.file(name));
-  return Buffer.concat([...(file?.chunks() ?? [])]);
+  yield* withLf(file?.chunks() ?? [], size);
 }
 
-/** By git itself. What it can't convert stays as it is: the task said that it is in an encoding, and it isn't. */
-async function asStored({ gitDir, aside, view }: Rules, path: BytePath, bytes: Buffer): Promise<Buffer> {
-  const { workTree, enter } = view;
-  const args = ["hash-object", "-w", "--stdin", `--path=${toText(path)}`];
-  const place = { gitDir, workTree, enter, objects: aside };
-  const { exitCode, stdout } = await runGit(place, args, { input: [bytes], accept: [0, 128] });
-  if (exitCode !== 0) return bytes;
-  return git({ gitDir, objects: aside }, ["cat-file", "blob", stdout.toString("latin1").trim()]);
+function readFile<T>(root: string, path: BytePath, read: (file: OpenFile) => T): T | undefined {
+  using cursor = new Cursor(root);
+  using file = cursor.inParent(path, (dir, name) => dir.file(name));
+  return file && read(file);
 }

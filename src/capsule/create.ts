@@ -9,8 +9,8 @@ import { withFileLock } from "../util/index.ts";
 import { applySnapshot } from "./apply.ts";
 import { type Base, ensureBase, openBase } from "./bases.ts";
 import { Capsule, type CapsulePorts, orDiskFull } from "./capsule.ts";
+import { ConfinedGit } from "./confined.ts";
 import { removeTree, syncFileSystem } from "./directories.ts";
-import { git } from "./git.ts";
 import { linkObjects, makeGitdir, type Surroundings, surroundingsOf } from "./gitdir.ts";
 import { type Included, includeFiles } from "./include.ts";
 import { findLayer, layerDir, MAX_LAYERS } from "./layers.ts";
@@ -44,6 +44,8 @@ export interface NewCapsule {
   readonly repo: Repo;
   readonly base: string | null;
   readonly settings: CapsuleSettings;
+  /** Whether what runs in it is sandboxed. */
+  readonly isSandboxed: boolean;
   readonly runSetup: RunSetup;
   readonly signal?: AbortSignal | undefined;
 }
@@ -216,6 +218,7 @@ async function build(
     ports: {},
     included: {},
     umask: process.umask(),
+    isSandboxed: request.isSandboxed,
   };
   const holder = `${session}/${task}`;
   let leased: Record<string, number> = {};
@@ -275,6 +278,8 @@ async function bringIncludes(
   return { copied: Object.fromEntries(own), missing };
 }
 
+const MOVE_MS = 5 * 60_000;
+
 /** From a base near the task's commit to that commit: the few files that differ go into the capsule. */
 async function moveOn(
   capsule: Capsule,
@@ -288,10 +293,12 @@ async function moveOn(
   const gitDir = join(place.dir, "moving");
   const { index } = openBase(repo, spec.baseKey ?? "");
   await makeGitdir({ path: gitDir, repo, surroundings, branch: "moving", commit: from, index });
-  const { workTree, enter } = view;
-  await git({ gitDir, workTree, enter }, ["read-tree", "-m", "-u", from, to], {
-    config: ["core.fsync=none"],
-  });
+  // Set-up may have left attributes, which git reads on the way.
+  const confined = new ConfinedGit({ gitDir, view, sandbox: capsule.sandbox, config: ["core.fsync=none"] });
+  const args = ["read-tree", "-m", "-u", from, to];
+  const question = { timeoutMs: MOVE_MS, maxOutputBytes: 0, writable: [gitDir] };
+  if (!(await confined.ask(args, question)))
+    throw new HoldfastError("git_failed", `git can't go from ${from} to ${to}`);
   // Through the mount: what lies below it is the kernel's while it stands.
   const own = join(view.root, ".git");
   await copyFile(join(gitDir, "index"), join(own, "index"));

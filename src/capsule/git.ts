@@ -13,8 +13,6 @@ export interface GitPlace {
   /** A gitdir of ours, a fresh one, or the user's own: never one that an agent could write. */
   readonly gitDir: string;
   readonly workTree?: string;
-  /** Words that go before the command: how to stand where the work tree is mounted. */
-  readonly enter?: readonly string[];
   readonly indexFile?: string;
   /** Where objects are written, if not to the gitdir's own. */
   readonly objects?: string;
@@ -36,6 +34,8 @@ export interface Identity {
 }
 
 const TIMEOUT_MS = 15 * 60 * 1000;
+/** A config may include a pipe, which has no end. */
+const CONFIG_TIMEOUT_MS = 20_000;
 
 const OFF = [
   "core.hooksPath=/dev/null",
@@ -57,6 +57,13 @@ const OFF = [
   "core.fsync=all",
   "core.fsyncMethod=fsync",
 ];
+
+/** What a call of git begins with. */
+export function gitWords({ workTree }: Pick<GitPlace, "workTree">, config: readonly string[] = []): string[] {
+  const settings = [...OFF, ...config].flatMap((setting) => ["-c", setting]);
+  // Git goes there itself: the work tree may be mounted only where it is started.
+  return ["git", ...(workTree ? ["-C", workTree, "-c", "core.bare=false"] : []), ...settings];
+}
 
 /** Standard output of a git command that succeeded. */
 export async function git(
@@ -97,12 +104,10 @@ export async function runGit(
   args: readonly string[],
   options: GitOptions = {},
 ): Promise<ProgramResult> {
-  const settings = [...OFF, ...(options.config ?? [])].flatMap((setting) => ["-c", setting]);
   const { input, onOutput, cwd } = options;
-  // Git goes there itself: the work tree may be mounted only where it is started.
-  const where = place.workTree ? ["-C", place.workTree, "-c", "core.bare=false"] : [];
-  const result = await runProgram([...(place.enter ?? []), "git", ...where, ...settings, ...args], {
-    env: environment(place, options.identity),
+  const words = gitWords(place, options.config);
+  const result = await runProgram([...words, ...args], {
+    env: gitEnvironment(place, options.identity),
     cwd: cwd ?? "/",
     timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
     ...(input && { input }),
@@ -112,19 +117,34 @@ export async function runGit(
   throw failure(args[0] ?? "", result);
 }
 
-/** Of the user's own configuration, read as the user's git would: reading runs nothing. */
-export async function readUserConfig(gitDir: string, pattern: string): Promise<Map<string, string>> {
-  const env = { ...environment({ gitDir }), HOME: userHome() };
-  const { stdout } = await runProgram(["git", "config", "-z", "--get-regexp", pattern], {
-    env: Object.fromEntries(Object.entries(env).filter(([name]) => name !== "GIT_CONFIG_GLOBAL")),
-    cwd: "/",
-    timeoutMs: TIMEOUT_MS,
-  });
-  const pairs = stdout.toString("utf8").split("\0").filter(Boolean);
-  return new Map(pairs.map((pair) => [pair.split("\n", 1)[0] ?? "", pair.slice(pair.indexOf("\n") + 1)]));
+export interface UserSetting {
+  readonly name: string;
+  readonly value: string;
+  /** Whether the repo says so, and not the user. */
+  readonly isRepos: boolean;
 }
 
-function environment(place: GitPlace, identity?: Identity): Record<string, string> {
+/** Of the user's own configuration and the repo's, read as the user's git would: reading runs nothing. */
+export async function readUserConfig(gitDir: string, pattern: string): Promise<UserSetting[]> {
+  const { GIT_CONFIG_GLOBAL: _, GIT_CONFIG_NOSYSTEM: __, ...env } = gitEnvironment({ gitDir });
+  const argv = ["git", "config", "-z", "--show-scope", "--get-regexp", pattern];
+  const { stdout } = await runProgram(argv, {
+    env: { ...env, HOME: userHome() },
+    cwd: "/",
+    timeoutMs: CONFIG_TIMEOUT_MS,
+  });
+  const fields = stdout.toString("utf8").split("\0");
+  const settings: UserSetting[] = [];
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [scope = "", pair = ""] = fields.slice(at, at + 2);
+    const end = pair.indexOf("\n");
+    const [name, value] = end < 0 ? [pair, ""] : [pair.slice(0, end), pair.slice(end + 1)];
+    settings.push({ name, value, isRepos: scope !== "global" && scope !== "system" });
+  }
+  return settings;
+}
+
+export function gitEnvironment(place: GitPlace, identity?: Identity): Record<string, string> {
   return {
     PATH: process.env["PATH"] ?? "/usr/bin:/bin",
     HOME: "/nonexistent",

@@ -22,13 +22,12 @@ export interface Surroundings {
 }
 
 export async function surroundingsOf(repo: Repo): Promise<Surroundings> {
-  const [refs, identity, shallow, excludes] = await Promise.all([
+  const [refs, identity, excludes] = await Promise.all([
     readRefs(repo),
     userIdentity(repo),
-    readShallow(repo),
     userExcludes(repo),
   ]);
-  return { refs, identity, shallow, excludes };
+  return { refs, identity, shallow: readShallow(repo), excludes };
 }
 
 export interface NewGitdir {

@@ -1,5 +1,6 @@
 export { applySnapshot } from "./apply.ts";
 export { abandonedBuilds, checkOut, listBases, openBase, setIndex } from "./bases.ts";
+export { sandboxAround } from "./borrowed.ts";
 export { Capsule, type CapsulePorts } from "./capsule.ts";
 export { type CapsuleSettings, clearUnfinished, createCapsule, restoreCapsule } from "./create.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directories.ts";
@@ -7,19 +8,21 @@ export { makeGitdir, surroundingsOf } from "./gitdir.ts";
 export { findLayer, forgetLayer, layerDir, listLayers } from "./layers.ts";
 export { decodeManifest, type SnapshotManifest } from "./manifest.ts";
 export { mirrorFiles } from "./mirror.ts";
+export { toText } from "./path.ts";
 export { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
 export { listLeases, releasePorts } from "./ports.ts";
 export { probeStrategies } from "./probe.ts";
 export { publish, publishedBranch } from "./publish.ts";
 export {
-  borrowedObjects,
+  type HomePlace,
   hasObject,
   heldCommits,
+  holdCommit,
+  holdOf,
   isMerged,
   isUsersCommit,
   listCommit,
   listRepos,
-  objectsLink,
   openRepo,
   type Repo,
   readCommittedBytes,

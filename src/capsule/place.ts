@@ -8,7 +8,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { HoldfastError } from "../contract/index.ts";
-import type { Holder } from "../process/index.ts";
+import { findProgram, type Holder } from "../process/index.ts";
 import {
   type Disk,
   openSealedJson,
@@ -45,6 +45,8 @@ const schema = z.object({
   /** What `include` brought in, with its content's id. */
   included: z.record(z.string(), z.string()),
   umask: z.int(),
+  /** Whether its processes run in a sandbox. One that was made before this was written down may have had one. */
+  isSandboxed: z._default(z.boolean(), findProgram("bwrap") !== undefined),
 });
 export type CapsuleSpec = z.infer<typeof schema>;
 

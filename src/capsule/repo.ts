@@ -4,13 +4,23 @@
  *
  * K5 Working tree, index, config, hooks and the user's branches are as they were, whatever a task does.
  */
-import { existsSync, realpathSync, statSync } from "node:fs";
-import { mkdir, readdir, readFile, readlink, symlink } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readlink, symlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import { runProgram, userHome } from "../process/index.ts";
-import { errorCode, readTextOr, sha256Hex } from "../util/index.ts";
-import { type GitPlace, git, gitLine, type Identity, readUserConfig, runGit } from "./git.ts";
+import { userHome } from "../process/index.ts";
+import { errorCode, readPlainFile, sha256Hex } from "../util/index.ts";
+import { BatchReader } from "./batch-reader.ts";
+import { type Discovered, discoverRepo, isWithin } from "./discover.ts";
+import {
+  type GitPlace,
+  git,
+  gitLine,
+  type Identity,
+  readUserConfig,
+  runGit,
+  type UserSetting,
+} from "./git.ts";
 import { type BytePath, toText } from "./path.ts";
 
 export interface Repo {
@@ -26,6 +36,14 @@ export interface Repo {
   readonly objectFormat: "sha1" | "sha256";
   /** `repos/<key>` in the home: its store, bases and layers. */
   readonly dir: string;
+  /** Below this, refs of the user's repo keep what this home needs of it. */
+  readonly holds: string;
+}
+
+/** The home that works on a repo: several may. */
+export interface HomePlace {
+  readonly dir: string;
+  readonly id: string;
 }
 
 export const objectsLink = (repo: Pick<Repo, "dir">) => join(repo.dir, "objects");
@@ -49,26 +67,21 @@ export function remember<T>(repo: Repo, what: string, work: () => Promise<T>): P
   return answer;
 }
 
-export async function openRepo(homeDir: string, path: string): Promise<Repo> {
-  const [top, gitDir, headDir, objectFormat] = await discover(path);
-  const checkout = top === "" ? null : realpathSync(top);
-  if (checkout !== null && (homeDir === checkout || homeDir.startsWith(checkout + sep))) {
+export async function openRepo(home: HomePlace, path: string): Promise<Repo> {
+  const found = await discoverRepo(home.dir, path);
+  const { checkout } = found;
+  if (checkout !== null && isWithin(checkout, home.dir)) {
     throw new HoldfastError(
       "usage",
-      `the home ${homeDir} stands inside the repo ${checkout}: set HOLDFAST_HOME to another place`,
+      `the home ${home.dir} stands inside the repo ${checkout}: set HOLDFAST_HOME to another place`,
     );
   }
-  const repo = describe(homeDir, gitDir, objectFormat, { checkout, headDir });
+  const repo = describe(home, found);
   await prepare(repo);
   return repo;
 }
 
-function describe(
-  homeDir: string,
-  gitDir: string,
-  objectFormat: string,
-  { checkout, headDir }: Pick<Repo, "checkout" | "headDir">,
-): Repo {
+function describe(home: HomePlace, { checkout, gitDir, headDir, objectFormat }: Discovered): Repo {
   const name = basename(gitDir) === ".git" ? basename(dirname(gitDir)) : basename(gitDir);
   const key = `${name.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, 40)}-${sha256Hex(gitDir).slice(0, 12)}`;
   return {
@@ -78,48 +91,26 @@ function describe(
     headDir,
     objects: join(gitDir, "objects"),
     objectFormat: objectFormat === "sha256" ? "sha256" : "sha1",
-    dir: join(homeDir, "repos", key),
+    dir: join(home.dir, "repos", key),
+    // By its path, too: a copy of a home has the same id, and needs other commits.
+    holds: `refs/holdfast/held/${home.id}-${sha256Hex(home.dir).slice(0, 8)}`,
   };
 }
 
 /** The repos that this home has worked on, as far as they are still where they were. */
-export async function listRepos(homeDir: string): Promise<Repo[]> {
-  const keys = await readdir(join(homeDir, "repos")).catch(() => []);
+export async function listRepos(home: HomePlace): Promise<Repo[]> {
+  const keys = await readdir(join(home.dir, "repos")).catch(() => []);
   const repos: Repo[] = [];
   for (const key of keys) {
-    const target = await readlink(join(homeDir, "repos", key, "objects")).catch(() => undefined);
+    const target = await readlink(join(home.dir, "repos", key, "objects")).catch(() => undefined);
     if (target === undefined || !existsSync(target)) continue;
     const gitDir = dirname(target);
-    const format = await gitLine({ gitDir }, ["rev-parse", "--show-object-format"], { accept: [0, 128] });
-    repos.push(describe(homeDir, gitDir, format, { checkout: null, headDir: gitDir }));
+    const objectFormat = await gitLine({ gitDir }, ["rev-parse", "--show-object-format"], {
+      accept: [0, 128],
+    });
+    repos.push(describe(home, { checkout: null, gitDir, headDir: gitDir, objectFormat }));
   }
   return repos;
-}
-
-async function discover(path: string): Promise<[string, string, string, string]> {
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    throw new HoldfastError("not_a_repo", `there is no directory ${path}`, { path });
-  const ask = (...args: string[]) =>
-    runProgram(["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "rev-parse", ...args], {
-      cwd: path,
-      env: { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent", LC_ALL: "C", GIT_CONFIG_NOSYSTEM: "1" },
-    });
-  // The last question has no answer in a bare repo; what was answered before it is still said.
-  const answer = await ask(
-    "--is-bare-repository",
-    "--show-object-format",
-    "--absolute-git-dir",
-    "--git-common-dir",
-    "--show-toplevel",
-  );
-  const [isBare, format, headDir, common, ...rest] = answer.stdout.toString("utf8").split("\n");
-  const top = rest.join("\n").replace(/\n$/, "");
-  if (!headDir || !common) throw new HoldfastError("not_a_repo", `${path} is not in a git repo`, { path });
-  const gitDir = realpathSync(resolve(path, common));
-  if (isBare === "true") return ["", gitDir, gitDir, format ?? "sha1"];
-  if (answer.exitCode !== 0 || top === "")
-    throw new HoldfastError("not_a_repo", `${path} is inside a git directory, not in a checkout`, { path });
-  return [top, gitDir, headDir, format ?? "sha1"];
 }
 
 /** A name for the user's objects that is the same inside a sandbox, where the checkout's own path is taken. */
@@ -131,22 +122,6 @@ async function prepare(repo: Repo): Promise<void> {
   await symlink(repo.objects, objectsLink(repo)).catch((error: unknown) => {
     if (errorCode(error) !== "EEXIST") throw error;
   });
-}
-
-/** The object directories that the user's own borrow from, all the way down. */
-export function borrowedObjects(objects: string): string[] {
-  const found: string[] = [];
-  const visit = (dir: string) => {
-    for (const line of readTextOr(join(dir, "info", "alternates"), "").split("\n")) {
-      if (line === "" || line.startsWith("#")) continue;
-      const path = isAbsolute(line) ? line : resolve(dir, line);
-      if (found.includes(path) || !existsSync(path)) continue;
-      found.push(path);
-      visit(path);
-    }
-  };
-  visit(objects);
-  return found;
 }
 
 /** The commit that a name stands for; null for the HEAD of a repo without a commit. */
@@ -197,21 +172,23 @@ export async function readRefs(repo: Repo): Promise<{ name: string; id: string }
 
 /** Keeps a base, and all that a snapshot leaves to it, safe from the user's own garbage collection. */
 export async function holdCommit(repo: Repo, commit: string): Promise<void> {
-  const ref = `refs/holdfast/held/${commit}`;
-  if (existsSync(join(repo.gitDir, ref))) return;
-  await git(userPlace(repo), ["update-ref", ref, commit]);
+  if (existsSync(join(repo.gitDir, holdOf(repo, commit)))) return;
+  await git(userPlace(repo), ["update-ref", holdOf(repo, commit), commit]);
 }
 
+/** Another home's are its own; so are those without a home's name, which the version before has made. */
+export const holdOf = ({ holds }: Pick<Repo, "holds">, commit: string) => `${holds}/${commit}`;
+
 export async function heldCommits(repo: Repo): Promise<string[]> {
-  const refs = await git(userPlace(repo), ["for-each-ref", "--format=%(objectname)", "refs/holdfast/held"]);
+  const refs = await git(userPlace(repo), ["for-each-ref", "--format=%(objectname)", `${repo.holds}/`]);
   return refs.toString("utf8").split("\n").filter(Boolean);
 }
 
 export async function releaseCommit(repo: Repo, commit: string): Promise<void> {
-  await git(userPlace(repo), ["update-ref", "-d", `refs/holdfast/held/${commit}`, commit]);
+  await git(userPlace(repo), ["update-ref", "-d", holdOf(repo, commit), commit]);
 }
 
-function userSettings(repo: Repo): Promise<Map<string, string>> {
+function userSettings(repo: Repo): Promise<UserSetting[]> {
   return remember(repo, "settings", () =>
     readUserConfig(repo.gitDir, "^(user\\.(name|email)|core\\.excludesfile)$"),
   );
@@ -219,12 +196,13 @@ function userSettings(repo: Repo): Promise<Map<string, string>> {
 
 /** The user's name and address: what is published is theirs. */
 export async function userIdentity(repo: Repo): Promise<Identity> {
-  const values = await userSettings(repo);
-  const clean = (text: string | undefined) => text?.replace(/[<>\n]/g, "").trim();
-  return {
-    name: clean(values.get("user.name")) || "Holdfast",
-    email: clean(values.get("user.email")) || "holdfast@localhost",
-  };
+  const settings = await userSettings(repo);
+  const read = (wanted: string) =>
+    settings
+      .findLast(({ name }) => name === wanted)
+      ?.value.replace(/[<>\n]/g, "")
+      .trim();
+  return { name: read("user.name") || "Holdfast", email: read("user.email") || "holdfast@localhost" };
 }
 
 /** Whether the user's HEAD has it. */
@@ -237,12 +215,22 @@ export async function isAncestor(repo: Repo, commit: string, of: string): Promis
   return (await runGit({ gitDir: repo.headDir }, args, { accept: [0, 1, 128] })).exitCode === 0;
 }
 
-/** What the user's git ignores by rules that are in no commit: info/exclude, and a file of the user's own. */
+const MAX_EXCLUDES_BYTES = 1024 * 1024;
+
+/**
+ * What the user's git ignores by rules that are in no commit: info/exclude, and a file of the user's own. A capsule
+ * gets a copy of both, so which file that is, only the user may say, and not the repo.
+ */
 export async function userExcludes(repo: Repo): Promise<string> {
-  const configured = (await userSettings(repo)).get("core.excludesfile");
+  const settings = (await userSettings(repo)).filter(({ isRepos }) => !isRepos);
+  const configured = settings.findLast(({ name }) => name === "core.excludesfile")?.value;
   const home = userHome();
   const own = configured?.replace(/^~(?=\/)/, home) ?? join(home, ".config", "git", "ignore");
-  return `${readTextOr(join(repo.gitDir, "info", "exclude"), "")}\n${readTextOr(own, "")}\n`;
+  const texts = [
+    readPlainFile(join(repo.gitDir, "info", "exclude"), { maxBytes: MAX_EXCLUDES_BYTES }),
+    readPlainFile(own, { maxBytes: MAX_EXCLUDES_BYTES, followLinks: true }),
+  ];
+  return texts.map((text) => `${text?.toString("utf8") ?? ""}\n`).join("");
 }
 
 export async function hasObject(repo: Repo, id: string): Promise<boolean> {
@@ -269,10 +257,12 @@ export async function treeOf(repo: Repo, commit: string | null): Promise<string>
   );
 }
 
-/** Boundaries of a shallow clone, which its borrowers need too. */
-export async function readShallow(repo: Repo): Promise<Buffer | undefined> {
-  const path = join(repo.gitDir, "shallow");
-  return existsSync(path) ? readFile(path) : undefined;
+const MAX_SHALLOW_BYTES = 16 * 1024 * 1024;
+
+/** Boundaries of a shallow clone, which its borrowers need too: ids of commits, one on each line. */
+export function readShallow(repo: Repo): Buffer | undefined {
+  const bytes = readPlainFile(join(repo.gitDir, "shallow"), { maxBytes: MAX_SHALLOW_BYTES });
+  return bytes && /^([0-9a-f]{40,64}\n)*$/.test(bytes.toString("latin1")) ? bytes : undefined;
 }
 
 /** Every path of a commit. */
@@ -296,4 +286,31 @@ export const isGitlink = ({ mode }: { readonly mode: string }) => mode === "1600
 /** Submodules: directories whose content is another repo's. */
 export async function listGitlinks(repo: Repo, commit: string | null): Promise<BytePath[]> {
   return (await listCommit(repo, commit)).filter(isGitlink).map(({ path }) => path);
+}
+
+/** Of these paths, those that a commit has with CRLF. */
+export async function committedCrlf(
+  repo: Repo,
+  commit: string | null,
+  paths: readonly BytePath[],
+): Promise<ReadonlySet<BytePath>> {
+  const wanted = new Set(paths);
+  const found = new Set<BytePath>();
+  if (wanted.size === 0) return found;
+  const there = (await listCommit(repo, commit)).filter(
+    (one) => wanted.has(one.path) && one.mode.startsWith("100"),
+  );
+  let isAfterCr = false;
+  const reader = new BatchReader((index, bytes, isLast) => {
+    const hasCrlf = bytes.includes("\r\n") || (isAfterCr && bytes[0] === 0x0a);
+    if (hasCrlf) found.add(there[index]?.path ?? "");
+    isAfterCr = !isLast && bytes.at(-1) === 0x0d;
+  });
+  const input = [Buffer.from(there.map(({ id }) => `${id}\n`).join(""))];
+  if (there.length > 0)
+    await git(userPlace(repo), ["cat-file", "--batch", "--buffer"], {
+      input,
+      onOutput: (chunk) => reader.push(chunk),
+    });
+  return found;
 }

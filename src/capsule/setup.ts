@@ -20,7 +20,7 @@ const OUTPUT_KEPT = 4000;
 
 export interface SetupOptions {
   /** Undefined: without a sandbox, in the directory itself. */
-  readonly sandbox: Pick<SandboxView, "at" | "hidden" | "readable"> | undefined;
+  readonly sandbox: Omit<SandboxView, "tree" | "writable"> | undefined;
   readonly onOutput: (chunk: Buffer) => void;
   readonly signal?: AbortSignal | undefined;
 }

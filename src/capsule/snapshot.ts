@@ -8,7 +8,7 @@ import { HoldfastError } from "../contract/index.ts";
 import { sha256Hex } from "../util/index.ts";
 import type { Change, Entry } from "./changes.ts";
 import { type Rules, rolesOf } from "./classify.ts";
-import { convertedFiles } from "./conversion.ts";
+import { type Content, type Conversions, conversionsOf, withoutCrlf } from "./conversion.ts";
 import { encodeManifest, type ManifestEntry, type SnapshotManifest } from "./manifest.ts";
 import { Cursor } from "./open-dir.ts";
 import { type BytePath, quoted, storedPath, toBytes, toText } from "./path.ts";
@@ -17,6 +17,8 @@ import { importObjects, nameSnapshot, type Store, streamRef } from "./store.ts";
 export interface Limits {
   readonly maxSnapshotBytes: number;
   readonly maxIgnoredBytes: number;
+  /** How long git may take to say what a file is. Default: half a minute. */
+  readonly answerMs?: number;
 }
 
 export interface SnapshotRequest {
@@ -40,6 +42,8 @@ export interface Snapshot {
   readonly converted: ReadonlyMap<BytePath, string>;
   /** What the capsule holds beyond its base. */
   readonly bytes: number;
+  /** Kept, and not part of the work, because git gave no answer about them. */
+  readonly unanswered: readonly BytePath[];
 }
 
 /** With the number of its content in the stream. */
@@ -50,7 +54,7 @@ interface Kept extends ManifestEntry {
 export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> {
   const { store, rules, facts, session } = request;
   const { entries, gone } = await collect(request.changes);
-  const { kept, omitted, bytes } = await choose(request, entries);
+  const { kept, omitted, bytes, conversions, unanswered } = await choose(request, entries);
   let marks = kept.filter(({ mark }) => mark !== undefined).length;
   const converted = new Map<BytePath, number>();
   let encoded: Buffer | undefined;
@@ -61,13 +65,12 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> 
     using cursor = new Cursor(rules.view.root);
     yield Buffer.from("feature done\n");
     for (const entry of kept) if (entry.mark !== undefined) yield* blob(cursor, entry, entry.mark, crlf);
-    const ofWork = kept
-      .filter(({ role, kind }) => role === "work" && kind === "file")
-      .map(({ path }) => path);
-    for (const [path, stored] of await convertedFiles(rules, ofWork, crlf)) {
+    for await (const { path, content } of converting(rules, conversions, kept, crlf)) {
       marks += 1;
       converted.set(path, marks);
-      yield Buffer.concat([header(marks, stored.length), stored, LINE_FEED]);
+      yield header(marks, content.size);
+      yield* content.chunks();
+      yield LINE_FEED;
     }
     const plain = kept.map(({ mark: _, ...entry }) => entry);
     manifest = { ...facts, entries: plain, gone, converted: [...converted.keys()], omitted };
@@ -90,7 +93,23 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> 
     contents,
     converted: stored,
     bytes,
+    unanswered,
   };
+}
+
+async function* converting(
+  rules: Rules,
+  conversions: Conversions,
+  kept: readonly Kept[],
+  crlf: ReadonlySet<BytePath>,
+): AsyncGenerator<{ readonly path: BytePath; readonly content: Content }> {
+  const ofWork = new Set(kept.filter(({ role }) => role === "work").map(({ path }) => path));
+  for (const [path, content] of conversions.coded) if (ofWork.has(path)) yield { path, content };
+  yield* withoutCrlf(
+    rules,
+    conversions,
+    [...crlf].filter((path) => ofWork.has(path)),
+  );
 }
 
 async function collect(changes: AsyncIterable<Change>): Promise<{ entries: Entry[]; gone: BytePath[] }> {
@@ -105,7 +124,13 @@ async function collect(changes: AsyncIterable<Change>): Promise<{ entries: Entry
 
 /** Before a byte is read: what each entry is, and whether it fits. */
 async function choose({ rules, limits }: SnapshotRequest, entries: readonly Entry[]) {
-  const roles = await rolesOf(rules, entries);
+  const { roles, unanswered } = await rolesOf(rules, entries);
+  const ofWork = entries.filter(({ path, kind }) => kind === "file" && roles.get(path) === "work");
+  const conversions = await conversionsOf(
+    rules,
+    ofWork.map(({ path }) => path),
+  );
+  for (const path of conversions.unanswered) roles.set(path, "aside");
   const all = entries.map((entry) => ({ ...entry, role: roles.get(entry.path) ?? ("aside" as const) }));
   const beyond = beyondLimit(all, limits.maxIgnoredBytes);
   let bytes = 0;
@@ -119,7 +144,13 @@ async function choose({ rules, limits }: SnapshotRequest, entries: readonly Entr
     if (hasContent) marks += 1;
     kept.push({ ...entry, mark: hasContent ? marks : undefined });
   }
-  return { kept, bytes, omitted: [...beyond].map(({ path, size }) => ({ path, size })) };
+  return {
+    kept,
+    bytes,
+    omitted: [...beyond].map(({ path, size }) => ({ path, size })),
+    conversions,
+    unanswered: [...unanswered, ...conversions.unanswered],
+  };
 }
 
 /** Ignored files are kept up to the limit, the small ones first; the others are named. */

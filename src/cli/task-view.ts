@@ -162,6 +162,8 @@ export class TaskView {
     const omitted = Number(this.#snapshot["omitted"] ?? 0);
     if (omitted > 0)
       this.tell("snapshot", { omitted }, `${plural(omitted, "ignored file")} beyond max_ignored_mb left out`);
+    const unanswered = Number(this.#snapshot["unanswered"] ?? 0);
+    if (unanswered > 0) this.#tellUnanswered(unanswered);
     const { tree, snapshot } = this.#snapshot;
     const branch = this.#branch;
     const published = branch
@@ -176,6 +178,14 @@ export class TaskView {
     );
     if (outcome === "done") return { status: exitStatus.done };
     return { status: outcome === "cancelled" ? exitStatus.interrupted : exitStatus.failed };
+  }
+
+  #tellUnanswered(unanswered: number): void {
+    const named = this.#snapshot["unansweredPaths"];
+    const paths = Array.isArray(named) ? named.map(String) : [];
+    const more = unanswered > paths.length ? ", …" : "";
+    const text = `${plural(unanswered, "file")} kept and not published, because git gave no answer about them: `;
+    this.tell("snapshot", { unanswered, paths }, `${text}${paths.join(", ")}${more}`);
   }
 }
 

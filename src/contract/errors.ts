@@ -49,7 +49,10 @@ export const errorCodes = {
   node_too_old: [exitStatus.refused, "install Node 24 or newer"],
   home_not_found: [exitStatus.notFound, "check --home and HOLDFAST_HOME; holdfast open makes a home"],
   home_unreadable: [exitStatus.refused, "check the path and its owner, or set HOLDFAST_HOME"],
-  unsafe_permissions: [exitStatus.refused, "chmod 700 the directory, or 600 the file"],
+  unsafe_permissions: [
+    exitStatus.refused,
+    "chmod 700 the directory, or 600 the file; or set HOLDFAST_HOME to a directory of your own",
+  ],
   export_invalid: [exitStatus.usage, "give the path of a file that holdfast export wrote"],
   export_refused: [exitStatus.refused, "the file goes beyond the limits of an import"],
   file_unwritable: [exitStatus.refused, "choose a directory that is there and yours"],
@@ -61,6 +64,10 @@ export const errorCodes = {
   ],
   config_invalid: [exitStatus.usage, "correct holdfast.yaml at the line and key that the message names"],
   not_a_repo: [exitStatus.usage, "run it in a git repo, name one with --repo, or make one: git init"],
+  unsafe_repo: [
+    exitStatus.refused,
+    "if you trust it, say so to git: git config --global --add safe.directory PATH, as the message names it",
+  ],
   base_missing: [exitStatus.notFound, "fetch the commit into the repo first, or name another with --base"],
   no_repo: [exitStatus.refused, "name one with --repo where it is opened or imported"],
   no_capsule: [exitStatus.refused, "holdfast restore brings the files of a task back"],

@@ -140,7 +140,10 @@ export const eventForms = {
       missing: z.optional(z.array(z.string())),
       durationMs: z.optional(count),
     }),
-  /** `omitted`: ignored files beyond the limit, which are not in it. */
+  /**
+   * `omitted`: ignored files beyond the limit, which are not in it. `unanswered`: files that are in it and not part of
+   * the tree, because git gave no answer about them; some of them are named.
+   */
   snapshot_taken: () =>
     fields({
       task,
@@ -149,6 +152,8 @@ export const eventForms = {
       manifest: sha256,
       turn: count,
       omitted: z.optional(count),
+      unanswered: z.optional(count),
+      unansweredPaths: z.optional(z.array(z.string())),
     }),
   checkpoint_taken: () => fields({ turn: count, snapshot: z.optional(gitObject) }),
   capsule_restored: () => fields({ task, snapshot: gitObject }),

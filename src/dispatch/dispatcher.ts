@@ -131,7 +131,7 @@ export class Dispatcher {
     if (repo === null)
       throw new HoldfastError("no_repo", "the session has no repo, so no task can be run in it");
     if (base !== undefined && snapshot === undefined)
-      await resolveCommit(await openRepo(this.#home.dir, repo), base);
+      await resolveCommit(await openRepo(this.#home, repo), base);
   }
 
   /** The last task of a session, to run again: from the same base, in a fresh capsule. */
@@ -339,7 +339,7 @@ export class Dispatcher {
 
   /** How long a process stays when nothing is left to do, by the repo's own settings. */
   async idlePauseMs(repo: string): Promise<number> {
-    const { idle_pause_minutes } = await currentConfig(await openRepo(this.#home.dir, resolve(repo)));
+    const { idle_pause_minutes } = await currentConfig(await openRepo(this.#home, resolve(repo)));
     return Math.round(idle_pause_minutes * 60_000);
   }
 

@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { chooseStrategy, probeStrategies } from "../capsule/index.ts";
 import type { SessionId } from "../contract/index.ts";
 import { acquireOwner, journalDir, listSegments, readChain } from "../journal/index.ts";
-import { findProgram } from "../process/index.ts";
+import { canSandbox, findProgram } from "../process/index.ts";
 import { createFile, temporaryPath } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import { assertPrivate, type Home, sessionDirOf, stagingDir } from "./home.ts";
@@ -78,16 +78,22 @@ function trySearch(): void {
 async function examineCapsules(home: Home): Promise<Finding[]> {
   const probes = await probeStrategies(home.dir);
   const auto = await chooseStrategy(home.dir, "auto");
-  const hasSandbox = findProgram("bwrap") !== undefined;
+  const hasSandbox = await canSandbox();
   return [
     ...probes.map(({ strategy, isAvailable, detail }): Finding => {
       const chosen = strategy === auto ? " (auto takes this one)" : "";
       return { level: isAvailable ? "ok" : "note", what: strategy, detail: `${detail}${chosen}` };
     }),
     hasSandbox
-      ? { level: "ok", what: "sandbox", detail: "bubblewrap is there" }
-      : { level: "note", what: "sandbox", detail: "bubblewrap is missing: apt install bubblewrap" },
+      ? { level: "ok", what: "sandbox", detail: "bubblewrap makes one" }
+      : { level: "note", what: "sandbox", detail: noSandbox() },
   ];
+}
+
+function noSandbox(): string {
+  return findProgram("bwrap")
+    ? "bubblewrap is there and can't make one: user namespaces may be switched off"
+    : "bubblewrap is missing: apt install bubblewrap";
 }
 
 async function examineLeftovers(home: Home): Promise<Finding[]> {

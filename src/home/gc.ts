@@ -11,6 +11,7 @@ import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index
 import { type Inspected, inspectSession, type SessionState } from "../session/index.ts";
 import { errorCode, TEMPORARY_PREFIX } from "../util/index.ts";
 import { archiveSession, finishArchiving, isPartlyCompressed } from "./archive.ts";
+import { renewHolds } from "./holds.ts";
 import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
 import { SessionIndex } from "./index-db.ts";
 import { findLeftovers } from "./leftovers.ts";
@@ -50,6 +51,7 @@ export async function collectGarbage(
 ): Promise<GcResult> {
   const done: GcStep[] = [];
   const left: (GcStep & { reason: string })[] = [];
+  if (!options.dryRun) await renewHolds(home);
   for (const { run, ...step } of await plan(home, retention)) {
     try {
       if (!options.dryRun) await run();
@@ -184,7 +186,7 @@ async function deleteSession(home: Home, dir: string, seq: number): Promise<void
   } finally {
     lock.release();
   }
-  for (const repo of await listRepos(home.dir))
+  for (const repo of await listRepos(home))
     await dropSnapshots(await openStore(repo, home.ports.disk), basename(dir));
   await home.ports.disk.removeTree(trashed);
 }

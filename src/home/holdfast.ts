@@ -105,7 +105,7 @@ export class Holdfast {
   /** The path by which a session knows the repo that stands at or above this one. */
   resolveRepo(path: string): Promise<string> {
     return this.#run(async (home) => {
-      const { checkout, gitDir } = await openRepo(home.dir, resolve(path));
+      const { checkout, gitDir } = await openRepo(home, resolve(path));
       return checkout ?? gitDir;
     });
   }

@@ -3,7 +3,7 @@
  * A home is made on first use. Directories 0700, files 0600; a home that others can enter is refused.
  */
 import { existsSync, readdirSync } from "node:fs";
-import { mkdir, readdir, realpath, stat } from "node:fs/promises";
+import { lstat, mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { HoldfastError, isSessionId, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
@@ -20,6 +20,7 @@ import {
   type Disk,
   errorCode,
   isDiskFull,
+  isOwnUid,
   openSealedJson,
   readIfThere,
   sealJson,
@@ -79,8 +80,10 @@ export async function prepareHome({ dir, ports, newId, create }: PrepareOptions)
   try {
     await makeDirs(ports.disk, absolute);
     await assertPrivate(absolute);
-    for (const part of [sessionsDir, stagingDir, trashDir])
+    for (const part of [sessionsDir, stagingDir, trashDir]) {
       await makeDirs(ports.disk, part({ dir: absolute }));
+      await assertOwnDir(part({ dir: absolute }));
+    }
     // By its real name: paths in it are looked up in other mount namespaces too.
     absolute = await realpath(absolute);
     const id = (await readHomeId(absolute)) ?? (await createHomeId(absolute, ports, newId));
@@ -165,10 +168,22 @@ async function createHomeId(dir: string, ports: JournalPorts, newId: Home["newId
 
 /** What others could read or change is not a room of one's own. */
 export async function assertPrivate(path: string): Promise<void> {
-  const { mode } = await stat(path);
+  const { mode, uid } = await stat(path);
+  if (!isOwnUid(uid)) throw notOwn(path, `belongs to another user (uid ${uid})`);
   if ((mode & 0o077) === 0) return;
   const bits = (mode & 0o777).toString(8).padStart(3, "0");
   throw new HoldfastError("unsafe_permissions", `${path} has mode ${bits}: others can reach it`, { path });
+}
+
+/** A link in its place would have us work, and delete, somewhere else. */
+async function assertOwnDir(path: string): Promise<void> {
+  const stats = await lstat(path);
+  if (!stats.isDirectory()) throw notOwn(path, "is no directory, but a link to one");
+  if (!isOwnUid(stats.uid)) throw notOwn(path, `belongs to another user (uid ${stats.uid})`);
+}
+
+function notOwn(path: string, why: string): HoldfastError {
+  return new HoldfastError("unsafe_permissions", `${path} ${why}`, { path });
 }
 
 export async function listSessionIds(home: Home): Promise<SessionId[]> {

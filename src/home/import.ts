@@ -24,8 +24,7 @@ import {
   readDurable,
   segmentName,
 } from "../journal/index.ts";
-import type { SnapshotState } from "../session/index.ts";
-import { readSnapshot } from "../task/index.ts";
+import { type NamedSnapshot, readSnapshot } from "../task/index.ts";
 import { type Disk, isPlainObject, LINE_FEED, openSealedJson, present, writeAll } from "../util/index.ts";
 import { type Audit, auditSession } from "./audit.ts";
 import { type ExportedFile, type ExportManifest, SNAPSHOTS_FILE } from "./export.ts";
@@ -77,15 +76,14 @@ export async function importSession(
 
 /** Into the store of the repo that was named; each is what the journal says of it, or the import fails. */
 async function takeSnapshots(home: Home, repoPath: string, id: SessionId, staged: string): Promise<void> {
-  const named = new Map<string, SnapshotState>();
+  const named = new Map<string, NamedSnapshot>();
   for await (const { record } of readDurable(staged)) {
     if (record.type !== "snapshot_taken") continue;
-    const { snapshot, tree, manifest, turn } = record.data;
+    const { snapshot, tree, manifest } = record.data;
     named.set(String(snapshot), {
       commit: String(snapshot),
       tree: String(tree),
       manifest: String(manifest),
-      turn: Number(turn),
     });
   }
   if (named.size === 0) return;
@@ -93,7 +91,7 @@ async function takeSnapshots(home: Home, repoPath: string, id: SessionId, staged
   if (!existsSync(pack)) throw invalid("its journal names files, and it has none");
   if (![...named.keys()].every((commit) => /^[0-9a-f]{40,64}$/.test(commit)))
     throw invalid("its journal names a snapshot that is none");
-  const repo = await openRepo(home.dir, repoPath);
+  const repo = await openRepo(home, repoPath);
   const store = await openStore(repo, home.ports.disk);
   await unpackSnapshots(store, id, pack, [...named.keys()]);
   try {

@@ -2,7 +2,7 @@
  * Owns what capsules can leave behind when something is killed, and what of their caches may go. `doctor` shows
  * it, `gc` clears it. Nothing that a session still needs is ever in the list.
  */
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -14,31 +14,28 @@ import {
   dropSnapshots,
   findLayer,
   forgetLayer,
-  heldCommits,
   layerDir,
   listBases,
   listLayers,
   listLeases,
-  listManifestBases,
   listRepos,
   listSnapshotSessions,
   moveToTrash,
   openBase,
   openStore,
-  Place,
   type Repo,
-  releaseCommit,
   releasePorts,
   removeTree,
   repackStore,
-  repoLock,
   type Store,
 } from "../capsule/index.ts";
 import { isSessionId, type SessionId } from "../contract/index.ts";
 import { acquireOwner, probeOwner } from "../journal/index.ts";
 import { findHomeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import { endMarked, markedProcesses } from "../process/index.ts";
-import { TEMPORARY_PREFIX, withFileLock } from "../util/index.ts";
+import { TEMPORARY_PREFIX } from "../util/index.ts";
+import { type FoundCapsule, listCapsules, unlessUsed } from "./capsules.ts";
+import { unneededHolds } from "./holds.ts";
 import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
 
 export interface Leftover {
@@ -56,14 +53,6 @@ const LAYER_DAYS = 7;
 const MANY_PACKS = 50;
 const ABANDONED_MS = 60 * 60 * 1000;
 
-interface Found {
-  readonly id: SessionId;
-  readonly place: Place;
-  /** Undefined: none was written, or it can't be read. */
-  readonly spec: CapsuleSpec | undefined;
-  readonly isUnfinished: boolean;
-}
-
 export async function findLeftovers(home: Home): Promise<Leftover[]> {
   const capsules = await listCapsules(home);
   return [
@@ -76,21 +65,7 @@ export async function findLeftovers(home: Home): Promise<Leftover[]> {
   ];
 }
 
-async function listCapsules(home: Home): Promise<Found[]> {
-  const found: Found[] = [];
-  for (const id of await listSessionIds(home)) {
-    const tasks = join(sessionDirOf(home, id), "tasks");
-    for (const task of await readdir(tasks).catch(() => [])) {
-      const place = new Place(join(tasks, task, "capsule"));
-      if (!existsSync(place.dir)) continue;
-      const spec = await place.readSpec().catch(() => undefined);
-      found.push({ id, place, spec, isUnfinished: spec ? !spec.isWhole : !existsSync(place.specFile) });
-    }
-  }
-  return found;
-}
-
-function unfinished(home: Home, capsules: readonly Found[]): Leftover[] {
+function unfinished(home: Home, capsules: readonly FoundCapsule[]): Leftover[] {
   return capsules
     .filter(({ id, isUnfinished }) => isUnfinished && !probeOwner(sessionDirOf(home, id)).held)
     .map(({ id, place }) => ({
@@ -152,7 +127,7 @@ async function temporaries(home: Home): Promise<Leftover[]> {
   return found;
 }
 
-async function leases(home: Home, capsules: readonly Found[]): Promise<Leftover[]> {
+async function leases(home: Home, capsules: readonly FoundCapsule[]): Promise<Leftover[]> {
   const holders = new Set(capsules.map(({ id, spec }) => `${id}/${spec?.task}`));
   const isBusy = (holder: string) => probeOwner(sessionDirOf(home, holder.split("/")[0] as SessionId)).held;
   return (await listLeases(home.dir))
@@ -165,10 +140,10 @@ async function leases(home: Home, capsules: readonly Found[]): Promise<Leftover[
     }));
 }
 
-async function caches(home: Home, capsules: readonly Found[]): Promise<Leftover[]> {
+async function caches(home: Home, capsules: readonly FoundCapsule[]): Promise<Leftover[]> {
   const found: Leftover[] = [];
   const sessions = new Set<string>(await listSessionIds(home));
-  for (const repo of await listRepos(home.dir)) {
+  for (const repo of await listRepos(home)) {
     const store = await openStore(repo, home.ports.disk);
     found.push(...(await strangers(home, store, sessions)));
     const specs = capsules.flatMap(({ spec }) => (spec?.repo === repo.key ? [spec] : []));
@@ -187,7 +162,9 @@ async function caches(home: Home, capsules: readonly Found[]): Promise<Leftover[
         clear: () => removeTree(path),
       });
     found.push(...(await oldBases(home, repo, specs)), ...(await oldLayers(home, repo, specs)));
-    found.push(...(await packed(store)), ...(await holds(home, repo, specs)));
+    found.push(...(await packed(store)));
+    for (const { ref, release } of await unneededHolds(home, repo, specs))
+      found.push({ what: ref, why: "no snapshot stands on it any more", isCache: true, clear: release });
   }
   return found;
 }
@@ -261,53 +238,6 @@ async function packed(store: Store): Promise<Leftover[]> {
       clear: () => repackStore(store),
     },
   ];
-}
-
-/** Commits that were kept from the user's own garbage collection for capsules and snapshots that are gone. */
-async function holds(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Promise<Leftover[]> {
-  const held = await heldCommits(repo).catch(() => []);
-  if (held.length === 0) return [];
-  const needed = new Set([
-    ...specs.flatMap(({ base, lower }) => [base, lower]),
-    ...(await neededBases(home, repo)),
-  ]);
-  // One that is young may be for a capsule that is being made right now.
-  const isOld = (commit: string) => {
-    const stats = statSync(join(repo.gitDir, "refs/holdfast/held", commit), { throwIfNoEntry: false });
-    return !stats || home.ports.clock.nowMs() - stats.mtimeMs > ABANDONED_MS;
-  };
-  return held
-    .filter((commit) => !needed.has(commit) && isOld(commit))
-    .map((commit) => ({
-      what: `refs/holdfast/held/${commit}`,
-      why: "no snapshot stands on it any more",
-      isCache: true,
-      clear: () =>
-        unlessUsed(
-          home,
-          repo,
-          ({ base, lower }) => base === commit || lower === commit,
-          () => releaseCommit(repo, commit),
-        ),
-    }));
-}
-
-async function neededBases(home: Home, repo: Repo): Promise<string[]> {
-  const bases = (await listBases(repo)).flatMap(({ commit }) => commit ?? []);
-  return [...bases, ...(await listManifestBases(await openStore(repo, home.ports.disk)))];
-}
-
-/** Looked at again under the lock that capsules are made under: one may have begun to use it meanwhile. */
-async function unlessUsed(
-  home: Home,
-  repo: Repo,
-  uses: (spec: CapsuleSpec) => boolean,
-  work: () => Promise<void>,
-): Promise<void> {
-  await withFileLock(repoLock(repo), async () => {
-    const isUsed = (await listCapsules(home)).some(({ spec }) => spec?.repo === repo.key && uses(spec));
-    if (!isUsed) await work();
-  });
 }
 
 async function discard(home: Home, path: string, name: string): Promise<void> {

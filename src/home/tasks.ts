@@ -49,7 +49,7 @@ export function capsulePorts(home: Home): CapsulePorts {
 
 export async function repoOf(home: Home, { id, repo }: Pick<SessionState, "id" | "repo">): Promise<Repo> {
   if (repo === null) throw new HoldfastError("no_repo", `session ${id} has no repo`, { session: id });
-  return openRepo(home.dir, repo);
+  return openRepo(home, repo);
 }
 
 export async function roomOf(home: Home, session: Session): Promise<Room> {
@@ -168,7 +168,7 @@ export async function adoptFiles(
   child: string,
 ): Promise<void> {
   if (!task?.snapshot || repo === null) return;
-  await adoptSnapshots(await openStore(await openRepo(home.dir, repo), home.ports.disk), parent, child);
+  await adoptSnapshots(await openStore(await openRepo(home, repo), home.ports.disk), parent, child);
 }
 
 export async function forkFiles(home: Home, child: Session): Promise<void> {

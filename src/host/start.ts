@@ -10,7 +10,7 @@ import { HoldfastError, type SessionId } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/core.ts";
 import { ring } from "../mail/index.ts";
 import { baseEnvironment, startDetached, USER_HOME, userHome } from "../process/index.ts";
-import { readTextOr } from "../util/index.ts";
+import { present, readTextOr } from "../util/index.ts";
 import { readServeRecord } from "./serve-record.ts";
 import { logDir } from "./spool.ts";
 
@@ -107,6 +107,8 @@ async function startDispatcher(home: Home): Promise<void> {
 function runtimeEnvironment(home: Home): Record<string, string> {
   return {
     NODE_COMPILE_CACHE: join(home.dir, "cache"),
+    // Whose repos root may use who came by sudo.
+    ...present({ SUDO_UID: process.env["SUDO_UID"] }),
     // Few threads, and no memory set aside for each.
     MALLOC_ARENA_MAX: "1",
     UV_THREADPOOL_SIZE: "2",

@@ -1,5 +1,6 @@
 export { type CommandEnd, runCommand, startDetached } from "./command.ts";
 export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
+export { findProgram } from "./find-program.ts";
 export {
   CAPSULE_MARK,
   endHolder,
@@ -10,8 +11,9 @@ export {
   startHolder,
   throughHolder,
 } from "./holder.ts";
+export { limited, type ProcessLimits } from "./limits.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
-export { assertSandbox, findProgram, type SandboxView, sandboxed } from "./sandbox.ts";
+export { assertSandbox, canSandbox, type SandboxView, sandboxed } from "./sandbox.ts";
 export {
   assertTerminal,
   dyingWithUs,

@@ -6,36 +6,27 @@
  * Q3 Nothing outside the capsule and the task's own directories can be written, the kernel's settings included.
  * Q2 No process that was started in the sandbox outlives the one that started it.
  */
-import { accessSync, constants, existsSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { totalmem } from "node:os";
-import { delimiter, join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
+import { findProgram } from "./find-program.ts";
+import { runProgram } from "./program.ts";
 
 export interface SandboxView {
   /** The capsule's files, as seen from where bubblewrap starts. */
   readonly tree: string;
   /** Where they stand inside. */
   readonly at: string;
+  /** Read-only and at their own path, as far as nothing of it is hidden. */
+  readonly borrowed: readonly string[];
   /** Empty inside, but for what is bound below it. */
   readonly hidden: readonly string[];
   /** From → where it stands inside, read-only. */
   readonly readable: readonly (readonly [string, string])[];
   /** Writable, and at their own path. */
   readonly writable: readonly string[];
-}
-
-export function findProgram(name: string): string | undefined {
-  return (process.env["PATH"] ?? "")
-    .split(delimiter)
-    .map((dir) => join(dir, name))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
+  /** The capsule's files can only be read. */
+  readonly isReadOnly?: boolean;
 }
 
 export function assertSandbox(): void {
@@ -44,6 +35,21 @@ export function assertSandbox(): void {
     "sandbox_missing",
     "bubblewrap is not installed, so nothing can be run in a sandbox",
   );
+}
+
+let trying: Promise<boolean> | undefined;
+
+/** Whether a sandbox can be made here: tried, once. A kernel may forget to allow what the program needs. */
+export function canSandbox(): Promise<boolean> {
+  trying ??= trySandbox();
+  return trying;
+}
+
+async function trySandbox(): Promise<boolean> {
+  if (!findProgram("bwrap")) return false;
+  const view = { tree: "/", at: "/", borrowed: [], hidden: [], readable: [], writable: [], isReadOnly: true };
+  const env = { PATH: process.env["PATH"] ?? "" };
+  return (await runProgram([...sandboxed(view), "true"], { env, timeoutMs: 10_000 })).exitCode === 0;
 }
 
 /** The words that go before the command. */
@@ -65,10 +71,12 @@ export function sandboxed(view: SandboxView): string[] {
     ...scratch("/tmp"),
     ...withoutSockets(),
   );
+  for (const path of view.borrowed) args.push("--ro-bind", path, path);
+  // Behind everything that somebody else has named: nothing uncovers what is hidden here but what we bind ourselves.
   for (const path of view.hidden) args.push("--tmpfs", path);
   for (const [from, to] of view.readable) args.push("--ro-bind", from, to);
   for (const path of view.writable) args.push("--bind", path, path);
-  args.push("--bind", view.tree, view.at, "--chdir", view.at);
+  args.push(view.isReadOnly ? "--ro-bind" : "--bind", view.tree, view.at, "--chdir", view.at);
   // What was made empty to stand things in is not a place to write to.
   for (const path of view.hidden) args.push("--remount-ro", path);
   return ["bwrap", ...args, "--"];

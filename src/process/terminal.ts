@@ -7,8 +7,8 @@ import { existsSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { readTextOr } from "../util/index.ts";
+import { findProgram } from "./find-program.ts";
 import { runProgram } from "./program.ts";
-import { findProgram } from "./sandbox.ts";
 import { treeOf } from "./tree.ts";
 
 export interface TerminalSize {

@@ -29,7 +29,7 @@ import {
 } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 4;
+export const MACHINE_VERSION = 5;
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {
   const at = { ...state, seq: record.seq, hash: record.hash, updatedAt: record.at };
@@ -269,6 +269,7 @@ function snapshotOf(data: JsonObject): SnapshotState {
     tree: textIn(data["tree"]),
     manifest: textIn(data["manifest"]),
     turn: amount(data["turn"]),
+    unanswered: amount(data["unanswered"]),
   };
 }
 

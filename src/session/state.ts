@@ -25,6 +25,8 @@ export interface SnapshotState {
   readonly tree: string;
   readonly manifest: string;
   readonly turn: number;
+  /** How many files are in it that may be work and are not in the tree. */
+  readonly unanswered: number;
 }
 
 /** The latest task. */

@@ -14,6 +14,7 @@ import {
   type Snapshot,
   type SnapshotManifest,
   type Store,
+  toText,
   userIdentity,
   type Work,
 } from "../capsule/index.ts";
@@ -24,6 +25,9 @@ import type { Room } from "./room.ts";
 
 /** Something that writes without end must not keep us forever. */
 const ATTEMPTS = 3;
+
+const NAMED_PATHS = 5;
+const MAX_NAME = 200;
 
 export interface Checkpoint {
   readonly snapshot: Snapshot;
@@ -37,6 +41,7 @@ export async function takeCheckpoint(room: Room, capsule: Capsule, limits: Limit
   const snapshot = await snapshotSteadily(capsule, `${task.number}.${turns}.${ports.clock.nowMs()}`, limits);
   const work = await workOf(room.repo, session, capsule, snapshot, ports.clock.nowMs());
   const omitted = snapshot.manifest.omitted.length;
+  const unanswered = snapshot.unanswered.length;
   await session.append("snapshot_taken", {
     task: task.number,
     snapshot: snapshot.commit,
@@ -44,6 +49,12 @@ export async function takeCheckpoint(room: Room, capsule: Capsule, limits: Limit
     manifest: snapshot.manifestSha256,
     turn: turns,
     ...(omitted > 0 && { omitted }),
+    ...(unanswered > 0 && {
+      unanswered,
+      unansweredPaths: snapshot.unanswered
+        .slice(0, NAMED_PATHS)
+        .map((path) => toText(path).slice(0, MAX_NAME)),
+    }),
   });
   await session.append("checkpoint_taken", { turn: turns, snapshot: snapshot.commit });
   return { snapshot, work };
@@ -86,10 +97,13 @@ function messageOf({ id, state }: { readonly id: string; readonly state: Session
   return `${title}\n\nSession: ${id}\nTask: ${number}\n`;
 }
 
+/** As a journal names it. */
+export type NamedSnapshot = Pick<SnapshotState, "commit" | "tree" | "manifest">;
+
 /** A snapshot that a journal names, read back and compared with what the journal says of it. */
 export async function readSnapshot(
   store: Store,
-  named: SnapshotState,
+  named: NamedSnapshot,
 ): Promise<Contents & { readonly manifest: SnapshotManifest }> {
   const bytes = await readManifestBytes(store, named.commit);
   if (sha256Hex(bytes) !== named.manifest)
@@ -106,7 +120,7 @@ export async function readSnapshot(
 export async function workAgain(
   { repo, ...session }: { readonly repo: Repo; readonly id: string; readonly state: SessionState },
   store: Store,
-  named: SnapshotState,
+  named: NamedSnapshot,
 ): Promise<Work> {
   const { manifest, contents, converted } = await readSnapshot(store, named);
   const identity = await userIdentity(repo);

@@ -73,10 +73,11 @@ export async function handOff(
     });
     await writeFile(join(gitDir, "objects", "info", "alternates"), `${repo.objects}\n`);
     // The files that the changes were measured against; then the index of the base, to show what differs from it.
+    // All of git's work is done before the agent's files are there.
     if (lower !== null) await checkOut({ gitDir, workTree: directory }, lower);
+    if (base !== null && base !== lower) await setIndex({ gitDir, workTree: directory }, base);
     // Not the agent's gitdir, nor any other that it made.
     await applySnapshot(directory, store, withoutGitdirs(manifest), contents, { roles: ["work", "ignored"] });
-    if (base !== null && base !== lower) await setIndex({ gitDir, workTree: directory }, base);
     if (!isThere(join(directory, NOTE_FILE))) {
       await writeFile(join(directory, NOTE_FILE), noteOf(room, directory), { flag: "wx" });
       await appendFile(join(gitDir, "info", "exclude"), `/${NOTE_FILE}\n`);

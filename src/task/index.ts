@@ -1,4 +1,4 @@
-export { readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
+export { type NamedSnapshot, readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
 export {
   currentConfig,

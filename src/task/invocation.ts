@@ -1,7 +1,7 @@
 /**
  * Owns what a task's command is started with: the words before it, its environment, and what it sees of its session.
  */
-import type { Capsule } from "../capsule/index.ts";
+import { type Capsule, sandboxAround } from "../capsule/index.ts";
 import {
   baseEnvironment,
   CAPSULE_MARK,
@@ -10,7 +10,7 @@ import {
   sandboxed,
   userHome,
 } from "../process/index.ts";
-import { makeScratch, type Room, surroundings } from "./room.ts";
+import { makeScratch, type Room } from "./room.ts";
 
 /** The way from inside a task to its session process: a directory with `socket` and `token`. */
 export interface DoorView {
@@ -60,7 +60,7 @@ export async function invocationOf(
     const argv = [...view.enter, ...dyingWithUs(), ...inTree, ...inside];
     return { argv, cwd: "/", env: baseEnvironment({ HOME: userHome(), ...own }) };
   }
-  const around = surroundings(room, view.workTree);
+  const around = sandboxAround(room.ports.homeDir, room.repo, view.workTree);
   const sandbox = sandboxed({
     ...around,
     ...(door && { readable: [...around.readable, [door.dir, DOOR_INSIDE]] }),

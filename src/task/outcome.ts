@@ -48,6 +48,8 @@ export async function startingPoint(
   if (snapshot !== undefined)
     return { base: named === undefined ? null : await resolveCommit(repo, named), snapshot };
   if (named !== undefined || !task?.snapshot) return { base: await resolveCommit(repo, named) };
+  // What git gave no answer about is in the snapshot alone, and may be work.
+  if (task.snapshot.unanswered > 0) return { base: task.base, snapshot: task.snapshot.commit };
   const isUnchanged = task.snapshot.tree === (await treeOf(repo, task.base));
   const published = isUnchanged ? (task.base ?? undefined) : await publishedCommit(repo, task);
   if (published === undefined)

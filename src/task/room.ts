@@ -4,23 +4,22 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
-  borrowedObjects,
   Capsule,
   type CapsulePorts,
   type CapsuleSettings,
   isUsersCommit,
   type Limits,
-  objectsLink,
   type Repo,
   type RunSetup,
   readCommittedBytes,
   remember,
   resolveCommit,
+  sandboxAround,
   setupRunner,
 } from "../capsule/index.ts";
 import { CONFIG_FILE, type Config, defaultConfig, parseConfig } from "../config/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { assertSandbox, type SandboxView } from "../process/index.ts";
+import { assertSandbox } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
 
 export interface Room {
@@ -61,19 +60,6 @@ export function settingsOf({ capsule }: Config): CapsuleSettings {
   };
 }
 
-/** What stands around a capsule inside its sandbox. */
-export function surroundings(
-  { ports, repo }: Pick<Room, "ports" | "repo">,
-  tree: string,
-): Omit<SandboxView, "tree" | "writable"> {
-  const borrowed = borrowedObjects(repo.objects).map((path): [string, string] => [path, path]);
-  return {
-    at: repo.checkout ?? tree,
-    hidden: [ports.homeDir],
-    readable: [[repo.objects, objectsLink(repo)], ...borrowed],
-  };
-}
-
 export function runSetupIn(
   room: Pick<Room, "ports" | "repo">,
   tree: string,
@@ -84,7 +70,8 @@ export function runSetupIn(
   },
 ): RunSetup {
   const { onOutput = () => {}, signal } = options;
-  return setupRunner({ sandbox: options.sandbox ? surroundings(room, tree) : undefined, onOutput, signal });
+  const sandbox = options.sandbox ? sandboxAround(room.ports.homeDir, room.repo, tree) : undefined;
+  return setupRunner({ sandbox, onOutput, signal });
 }
 
 /** As the user's newest commit has it: a limit that is too low can be raised while the task is there. */

@@ -121,7 +121,7 @@ export class Task {
     });
     // One that is there and on no record was made by somebody who was killed before it was used.
     await clearUnfinished(new Place(dir));
-    const request = { dir, session: session.id, task: number, repo, settings, runSetup, signal };
+    const request = { dir, session: session.id, task: number, repo, settings, isSandboxed, runSetup, signal };
     const { capsule, missingIncludes } =
       from.snapshot === undefined
         ? await createCapsule(room.ports, { ...request, base: from.base })

@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { moveToTrash, openStore, restoreCapsule } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
+import { canSandbox } from "../process/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 import {
   capsuleDir,
@@ -105,9 +106,10 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
     });
   const settings = settingsOf(await readConfig(repo, task.base));
   const dir = capsuleDir(sessionDir, task.number);
+  const isSandboxed = options.sandbox ?? (await canSandbox());
   const runSetup = runSetupIn(room, join(dir, "tree"), { sandbox: options.sandbox ?? true });
   await readSnapshot(await openStore(repo, ports.disk), task.snapshot);
-  const request = { dir, session: session.id, task: task.number, repo, settings, runSetup };
+  const request = { dir, session: session.id, task: task.number, repo, settings, isSandboxed, runSetup };
   const { capsule, left } = await restoreCapsule(ports, request, task.snapshot.commit);
   await capsule.detach();
   await session.append("capsule_restored", { task: task.number, snapshot: task.snapshot.commit });

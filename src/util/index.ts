@@ -2,6 +2,8 @@ export * from "./clock.ts";
 export * from "./deferred-disk.ts";
 export * from "./disk.ts";
 export * from "./file-lock.ts";
+export * from "./own-user.ts";
+export * from "./plain-file.ts";
 export * from "./present.ts";
 export * from "./printable.ts";
 export * from "./process-file.ts";

@@ -16,10 +16,10 @@ import {
   resolveCommit,
   restoreCapsule,
   type StrategyName,
+  sandboxAround,
   setupRunner,
 } from "../../src/capsule/index.ts";
 import { findProgram } from "../../src/process/index.ts";
-import { surroundings } from "../../src/task/room.ts";
 import { realDisk, systemClock } from "../../src/util/index.ts";
 import { TempDir } from "./home.ts";
 import { makeRepo } from "./repo.ts";
@@ -60,15 +60,24 @@ export class CapsuleLab implements AsyncDisposable {
   }
 
   repo(): Promise<Repo> {
-    return openRepo(this.home, this.main);
+    return openRepo({ dir: this.home, id: "home_lab" }, this.main);
   }
 
   async #request(settings: Partial<CapsuleSettings>, session = `sess_${++this.#count}`) {
     const repo = await this.repo();
     const dir = join(this.home, "sessions", session, "tasks", "1", "capsule");
-    const sandbox = hasSandbox ? surroundings({ ports: this.ports, repo }, join(dir, "tree")) : undefined;
+    const sandbox = hasSandbox ? sandboxAround(this.home, repo, join(dir, "tree")) : undefined;
     const runSetup: RunSetup = setupRunner({ sandbox, onOutput: () => {} });
-    return { dir, session, task: 1, repo, settings: { ...this.settings, ...settings }, runSetup };
+    const isSandboxed = hasSandbox;
+    return {
+      dir,
+      session,
+      task: 1,
+      repo,
+      settings: { ...this.settings, ...settings },
+      isSandboxed,
+      runSetup,
+    };
   }
 
   async create(settings: Partial<CapsuleSettings> = {}, base?: string): Promise<Capsule> {

@@ -99,7 +99,7 @@ describe("an export from somewhere else", () => {
     await session.pause();
     const outside = home.join("outside");
     writeFileSync(outside, "secret", { mode: 0o600 });
-    const repo = await openRepo(home.dir, home.main);
+    const repo = await openRepo({ dir: home.dir, id: "home_test" }, home.main);
     const store = await openStore(repo, realDisk);
     const facts = {
       base: gitIn(home.main, "rev-parse", "HEAD"),

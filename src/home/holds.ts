@@ -1,0 +1,77 @@
+/**
+ * Owns what of the user's repo this home keeps from the user's own garbage collection: the commits that its capsules
+ * and snapshots stand on.
+ *
+ * G2 A home lets go of its own holds only, and only of those that nothing in it needs.
+ */
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import {
+  type CapsuleSpec,
+  hasObject,
+  heldCommits,
+  holdCommit,
+  holdOf,
+  listBases,
+  listManifestBases,
+  listRepos,
+  openStore,
+  type Repo,
+  releaseCommit,
+} from "../capsule/index.ts";
+import { listCapsules, unlessUsed } from "./capsules.ts";
+import type { Home } from "./home.ts";
+
+/** One that is young may be for a capsule that is being made right now. */
+const YOUNG_MS = 60 * 60 * 1000;
+
+export interface UnneededHold {
+  readonly ref: string;
+  release(): Promise<void>;
+}
+
+export async function unneededHolds(
+  home: Home,
+  repo: Repo,
+  specs: readonly CapsuleSpec[],
+): Promise<UnneededHold[]> {
+  const held = await heldCommits(repo).catch(() => []);
+  if (held.length === 0) return [];
+  const needed = new Set(await neededCommits(home, repo, specs));
+  const isOld = (commit: string) => {
+    const stats = statSync(join(repo.gitDir, holdOf(repo, commit)), { throwIfNoEntry: false });
+    return !stats || home.ports.clock.nowMs() - stats.mtimeMs > YOUNG_MS;
+  };
+  return held
+    .filter((commit) => !needed.has(commit) && isOld(commit))
+    .map((commit) => ({
+      ref: holdOf(repo, commit),
+      release: () =>
+        unlessUsed(
+          home,
+          repo,
+          ({ base, lower }) => base === commit || lower === commit,
+          () => releaseCommit(repo, commit),
+        ),
+    }));
+}
+
+/** What was held under a name that all homes shared, or that this one had elsewhere, gets a name of its own. */
+export async function renewHolds(home: Home): Promise<void> {
+  const capsules = await listCapsules(home);
+  for (const repo of await listRepos(home)) {
+    const specs = capsules.flatMap(({ spec }) => (spec?.repo === repo.key ? [spec] : []));
+    const held = new Set(await heldCommits(repo).catch(() => []));
+    for (const commit of new Set(await neededCommits(home, repo, specs)))
+      if (!held.has(commit) && (await hasObject(repo, commit))) await holdCommit(repo, commit);
+  }
+}
+
+async function neededCommits(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Promise<string[]> {
+  const store = await openStore(repo, home.ports.disk);
+  return [
+    ...specs.flatMap(({ base, lower }) => [base, lower]),
+    ...(await listBases(repo)).map(({ commit }) => commit),
+    ...(await listManifestBases(store)),
+  ].filter((commit) => commit !== null);
+}

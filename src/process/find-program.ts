@@ -1,0 +1,19 @@
+/**
+ * Owns the looking for a program where a shell would find it.
+ */
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+export function findProgram(name: string): string | undefined {
+  return (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .map((dir) => join(dir, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}

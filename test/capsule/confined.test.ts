@@ -1,0 +1,258 @@
+/**
+ * What an agent can write to keep git from answering, to crash it, or to have it read something else. Whatever it is:
+ * nothing outside the sandbox reads it, the snapshot is exact, and the session goes on.
+ */
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Capsule } from "../../src/capsule/index.ts";
+import { findProgram, limited, runProgram } from "../../src/process/index.ts";
+import { CapsuleLab, hasSandbox, inside, limits } from "../support/capsules.ts";
+import { TempDir } from "../support/home.ts";
+import { listTree } from "../support/repo.ts";
+import { sandbox, TaskHome, turn } from "../support/tasks.ts";
+
+const isLong = process.env["HOLDFAST_LONG"] === "1";
+const INDEXES = isLong ? 2000 : 200;
+const LARGE = isLong ? "2G" : "32M";
+const strategies = ["overlay", "worktree"] as const;
+if (!hasSandbox)
+  console.log("left out: that git reads an agent's bytes in the sandbox only: bubblewrap is missing");
+
+/** Says of each call of git whether it could write outside, which nothing in the sandbox can. */
+class WatchedGit implements Disposable {
+  readonly #temp = new TempDir();
+  readonly #path = process.env["PATH"] ?? "";
+
+  constructor() {
+    const real = findProgram("git") ?? "";
+    const log = this.#temp.join("calls");
+    writeFileSync(log, "");
+    const script = `#!/bin/sh\n{ echo "$*" >> ${log}; } 2>/dev/null\nexec ${real} "$@"\n`;
+    writeFileSync(this.#temp.join("git"), script);
+    chmodSync(this.#temp.join("git"), 0o755);
+    process.env["PATH"] = `${this.#temp.path}:${this.#path}`;
+  }
+
+  get outside(): string[] {
+    return readFileSync(this.#temp.join("calls"), "utf8").split("\n").filter(Boolean);
+  }
+
+  [Symbol.dispose](): void {
+    process.env["PATH"] = this.#path;
+    this.#temp[Symbol.dispose]();
+  }
+}
+
+async function assertExact(lab: CapsuleLab, capsule: Capsule, snapshot: string): Promise<void> {
+  const { root } = await capsule.attach();
+  const restored = await lab.restore(snapshot);
+  const skip = (path: string) => path === ".git/objects/info/alternates";
+  const copy = listTree((await restored.attach()).root, skip);
+  expect(copy).toEqual(listTree(root, skip));
+  await restored.detach();
+}
+
+describe.each(strategies)("%s: an index that is none", (strategy) => {
+  it(`K17 ${INDEXES} spoiled ones: each snapshot is taken, and what git ignores is not published`, async () => {
+    await using lab = new CapsuleLab(strategy, {
+      files: { "a.txt": "one\n", ".gitignore": "*.log\n", "b/c.txt": "two\n", "b/d.txt": "three\n" },
+    });
+    const capsule = await lab.create();
+    await inside(
+      capsule,
+      "echo 1 > x.log; echo 1 > work; echo 1 > added.log; git add -f added.log; git add work",
+    );
+    const { root } = await capsule.attach();
+    const index = join(root, ".git/index");
+    const whole = readFileSync(index);
+    const position = fc.nat(whole.length - 1);
+    const change = fc.oneof(
+      fc.record({ at: position, byte: fc.nat(255) }),
+      fc.record({ at: position, word: fc.constantFrom(0, 1, 0x7fffffff, 0x80000000, 0xffffffff) }),
+      fc.record({ at: position, cut: fc.constant(true) }),
+      fc.record({ at: position, twice: fc.nat(4096) }),
+    );
+    const spoil = (
+      bytes: Buffer,
+      one: { at: number; byte?: number; word?: number; cut?: boolean; twice?: number },
+    ) => {
+      if (one.cut || bytes.length < 4) return bytes.subarray(0, one.at);
+      if (one.twice !== undefined)
+        return Buffer.concat([bytes, bytes.subarray(one.at, one.at + one.twice), Buffer.alloc(20)]);
+      const spoiled = Buffer.from(bytes);
+      if (one.byte !== undefined) spoiled[one.at % spoiled.length] = one.byte;
+      else spoiled.writeUInt32BE(one.word ?? 0, Math.min(one.at, spoiled.length - 4));
+      return spoiled;
+    };
+    let number = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
+        writeFileSync(index, changes.reduce(spoil, whole));
+        number += 1;
+        const { manifest, unanswered } = await capsule.snapshot(`n${number}`, { ...limits, answerMs: 5000 });
+        const roles = new Map(manifest.entries.map(({ path, role }) => [path, role]));
+        expect([...roles.keys()]).toEqual(expect.arrayContaining(["work", "x.log", ".git/index"]));
+        // With a broken index the base's holds; whether what was added by force stays, depends.
+        expect(unanswered).toEqual([]);
+        expect([roles.get("work"), roles.get("x.log")]).toEqual(["work", "ignored"]);
+      }),
+      { numRuns: Math.round(INDEXES / strategies.length), seed: 7 },
+    );
+  });
+});
+
+describe.each(strategies)("%s: rules that nobody can read", (strategy) => {
+  const cases: Record<string, { script: string; unanswered: readonly string[]; work: readonly string[] }> = {
+    [`a .gitignore of ${LARGE}`]: {
+      script: `truncate -s ${LARGE} sub/.gitignore`,
+      unanswered: ["sub/.gitignore", "sub/new"],
+      work: ["work"],
+    },
+    [`a .gitattributes of ${LARGE}`]: {
+      script: `truncate -s ${LARGE} sub/.gitattributes`,
+      unanswered: ["sub/.gitattributes", "sub/new"],
+      work: ["work"],
+    },
+    "a pipe": { script: "mkfifo sub/.gitignore", unanswered: ["sub/new"], work: ["work"] },
+    "a link to a device": {
+      script: "ln -s /dev/zero sub/.gitignore; ln -s /dev/zero .gitattributes",
+      unanswered: [],
+      work: [".gitattributes", "sub/.gitignore", "sub/new", "work"],
+    },
+    "a directory": {
+      script: "mkdir -p sub/.gitignore sub/.gitattributes; echo 1 > sub/.gitignore/f",
+      unanswered: [],
+      work: ["sub/.gitignore/f", "sub/new", "work"],
+    },
+    "attributes without end": {
+      script: `i=0; while [ $i -lt 2000 ]; do echo "*.$i text eol=crlf ident working-tree-encoding=x$i"; i=$((i+1)); done > .gitattributes; head -c 100000 /dev/zero | tr '\\0' a >> .gitattributes`,
+      unanswered: [],
+      work: [".gitattributes", "sub/new", "work"],
+    },
+    "very many idents": {
+      script: `echo '* ident' > .gitattributes; mkdir many; i=0; while [ $i -lt 300 ]; do echo '$Id: x$' > many/$i; i=$((i+1)); done`,
+      unanswered: [],
+      work: [
+        ".gitattributes",
+        ...Array.from({ length: 300 }, (_, index) => `many/${index}`),
+        "sub/new",
+        "work",
+      ].sort(),
+    },
+  };
+  for (const [name, { script, unanswered, work }] of Object.entries(cases)) {
+    it(`K17 ${name}`, async () => {
+      await using lab = new CapsuleLab(strategy, { files: { "a.txt": "one\n", "sub/b.txt": "two\n" } });
+      const capsule = await lab.create();
+      await inside(capsule, `echo 1 > work; echo 1 > sub/new; ${script}`);
+      const snapshot = await capsule.snapshot("one", { ...limits, maxSnapshotBytes: 2 ** 33 });
+      expect([...snapshot.unanswered].sort()).toEqual(unanswered);
+      const ofWork = snapshot.manifest.entries.filter(({ role, kind }) => role === "work" && kind !== "dir");
+      expect(ofWork.map(({ path }) => path).sort()).toEqual(work);
+      if (!name.endsWith(LARGE)) await assertExact(lab, capsule, snapshot.commit);
+    });
+  }
+
+  it("K17 patterns that take for ever: what they rule on is kept, and not published", async () => {
+    await using lab = new CapsuleLab(strategy, { files: { "a.txt": "one\n" } });
+    const capsule = await lab.create();
+    const deep = "a/".repeat(40);
+    await inside(
+      capsule,
+      `echo '/${"**/a/".repeat(14)}b' > .gitignore; mkdir -p ${deep}; echo 1 > ${deep}file; echo 1 > work`,
+    );
+    const snapshot = await capsule.snapshot("one", { ...limits, answerMs: 1500 });
+    expect(snapshot.unanswered).toContain("work");
+    await assertExact(lab, capsule, snapshot.commit);
+    // Without them everything is as it should be.
+    await inside(capsule, "rm .gitignore");
+    expect((await capsule.snapshot("two", limits)).unanswered).toEqual([]);
+  });
+
+  it("much CRLF under `* text` is published with LF, and held in no memory", async () => {
+    const megabytes = isLong ? 600 : 24;
+    await using lab = new CapsuleLab(strategy, { files: { "a.txt": "one\n" } });
+    const capsule = await lab.create();
+    await inside(
+      capsule,
+      `echo '* text' > .gitattributes; yes "$(printf 'a line\\r')" | head -c ${megabytes * 1024 * 1024} > large`,
+    );
+    const snapshot = await capsule.snapshot("one", limits);
+    expect(snapshot.manifest.converted).toEqual(["large"]);
+    const { root } = await capsule.attach();
+    expect(statSync(join(root, "large")).size).toBe(megabytes * 1024 * 1024);
+  });
+});
+
+describe.skipIf(!hasSandbox)("git outside the sandbox", () => {
+  it("K1 K17 is never given an agent's index, rules, attributes or files to read", async () => {
+    using home = new TaskHome({
+      "a.txt": "one\n",
+      "c.txt": "two\r\n",
+      "holdfast.yaml": "capsule: { setup: echo 1 > made }\n",
+    });
+    const hf = await home.open();
+    using git = new WatchedGit();
+    const { session, task } = await home.start(hf);
+    await turn(
+      task,
+      `printf '* text=auto\\n*.id ident\\n*.u working-tree-encoding=UTF-16\\n' > .gitattributes; echo '*.log' > .gitignore; echo 1 > x.log; printf 'a\\r\\n' > crlf; echo '$Id$' > f.id; printf '\\376\\377\\0a' > g.u; git add -A`,
+    );
+    const { stat } = await task.end("done");
+    expect(stat.paths).toEqual([".gitattributes", ".gitignore", "crlf", "f.id", "g.u"].sort());
+    await session.pause();
+    await hf.tearDownSession(session.id);
+    await hf.restoreSession(session.id);
+    await hf.handOffSession(session.id, { to: "ani", directory: home.join("mine") });
+    await hf.takeBackSession(session.id, {});
+    expect(git.outside.length).toBeGreaterThan(10);
+    const readers =
+      /\b(check-ignore|check-attr|hash-object -w|update-index|status|add|diff-index|diff-files|ls-files)\b/;
+    expect(git.outside.filter((call) => readers.test(call))).toEqual([]);
+  });
+});
+
+describe("a task without a sandbox", () => {
+  it("K17 git still has limits: what it can't do within them is not published", async () => {
+    if (!findProgram("prlimit")) return;
+    const env = { PATH: process.env["PATH"] ?? "" };
+    const greedy = ["sh", "-c", 'x=$(head -c 300000000 /dev/zero | tr "\\0" a); echo ${#x}'];
+    const free = await runProgram(greedy, { env });
+    expect(free.stdout.toString().trim()).toBe("300000000");
+    const bound = await runProgram([...limited({ maxMemoryBytes: 100_000_000 }), ...greedy], { env });
+    expect(bound.stdout.toString().trim()).not.toBe("300000000");
+    using temp = new TempDir();
+    const writing = ["dd", "if=/dev/zero", `of=${temp.join("f")}`, "bs=1M", "count=20"];
+    await runProgram([...limited({ maxFileBytes: 5_000_000 }), ...writing], { env });
+    expect(statSync(temp.join("f")).size).toBeLessThanOrEqual(5_000_000);
+  });
+});
+
+describe("a session whose files keep git from answering", () => {
+  it("K17 is torn down, handed over, closed and goes on; what was not published is said", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "echo work > work; mkfifo .gitignore; head -c 2000 /dev/urandom > .git/index");
+    const end = await task.end("done");
+    expect(end.branch).toBeNull();
+    const taken = [];
+    for await (const { type, data } of hf.readJournal(session.id))
+      if (type === "snapshot_taken") taken.push(data);
+    expect(taken.at(-1)).toMatchObject({ unanswered: 1, unansweredPaths: ["work"] });
+    await session.pause();
+    await hf.tearDownSession(session.id);
+    await hf.restoreSession(session.id);
+    await hf.handOffSession(session.id, { to: "ani", directory: home.join("mine") });
+    expect(existsSync(home.join("mine"))).toBe(true);
+    await hf.takeBackSession(session.id, { unchanged: true });
+    const resumed = await hf.resumeSession(session.id);
+    const next = await hf.startTask(resumed, sandbox);
+    expect(await turn(next, "cat work; rm .gitignore; rm .git/index")).toBe("work");
+    expect((await next.end("done")).stat.paths).toEqual(["work"]);
+    await resumed.pause();
+    await hf.closeSession(session.id);
+  });
+});

@@ -1,0 +1,288 @@
+/**
+ * A repo that was made to lead us astray: its gitdir is somebody else's words.
+ */
+import { execFileSync } from "node:child_process";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { makeHomeRuntimeDir } from "../../src/mail/index.ts";
+import { USER_HOME } from "../../src/process/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
+import { TaskHome, turn } from "../support/tasks.ts";
+
+const isRoot = process.getuid?.() === 0;
+const NOBODY = 65534;
+if (!hasSandbox) console.log("left out: what a hostile repo can show in a sandbox: bubblewrap is missing");
+if (!isRoot) console.log("left out: repos of another user: only root can make one");
+
+describe.skipIf(!hasSandbox)("what a repo's alternates name", () => {
+  it("K15 no line in them shows the home, its sockets, or what other sessions have not published", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const other = await home.start(hf, "another");
+    await turn(other.task, "echo OTHER-WORK > private");
+    await other.task.rest();
+    const token = home.sessionDir(other.session.id, "token");
+    const planted = readFileSync(token, "utf8").trim();
+    expect(planted.length).toBeGreaterThan(20);
+    const runtime = makeHomeRuntimeDir(home.dir);
+    writeFileSync(join(runtime, "marker"), "RUNTIME-MARKER");
+    const repos = readdirSync(join(home.dir, "repos"));
+    const stores = repos.map((key) => join(home.dir, "repos", key, "store.git/objects"));
+    symlinkSync(home.dir, home.join("link"));
+    const lines = [
+      home.dir,
+      home.path,
+      "/tmp",
+      "/",
+      "/run",
+      home.join("link"),
+      `${home.main}/../home`,
+      join(home.dir, "sessions", other.session.id),
+      runtime,
+      ...stores,
+    ];
+    const alternates = join(home.main, ".git/objects/info/alternates");
+    for (const line of lines) {
+      writeFileSync(alternates, `${line}\n`);
+      const { session, task } = await home.start(hf, "the attacker");
+      const said = await turn(
+        task,
+        `echo begun; cat ${token} ${home.join("link")}/sessions/*/token ${runtime}/marker 2>&1; git cat-file --batch-all-objects --batch 2>/dev/null; true`,
+      );
+      await task.rest();
+      await session.pause();
+      expect(said, line).toContain("begun");
+      for (const marker of [planted, "RUNTIME-MARKER", "OTHER-WORK"])
+        expect(said, line).not.toContain(marker);
+    }
+    await other.session.pause();
+  });
+
+  it("a clone that borrows from a repo below a temporary directory works, and so does a chain of them", async () => {
+    using home = new TaskHome({ "a.txt": "one\n" });
+    gitIn(home.path, "clone", "-q", "--shared", home.main, "second");
+    gitIn(home.path, "clone", "-q", "--shared", "second", "third");
+    const hf = await home.open();
+    const session = await hf.openSession({ repo: home.join("third") });
+    const task = await hf.startTask(session);
+    expect(await turn(task, "git log --format=%s && git show HEAD:a.txt")).toBe("the first\none");
+    await task.rest();
+    await session.pause();
+  });
+
+  it("K15 objects that are a link to something else are refused", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const objects = join(home.main, ".git/objects");
+    renameSync(objects, home.join("objects"));
+    symlinkSync(home.join("objects"), objects);
+    // Where the link leads to a store, as some tools have it, it works.
+    const first = await home.start(hf);
+    expect(await turn(first.task, "git show HEAD:a.txt")).toBe("one");
+    await first.task.rest();
+    await first.session.pause();
+    writeFileSync(home.join("objects", "notes"), "not a store of objects any more");
+    const session = await hf.openSession({ repo: home.main });
+    await expect(hf.startTask(session).then((task) => turn(task, "true"))).rejects.toMatchObject({
+      code: "not_a_repo",
+    });
+    await session.pause();
+  });
+});
+
+describe("rules of what is ignored, in a repo's gitdir", () => {
+  it("K15 neither a setting of the repo nor a link copies a file of the user's into a capsule", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const secret = home.join("secret");
+    writeFileSync(secret, "PLANTED-SECRET\n");
+    const exclude = join(home.main, ".git/info/exclude");
+    for (const plant of [
+      () => gitIn(home.main, "config", "core.excludesfile", secret),
+      () => {
+        rmSync(exclude);
+        symlinkSync(secret, exclude);
+      },
+      () => gitIn(home.main, "config", "core.excludesfile", "/dev/zero"),
+      () => {
+        rmSync(exclude);
+        symlinkSync("/dev/zero", exclude);
+      },
+      () => {
+        rmSync(exclude);
+        execFileSync("mkfifo", [exclude]);
+      },
+    ]) {
+      plant();
+      const session = await hf.openSession({ repo: home.main });
+      const task = await hf.startTask(session, { sandbox: hasSandbox });
+      const said = await turn(task, "cat .git/info/exclude; echo work > work");
+      expect(said).not.toContain("PLANTED-SECRET");
+      expect((await task.end("done")).stat.paths).toEqual(["work"]);
+      await session.pause();
+    }
+  });
+
+  it("those that the user's own settings name are kept, through a link too", async () => {
+    using home = new TaskHome();
+    const user = home.join("user");
+    mkdirSync(user);
+    writeFileSync(home.join("real-ignore"), "*.mine\n");
+    symlinkSync(home.join("real-ignore"), join(user, "ignore"));
+    writeFileSync(join(user, ".gitconfig"), "[core]\n\texcludesfile = ~/ignore\n");
+    process.env[USER_HOME] = user;
+    try {
+      const hf = await home.open();
+      const { session, task } = await home.start(hf);
+      await turn(task, "echo 1 > a.mine; echo 1 > work");
+      expect((await task.end("done")).stat.paths).toEqual(["work"]);
+      await session.pause();
+    } finally {
+      delete process.env[USER_HOME];
+    }
+  });
+});
+
+describe("a repo that stands in the way", () => {
+  it("K16 a bare repo that somebody committed is not used, unless the user says so", async () => {
+    using home = new TaskHome();
+    const inner = join(home.main, "fixtures/evil.git");
+    mkdirSync(join(home.main, "fixtures"));
+    gitIn(home.main, "clone", "-q", "--bare", home.main, inner);
+    const hf = await home.open();
+    await expect(hf.resolveRepo(inner)).rejects.toMatchObject({ code: "unsafe_repo" });
+    await expect(hf.resolveRepo(join(inner, "objects"))).rejects.toMatchObject({ code: "unsafe_repo" });
+    const user = home.join("user");
+    mkdirSync(user);
+    process.env[USER_HOME] = user;
+    try {
+      writeFileSync(join(user, ".gitconfig"), `[safe]\n\tdirectory = ${inner}\n`);
+      expect(await hf.resolveRepo(inner)).toBe(inner);
+      // What the repo says of itself is no word of the user's.
+      writeFileSync(join(user, ".gitconfig"), "");
+      gitIn(inner, "config", "safe.directory", inner);
+      await expect(hf.resolveRepo(inner)).rejects.toMatchObject({ code: "unsafe_repo" });
+    } finally {
+      delete process.env[USER_HOME];
+    }
+    // One that stands for itself is.
+    gitIn(home.path, "clone", "-q", "--bare", home.main, "plain.git");
+    expect(await hf.resolveRepo(home.join("plain.git"))).toBe(home.join("plain.git"));
+  });
+
+  it("K16 a gitdir that claims another directory as its checkout, or is one of ours, is not used", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "echo work > work");
+    await task.rest();
+    await session.pause();
+    const claiming = makeRepo(home.join("victim/claiming"));
+    writeFileSync(home.join("victim/.env"), "KEY=1");
+    gitIn(claiming, "config", "core.worktree", home.join("victim"));
+    await expect(hf.resolveRepo(claiming)).rejects.toMatchObject({ code: "not_a_repo" });
+    const [key = ""] = readdirSync(join(home.dir, "repos"));
+    mkdirSync(home.join("pointing"));
+    const store = join(home.dir, "repos", key, "store.git");
+    writeFileSync(home.join("pointing/.git"), `gitdir: ${store}\n`);
+    await expect(hf.resolveRepo(home.join("pointing"))).rejects.toMatchObject({ code: "not_a_repo" });
+    // Worktrees and submodules are what they say.
+    gitIn(home.main, "worktree", "add", "-q", home.join("linked"));
+    expect(await hf.resolveRepo(home.join("linked"))).toBe(home.join("linked"));
+    const sub = makeRepo(home.join("sub"));
+    gitIn(home.main, "-c", "protocol.file.allow=always", "submodule", "add", "-q", sub, "sub");
+    expect(await hf.resolveRepo(join(home.main, "sub"))).toBe(join(home.main, "sub"));
+  });
+
+  it.skipIf(!isRoot)("K16 one of another user's is not used, nor is its set-up run", async () => {
+    using home = new TaskHome();
+    const planted = makeRepo(home.join("shared/planted"), {
+      "holdfast.yaml": `capsule: { setup: "touch ${home.join("RAN")}" }\n`,
+    });
+    execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, planted]);
+    const hf = await home.open();
+    await expect(hf.resolveRepo(planted)).rejects.toMatchObject({ code: "unsafe_repo" });
+    const session = await hf.openSession({ repo: planted }).catch(() => undefined);
+    if (session)
+      await expect(hf.startTask(session, { sandbox: false })).rejects.toMatchObject({ code: "unsafe_repo" });
+    await session?.pause();
+    expect(existsSync(home.join("RAN"))).toBe(false);
+    // Whoever became root by sudo uses their own.
+    process.env["SUDO_UID"] = String(NOBODY);
+    expect(await hf.resolveRepo(planted)).toBe(planted);
+    delete process.env["SUDO_UID"];
+    const user = home.join("user");
+    mkdirSync(user);
+    writeFileSync(join(user, ".gitconfig"), `[safe]\n\tdirectory = ${planted}\n`);
+    process.env[USER_HOME] = user;
+    expect(await hf.resolveRepo(planted)).toBe(planted);
+    delete process.env[USER_HOME];
+  });
+
+  it.skipIf(!isRoot)("a home of another user's is not used, nor one whose parts lead elsewhere", async () => {
+    using home = new TaskHome();
+    mkdirSync(home.dir, { mode: 0o700 });
+    chownSync(home.dir, NOBODY, NOBODY);
+    await expect(home.open()).rejects.toMatchObject({ code: "unsafe_permissions" });
+    expect(readdirSync(home.dir)).toEqual([]);
+    chownSync(home.dir, 0, 0);
+    mkdirSync(home.join("precious"));
+    writeFileSync(home.join("precious/file"), "kept");
+    symlinkSync(home.join("precious"), join(home.dir, "trash"));
+    await expect(home.open().then((hf) => hf.gc())).rejects.toMatchObject({
+      code: "unsafe_permissions",
+    });
+    expect(readFileSync(home.join("precious/file"), "utf8")).toBe("kept");
+  });
+});
+
+describe("two homes on one repo", () => {
+  it("G2 one home's gc lets go of nothing that another needs, nor of what the version before has held", async () => {
+    using first = new TaskHome();
+    using second = new TaskHome();
+    const main = first.main;
+    const [one, two] = [await first.open(), await second.open()];
+    const base = gitIn(main, "rev-parse", "HEAD");
+    gitIn(main, "update-ref", `refs/holdfast/held/${base}`, base);
+    const sessions = [];
+    for (const hf of [one, two]) {
+      const session = await hf.openSession({ repo: main });
+      const task = await hf.startTask(session, { sandbox: false });
+      await turn(task, "echo work > work");
+      await task.rest();
+      await session.pause();
+      await hf.tearDownSession(session.id);
+      sessions.push(session.id);
+    }
+    // The user moves on, and only our holds keep the base.
+    gitIn(main, "checkout", "-q", "--orphan", "new");
+    commitFiles(main, { "b.txt": "two\n" }, "anew");
+    gitIn(main, "branch", "-D", "-q", "main");
+    // The second home has no use for it any more, and its holds are old.
+    await two.closeSession(sessions[1] ?? "");
+    await two.archiveSession(sessions[1] ?? "");
+    const later = await second.open({
+      clock: { nowMs: () => Date.now() + 40 * 86_400_000, monotonicMs: () => performance.now() },
+    });
+    const retention = { archiveClosedDays: 1, deleteArchivedDays: 1 };
+    for (let round = 1; round <= 2; round += 1) await later.gc({ retention });
+    expect(gitIn(main, "for-each-ref", "--format=%(refname)", `refs/holdfast/held/${base}`)).not.toBe("");
+    gitIn(main, "update-ref", "-d", `refs/holdfast/held/${base}`);
+    gitIn(main, "reflog", "expire", "--expire=now", "--all");
+    gitIn(main, "gc", "-q", "--prune=now");
+    await one.restoreSession(sessions[0] ?? "");
+    expect((await one.diffSession(sessions[0] ?? "")).stat.paths).toEqual(["work"]);
+  });
+});
