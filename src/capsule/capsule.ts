@@ -149,6 +149,14 @@ export class Capsule {
         atMs: this.#ports.clock.nowMs(),
       });
       return await orDiskFull(taking);
+    } catch (error) {
+      if (this.#strategy.isAttached(this.place)) throw error;
+      throw new HoldfastError(
+        "snapshot_raced",
+        "the process that holds the capsule's files was ended while they were read",
+        {},
+        { cause: error },
+      );
     } finally {
       await removeTree(aside);
     }

@@ -15,7 +15,6 @@ import { linkObjects, makeGitdir, type Surroundings, surroundingsOf } from "./gi
 import { type Included, includeFiles } from "./include.ts";
 import { findLayer, layerDir, MAX_LAYERS } from "./layers.ts";
 import { decodeManifest } from "./manifest.ts";
-import { overlay } from "./overlay.ts";
 import { type BytePath, fromText } from "./path.ts";
 import { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
 import { leasePorts, releasePorts } from "./ports.ts";
@@ -256,7 +255,8 @@ async function build(
 /** What a maker left that was killed: its processes, then its files. */
 export async function clearUnfinished(place: Place): Promise<void> {
   if (!existsSync(place.dir)) return;
-  await overlay.detach(place);
+  const spec = await place.readSpec().catch(() => undefined);
+  await strategies[spec?.strategy ?? "overlay"].detach(place);
   await removeTree(place.dir);
 }
 

@@ -4,10 +4,17 @@
  *
  * K12 One holder per capsule: an upper layer is never mounted twice.
  */
-import { existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { endHolder, endMarked, enterHolder, startHolder, throughHolder } from "../process/index.ts";
+import { HoldfastError } from "../contract/index.ts";
+import {
+  endHolder,
+  endMarked,
+  enterHolder,
+  type Holder,
+  startHolder,
+  throughHolder,
+} from "../process/index.ts";
 import { isAlive } from "../util/index.ts";
 import { openBase } from "./bases.ts";
 import { type Change, overlayChanges } from "./changes.ts";
@@ -35,7 +42,7 @@ export const overlay: Strategy = {
     const known = place.readHolder();
     if (known && isAlive(known)) return viewOf(place);
     // Whatever still has the upper layer mounted must be gone before it is mounted again (K12).
-    if (known) await endMarked(place.dir);
+    if (known) await endAllOf(known, place);
     for (const dir of [place.upper, place.work, place.tree])
       await mkdir(dir, { recursive: true, mode: 0o700 });
     const short = (path: string) => relative(ground.homeDir, path);
@@ -56,9 +63,13 @@ export const overlay: Strategy = {
 
   async detach(place) {
     const holder = place.readHolder();
-    if (holder) await endHolder(holder);
-    await endMarked(place.dir);
+    if (holder) await endAllOf(holder, place);
     await rm(place.holderFile, { force: true });
+  },
+
+  isAttached(place) {
+    const holder = place.readHolder();
+    return holder !== undefined && isAlive(holder);
   },
 
   *changes({ repo }: Ground, place: Place, spec: CapsuleSpec, view: View): Generator<Change> {
@@ -75,8 +86,15 @@ export const overlay: Strategy = {
   },
 };
 
+/** One that an earlier version started is known by its mark alone. */
+async function endAllOf(holder: Holder, place: Place): Promise<void> {
+  if (holder.mount === undefined) await endMarked(place.dir);
+  else await endHolder(holder);
+}
+
 function viewOf(place: Place): View {
   const holder = place.readHolder();
-  if (!holder || !existsSync(`/proc/${holder.pid}`)) throw new Error("the holder of the capsule is gone");
+  if (!holder || !isAlive(holder))
+    throw new HoldfastError("mount_failed", "the process that holds the capsule's files was ended");
   return { root: throughHolder(holder, place.tree), workTree: place.tree, enter: enterHolder(holder) };
 }

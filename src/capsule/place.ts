@@ -106,7 +106,7 @@ export class Place {
   readHolder(): Holder | undefined {
     const value = parseObject(readTextOr(this.holderFile, ""));
     const identity = parseIdentity(value);
-    const mountNamespace = value?.["mountNamespace"];
-    return identity && typeof mountNamespace === "string" ? { ...identity, mountNamespace } : undefined;
+    const mount = value?.["mount"];
+    return identity && { ...identity, mount: typeof mount === "string" ? mount : undefined };
   }
 }

@@ -21,8 +21,9 @@ import { copySharing } from "./share.ts";
 import type { Strategy } from "./strategy.ts";
 import { plainView } from "./view.ts";
 
-const plain: Pick<Strategy, "attach" | "detach"> = {
+const plain: Pick<Strategy, "attach" | "isAttached" | "detach"> = {
   attach: async (_ground, place) => plainView(place.tree),
+  isAttached: () => true,
   detach: (place) => endMarked(place.dir),
 };
 

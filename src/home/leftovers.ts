@@ -23,6 +23,7 @@ import {
   moveToTrash,
   openBase,
   openStore,
+  Place,
   type Repo,
   releasePorts,
   removeTree,
@@ -32,7 +33,7 @@ import {
 import { isSessionId, type SessionId } from "../contract/index.ts";
 import { acquireOwner, probeOwner } from "../journal/index.ts";
 import { findHomeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
-import { endMarked, markedProcesses } from "../process/index.ts";
+import { endHolder, endMarked, markedProcesses, mountedBy } from "../process/index.ts";
 import { TEMPORARY_PREFIX } from "../util/index.ts";
 import { type FoundCapsule, listCapsules, unlessUsed } from "./capsules.ts";
 import { unneededHolds } from "./holds.ts";
@@ -87,11 +88,16 @@ function processes(home: Home): Leftover[] {
       const id = mark.slice(sessionsDir(home).length + 1).split("/")[0] ?? "";
       // It is what the process itself says.
       if (!isSessionId(id) || probeOwner(sessionDirOf(home, id)).held) return [];
+      const holder = new Place(mark).readHolder();
+      const mount = holder?.mount;
+      // Whoever has not got its mount only says that it belongs there.
+      if (mount !== undefined && mountedBy(mount).length === 0) return [];
+      const end = () => (holder && mount !== undefined ? endHolder(holder) : endMarked(mark));
       return {
         what: mark,
         why: "its processes outlived their owner",
         isCache: false,
-        clear: () => underLock(home, id, () => endMarked(mark)),
+        clear: () => underLock(home, id, end),
       };
     });
 }

@@ -8,18 +8,16 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { readlinkSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
-import { identityOf, isAlive, type ProcessIdentity, readTextOr, signalIfThere } from "../util/index.ts";
+import { identityOf, type ProcessIdentity, readTextOr, sha256Hex } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
-
-/** In the environment of everything that belongs to a capsule: how strays are found again. */
-export const CAPSULE_MARK = "HOLDFAST_CAPSULE";
+import { CAPSULE_MARK, endAll } from "./marks.ts";
+import { allPids } from "./pids.ts";
 
 export interface Holder extends ProcessIdentity {
-  /** The namespace, as `mnt:[4026532]`: finds what else lives in it, as long as the holder does. */
-  readonly mountNamespace: string;
+  /** The name of its mount, by which everything is found that has it. Undefined where an earlier version wrote none. */
+  readonly mount: string | undefined;
 }
 
 export interface OverlayMount {
@@ -33,7 +31,6 @@ export interface OverlayMount {
 const SCRIPT =
   'cd "$1" && mount -t overlay overlay -o "$2" "$3" && echo ready && read -r go && exec sleep infinity';
 const START_MS = 10_000;
-const END_MS = 10_000;
 const isRoot = () => process.getuid?.() === 0;
 
 /** Mounts, and lets the caller write down who holds it before the holder is let go on. */
@@ -78,7 +75,10 @@ export async function startHolder(
     const isReady = await Promise.race([ready, ended]);
     if (!isReady || child.pid === undefined)
       throw new HoldfastError("mount_failed", `the overlay could not be mounted: ${said.trim()}`);
-    const holder = { ...identityOf(child.pid), mountNamespace: readlinkSync(`/proc/${child.pid}/ns/mnt`) };
+    const mount = findMount(child.pid, target);
+    if (mount === undefined)
+      throw new HoldfastError("mount_failed", "the overlay was mounted, and is not there");
+    const holder = { ...identityOf(child.pid), mount };
     await options.record(holder);
     child.stdin.end("go\n");
     return holder;
@@ -114,75 +114,52 @@ function escaped(path: string): string {
 }
 
 /**
- * Ends the holder and whatever else lives in its namespace; resolves when they are gone. The namespace is kept
- * from being freed meanwhile: the kernel gives its number to the next one at once. So of a holder that is gone
- * already nothing is known by that number any more; what it left is found by its mark.
+ * Ends the holder and whatever else has its mount, also in a namespace of its own and after the holder is gone;
+ * resolves when they are gone. What only says that it belongs to the capsule is left alone.
  */
-export async function endHolder(holder: Holder): Promise<void> {
-  const pin = pinNamespace(holder);
-  if (pin === undefined) return;
-  try {
-    for (const deadlineMs = Date.now() + END_MS; Date.now() < deadlineMs; await sleep(2)) {
-      const living = inNamespace(holder.mountNamespace);
-      if (living.length === 0) return;
-      for (const pid of living) signalIfThere(pid, "SIGKILL");
-    }
-    const left = inNamespace(holder.mountNamespace).join(", ");
-    throw new HoldfastError("processes_remain", `processes of the capsule did not end: ${left}`);
-  } finally {
-    closeSync(pin);
-  }
+export function endHolder({ mount }: Holder): Promise<void> {
+  return mount === undefined ? Promise.resolve() : endAll(() => mountedBy(mount));
 }
 
-/** Undefined when the holder is gone, or its pid is another process now. */
-function pinNamespace(holder: Holder): number | undefined {
-  if (!isAlive(holder)) return undefined;
-  try {
-    const fd = openSync(`/proc/${holder.pid}/ns/mnt`, "r");
-    if (isAlive(holder) && readlinkSync(`/proc/${holder.pid}/ns/mnt`) === holder.mountNamespace) return fd;
-    closeSync(fd);
-  } catch {
-    // It ended just now.
-  }
-  return undefined;
-}
-
-/** Processes that stand in that mount namespace. Those of other users can't be looked at, and aren't ours. */
-export function inNamespace(mountNamespace: string): number[] {
+/** Processes that have a mount. Those of other users can't be looked at, and aren't ours. */
+export function mountedBy(mount: string): number[] {
+  const known = new Map<string, boolean>();
   return allPids().filter((pid) => {
     try {
-      return readlinkSync(`/proc/${pid}/ns/mnt`) === mountNamespace;
+      const namespace = readlinkSync(`/proc/${pid}/ns/mnt`);
+      const has = known.get(namespace) ?? mountsOf(pid).some((one) => nameOf(one) === mount);
+      known.set(namespace, has);
+      return has;
     } catch {
       return false;
     }
   });
 }
 
-/** Processes that carry the mark of a capsule, with the mark. */
-export function markedProcesses(): { readonly pid: number; readonly mark: string }[] {
-  return allPids().flatMap((pid) => {
-    const environ = readTextOr(`/proc/${pid}/environ`, "");
-    const mark = environ.split("\0").find((line) => line.startsWith(`${CAPSULE_MARK}=`));
-    return mark ? [{ pid, mark: mark.slice(CAPSULE_MARK.length + 1) }] : [];
+interface MountLine {
+  readonly device: string;
+  readonly target: string;
+  readonly options: string;
+}
+
+/** Overlays among the mounts that a process sees: fields 3 and 5 of proc_pid_mountinfo(5), and the last one. */
+function mountsOf(pid: number): MountLine[] {
+  const lines = readTextOr(`/proc/${pid}/mountinfo`, "").split("\n");
+  return lines.flatMap((line) => {
+    const [own = "", system = ""] = line.split(" - ");
+    const [, , device = "", , target = ""] = own.split(" ");
+    const [type, , options = ""] = system.split(" ");
+    return type === "overlay" ? [{ device, target: unescaped(target), options }] : [];
   });
 }
 
-/** Ends every process that carries this mark. */
-export async function endMarked(mark: string): Promise<void> {
-  for (const deadlineMs = Date.now() + END_MS; Date.now() < deadlineMs; await sleep(2)) {
-    const pids = markedProcesses().filter((one) => one.mark === mark && one.pid !== process.pid);
-    if (pids.length === 0) return;
-    for (const { pid } of pids) signalIfThere(pid, "SIGKILL");
-  }
-  throw new HoldfastError("processes_remain", "processes of the capsule did not end");
-}
+const unescaped = (path: string) =>
+  path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
-function allPids(): number[] {
-  try {
-    return readdirSync("/proc")
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number);
-  } catch {
-    return [];
-  }
+/** While it is mounted anywhere, no other mount has its device; and its options say whose it is. */
+const nameOf = ({ device, options }: MountLine) => sha256Hex(`${device} ${options}`).slice(0, 32);
+
+function findMount(pid: number, target: string): string | undefined {
+  const found = mountsOf(pid).findLast((one) => one.target === target);
+  return found && nameOf(found);
 }

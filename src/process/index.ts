@@ -2,16 +2,15 @@ export { type CommandEnd, runCommand, startDetached } from "./command.ts";
 export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export { findProgram } from "./find-program.ts";
 export {
-  CAPSULE_MARK,
   endHolder,
-  endMarked,
   enterHolder,
   type Holder,
-  markedProcesses,
+  mountedBy,
   startHolder,
   throughHolder,
 } from "./holder.ts";
 export { limited, type ProcessLimits } from "./limits.ts";
+export { CAPSULE_MARK, endMarked, markedProcesses } from "./marks.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
 export { assertSandbox, canSandbox, type SandboxView, sandboxed } from "./sandbox.ts";
 export {

@@ -218,7 +218,7 @@ describe("a task without a sandbox", () => {
   it("K17 git still has limits: what it can't do within them is not published", async () => {
     if (!findProgram("prlimit")) return;
     const env = { PATH: process.env["PATH"] ?? "" };
-    const greedy = ["sh", "-c", 'x=$(head -c 300000000 /dev/zero | tr "\\0" a); echo ${#x}'];
+    const greedy = ["sh", "-c", 'x=$(head -c 300000000 /dev/zero | tr "\\0" a); printf %s "$x" | wc -c'];
     const free = await runProgram(greedy, { env });
     expect(free.stdout.toString().trim()).toBe("300000000");
     const bound = await runProgram([...limited({ maxMemoryBytes: 100_000_000 }), ...greedy], { env });

@@ -27,8 +27,9 @@ import {
 import { decodeManifest, encodeManifest } from "../../src/capsule/manifest.ts";
 import { decodePath, encodePath, isGitLike, storedPath } from "../../src/capsule/path.ts";
 import { probe } from "../../src/capsule/probe.ts";
+import { isHoldfastError } from "../../src/contract/index.ts";
 import { markedProcesses } from "../../src/process/index.ts";
-import { isAlive, realDisk } from "../../src/util/index.ts";
+import { identityOf, isAlive, realDisk, signalIfThere } from "../../src/util/index.ts";
 import { CapsuleLab, inside, limits } from "../support/capsules.ts";
 import { TestChild } from "../support/children.ts";
 import { TempDir } from "../support/home.ts";
@@ -216,6 +217,56 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(second && isAlive(second)).toBe(false);
     expect(markedProcesses().filter(({ mark }) => mark === capsule.place.dir)).toEqual([]);
     expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(lab.home);
+  });
+
+  it("K12 whoever only carries a capsule's mark is left alone; whoever has its mount is ended, with or without the mark", async () => {
+    await using lab = new CapsuleLab("overlay");
+    const capsule = await lab.create();
+    const view = await capsule.attach();
+    const start = (argv: readonly string[], env: Record<string, string>) => {
+      const [program = "", ...args] = argv;
+      const child = spawn(program, args, {
+        env: { PATH: process.env["PATH"] ?? "", ...env },
+        stdio: "ignore",
+      });
+      return identityOf(child.pid ?? 0);
+    };
+    const forged = start(["sleep", "300"], { HOLDFAST_CAPSULE: capsule.place.dir });
+    const stray = start([...view.enter, "sh", "-c", 'cd "$0" && exec sleep 300', view.workTree], {});
+    const holder = capsule.place.readHolder();
+    while (!readFileSync(`/proc/${stray.pid}/cmdline`, "utf8").startsWith("sleep")) await sleep(2);
+    try {
+      // Also when the holder itself is gone, and only the stray keeps the mount.
+      process.kill(holder?.pid ?? 0, "SIGKILL");
+      while (holder && isAlive(holder)) await sleep(2);
+      await capsule.detach();
+      expect(isAlive(stray)).toBe(false);
+      expect(isAlive(forged)).toBe(true);
+    } finally {
+      for (const { pid } of [forged, stray]) signalIfThere(pid, "SIGKILL");
+    }
+  });
+
+  it("a holder that is killed while files are read: the snapshot says so, and the next one is whole", async () => {
+    await using lab = new CapsuleLab("overlay");
+    const capsule = await lab.create();
+    await inside(capsule, "mkdir d; i=0; while [ $i -lt 400 ]; do echo $i > d/$i; i=$((i+1)); done");
+    let raced = 0;
+    for (let round = 0; round < 12; round += 1) {
+      await capsule.attach();
+      const taking = capsule.snapshot(`r${round}`, limits).then(
+        () => "taken",
+        (error: unknown) => (isHoldfastError(error) ? error.code : String(error)),
+      );
+      await sleep(4 * round);
+      process.kill(capsule.place.readHolder()?.pid ?? 0, "SIGKILL");
+      const outcome = await taking;
+      expect(["taken", "snapshot_raced", "mount_failed"]).toContain(outcome);
+      if (outcome !== "taken") raced += 1;
+    }
+    expect(raced).toBeGreaterThan(0);
+    const { manifest } = await capsule.snapshot("last", limits);
+    expect(manifest.entries.filter(({ path }) => path.startsWith("d/"))).toHaveLength(400);
   });
 
   it("Q1 a holder whose starter is killed before it is on record ends by itself", async () => {

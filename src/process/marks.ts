@@ -1,0 +1,40 @@
+/**
+ * Owns the mark that everything of a capsule carries in its environment. It is a hint, no more: whoever carries it may
+ * have written it there. What is certain is told by what a process has mounted.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { HoldfastError } from "../contract/index.ts";
+import { readTextOr, signalIfThere } from "../util/index.ts";
+import { allPids } from "./pids.ts";
+
+export const CAPSULE_MARK = "HOLDFAST_CAPSULE";
+const END_MS = 10_000;
+
+/** Processes that carry the mark of a capsule, with the mark. */
+export function markedProcesses(): { readonly pid: number; readonly mark: string }[] {
+  return allPids().flatMap((pid) => {
+    const environ = readTextOr(`/proc/${pid}/environ`, "");
+    const mark = environ.split("\0").find((line) => line.startsWith(`${CAPSULE_MARK}=`));
+    return mark ? [{ pid, mark: mark.slice(CAPSULE_MARK.length + 1) }] : [];
+  });
+}
+
+/** Ends every process that carries this mark. */
+export function endMarked(mark: string): Promise<void> {
+  return endAll(() =>
+    markedProcesses()
+      .filter((one) => one.mark === mark && one.pid !== process.pid)
+      .map(({ pid }) => pid),
+  );
+}
+
+/** Ends whatever is found, until nothing is. */
+export async function endAll(find: () => readonly number[]): Promise<void> {
+  for (const deadlineMs = Date.now() + END_MS; Date.now() < deadlineMs; await sleep(2)) {
+    const living = find();
+    if (living.length === 0) return;
+    for (const pid of living) signalIfThere(pid, "SIGKILL");
+  }
+  const left = find().join(", ");
+  throw new HoldfastError("processes_remain", `processes of the capsule did not end: ${left}`);
+}
