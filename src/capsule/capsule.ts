@@ -5,7 +5,7 @@
 import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { HoldfastError } from "../contract/index.ts";
+import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import type { SandboxView } from "../process/index.ts";
 import { type Clock, type Disk, errorCode, isDiskFull } from "../util/index.ts";
 import { baseGitlinks, openBase } from "./bases.ts";
@@ -37,14 +37,21 @@ export interface CapsulePorts {
 
 const ANSWER_MS = 30_000;
 
-/** What the disk says when it is full, as an error with a way out. */
-export async function orDiskFull<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw isDiskFull(error)
-      ? new HoldfastError("disk_full", "the disk is full", {}, { cause: error })
-      : error;
+/**
+ * What the disk says when it is full, as an error with a way out; but first once more, when there was room to be
+ * made. So it is only for work that leaves nothing when it fails.
+ */
+export async function orDiskFull<T>(disk: Disk, work: () => Promise<T>): Promise<T> {
+  const isFull = (error: unknown) => isDiskFull(error) || isHoldfastError(error, "disk_full");
+  for (let isAgain = false; ; isAgain = true) {
+    try {
+      return await work();
+    } catch (error) {
+      if (isFull(error) && !isAgain && (await disk.makeRoom())) continue;
+      throw isDiskFull(error)
+        ? new HoldfastError("disk_full", "the disk is full", {}, { cause: error })
+        : error;
+    }
   }
 }
 
@@ -129,7 +136,11 @@ export class Capsule {
   }
 
   /** Everything that differs from the base, on disk when this returns. */
-  async snapshot(name: string, limits: Limits): Promise<Snapshot> {
+  snapshot(name: string, limits: Limits): Promise<Snapshot> {
+    return orDiskFull(this.#ports.disk, () => this.#snapshot(name, limits));
+  }
+
+  async #snapshot(name: string, limits: Limits): Promise<Snapshot> {
     const view = await this.attach();
     // Its owner may have locked everybody out of all of it; the mode of the root is nobody's file.
     if ((statSync(view.root).mode & 0o700) !== 0o700) chmodSync(view.root, 0o755);
@@ -138,7 +149,7 @@ export class Capsule {
     try {
       const { base, lower, setupKey, branch, session } = this.#spec;
       const changes = this.#strategy.changes(this.#ground, this.place, this.#spec, view);
-      const taking = takeSnapshot({
+      return await takeSnapshot({
         store,
         changes: this.#ownChanges(changes, view),
         rules: await this.#rules(view, aside, limits.answerMs ?? ANSWER_MS),
@@ -148,7 +159,6 @@ export class Capsule {
         name,
         atMs: this.#ports.clock.nowMs(),
       });
-      return await orDiskFull(taking);
     } catch (error) {
       if (this.#strategy.isAttached(this.place)) throw error;
       throw new HoldfastError(

@@ -57,7 +57,7 @@ export interface CreatedCapsule {
 
 /** A capsule with the files of a commit. Whatever fails, nothing of it is left. */
 export function createCapsule(ports: CapsulePorts, request: NewCapsule): Promise<CreatedCapsule> {
-  return orDiskFull(create(ports, request));
+  return orDiskFull(ports.disk, () => create(ports, request));
 }
 
 async function create(ports: CapsulePorts, request: NewCapsule): Promise<CreatedCapsule> {
@@ -133,7 +133,7 @@ export function restoreCapsule(
   request: Omit<NewCapsule, "base">,
   snapshot: string,
 ): Promise<RestoredCapsule> {
-  return orDiskFull(restore(ports, request, snapshot));
+  return orDiskFull(ports.disk, () => restore(ports, request, snapshot));
 }
 
 async function restore(

@@ -5,7 +5,14 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import { baseEnvironment, runCommand, type SandboxView, sandboxed } from "../process/index.ts";
+import {
+  baseEnvironment,
+  limited,
+  type ProcessLimits,
+  runCommand,
+  type SandboxView,
+  sandboxed,
+} from "../process/index.ts";
 
 export interface SetupRequest {
   readonly tree: string;
@@ -21,17 +28,19 @@ const OUTPUT_KEPT = 4000;
 export interface SetupOptions {
   /** Undefined: without a sandbox, in the directory itself. */
   readonly sandbox: Omit<SandboxView, "tree" | "writable"> | undefined;
+  /** What the kernel keeps it from taking. */
+  readonly limits?: ProcessLimits;
   readonly onOutput: (chunk: Buffer) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
-export function setupRunner({ sandbox, onOutput, signal: stop }: SetupOptions): RunSetup {
+export function setupRunner({ sandbox, limits = {}, onOutput, signal: stop }: SetupOptions): RunSetup {
   return async ({ tree, work, command }) => {
     const home = join(work, "home");
     const tmp = join(work, "tmp");
     for (const dir of [home, tmp]) await mkdir(dir, { recursive: true, mode: 0o700 });
     let said = "";
-    const shell = ["sh", "-c", command];
+    const shell = [...limited(limits), "sh", "-c", command];
     const wrapped = sandbox ? [...sandboxed({ ...sandbox, tree, writable: [home, tmp] }), ...shell] : shell;
     const { exitCode, signal } = await runCommand({
       argv: wrapped,

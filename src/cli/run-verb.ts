@@ -4,7 +4,7 @@
  */
 import { CommanderError } from "commander";
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
-import { printable } from "../util/index.ts";
+import { isDiskFull, printable } from "../util/index.ts";
 import { verbs } from "./verbs.ts";
 
 const MIN_NODE = 24;
@@ -51,6 +51,7 @@ function statusOf(error: unknown): number {
     complain("usage", message, `see holdfast ${process.argv[2] ?? ""} --help`);
     return exitStatus.usage;
   }
+  if (isDiskFull(error)) return statusOf(new HoldfastError("disk_full", "the disk is full"));
   const reason = error instanceof Error ? error.message : String(error);
   complain("bug", reason, "please report it; HOLDFAST_DEBUG=1 shows where it happened");
   if (process.env["HOLDFAST_DEBUG"] && error instanceof Error) process.stderr.write(`${error.stack}\n`);

@@ -44,7 +44,10 @@ export const errorCodes = {
   ],
   newer_format: [exitStatus.refused, "install a newer holdfast"],
   budget_reached: [exitStatus.budget, "raise it: holdfast resume --budget-…, or raiseBudget"],
-  disk_full: [exitStatus.refused, "free some space; nothing was lost, and the session goes on then"],
+  disk_full: [
+    exitStatus.refused,
+    "free some space, holdfast gc may help; nothing was lost, and the session goes on then",
+  ],
   append_failed: [exitStatus.refused, "the disk failed: resume the session, which checks what was written"],
   node_too_old: [exitStatus.refused, "install Node 24 or newer"],
   home_not_found: [exitStatus.notFound, "check --home and HOLDFAST_HOME; holdfast open makes a home"],
@@ -62,7 +65,7 @@ export const errorCodes = {
     exitStatus.refused,
     "install bubblewrap (apt install bubblewrap), or say --no-sandbox to run it without a wall",
   ],
-  config_invalid: [exitStatus.usage, "correct holdfast.yaml at the line and key that the message names"],
+  config_invalid: [exitStatus.usage, "correct the file at the line and key that the message names"],
   not_a_repo: [exitStatus.usage, "run it in a git repo, name one with --repo, or make one: git init"],
   unsafe_repo: [
     exitStatus.refused,
@@ -86,7 +89,7 @@ export const errorCodes = {
   processes_remain: [exitStatus.refused, "end them by hand, then try again; nothing was removed"],
   snapshot_too_large: [
     exitStatus.refused,
-    "remove the file that is named, or raise capsule.max_snapshot_mb or max_ignored_mb; the capsule stays as it is",
+    "remove the file that is named, or raise capsule.max_snapshot_mb or max_ignored_mb (quota.disk_mb in settings.yaml caps both); the capsule stays as it is",
   ],
   snapshot_raced: [exitStatus.refused, "something writes to the capsule: end it, then try again"],
   snapshot_invalid: [exitStatus.damaged, "it can't be restored; an earlier turn may be: holdfast fork --at"],
@@ -113,7 +116,10 @@ export const errorCodes = {
   serve_running: [exitStatus.refused, "use that one, or end it first"],
   address_refused: [exitStatus.usage, "give a loopback address, 127.0.0.1:7070 say"],
   terminal_missing: [exitStatus.refused, "run it in a terminal, or without -i"],
-  quota_reached: [exitStatus.refused, "raise quota in holdfast.yaml, or remove files: holdfast handoff"],
+  quota_reached: [
+    exitStatus.refused,
+    "raise quota in settings.yaml of the home (and in holdfast.yaml, if the repo asks for less), or remove files: holdfast handoff",
+  ],
   handoff_open: [exitStatus.refused, "holdfast handoff --return takes it back"],
 } as const satisfies Record<string, readonly [number, string]>;
 

@@ -11,6 +11,7 @@ import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index
 import { type Inspected, inspectSession, type SessionState } from "../session/index.ts";
 import { errorCode, TEMPORARY_PREFIX } from "../util/index.ts";
 import { archiveSession, finishArchiving, isPartlyCompressed } from "./archive.ts";
+import { layBallast } from "./ballast.ts";
 import { renewHolds } from "./holds.ts";
 import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
 import { SessionIndex } from "./index-db.ts";
@@ -64,6 +65,7 @@ export async function collectGarbage(
   }
   // The index still has the words of what was deleted, and is only a cache.
   if (!options.dryRun && done.some(({ action }) => action === "delete")) SessionIndex.remove(home);
+  if (!options.dryRun) await layBallast(home.dir);
   return { done, left };
 }
 

@@ -17,7 +17,7 @@ import {
   WITNESS_FILE,
 } from "../journal/index.ts";
 import { type CachedFold, type Inspected, MACHINE_VERSION } from "../session/index.ts";
-import { errorCode } from "../util/index.ts";
+import { errorCode, isDiskFull } from "../util/index.ts";
 import { type Home, inspectIn, listSessionIds, sessionDirOf } from "./home.ts";
 
 const INDEX_FILE = "index.db";
@@ -69,6 +69,7 @@ export class SessionIndex implements Disposable {
       using index = new SessionIndex(home, openDatabase(join(home.dir, INDEX_FILE)));
       return await work(index);
     } catch (error) {
+      if (isDiskFull(error) && !(await home.ports.disk.makeRoom())) throw error;
       if (errorCode(error) !== "ERR_SQLITE_ERROR" && !(error instanceof SyntaxError)) throw error;
     }
     SessionIndex.remove(home);

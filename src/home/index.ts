@@ -1,4 +1,5 @@
 export type { Audit } from "./audit.ts";
+export { layBallast } from "./ballast.ts";
 export type { Finding } from "./doctor.ts";
 export type { ExportManifest } from "./export.ts";
 export { defaultRetention, type GcResult, type Retention } from "./gc.ts";

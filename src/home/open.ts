@@ -1,10 +1,12 @@
 /**
  * Owns the ways to a home: what it is opened with, and what holds where nothing is said.
  */
+import { resolve } from "node:path";
 import { typeid } from "typeid-js";
 import type { JournalPorts, Redactor } from "../journal/index.ts";
 import { redactSecrets } from "../memory/index.ts";
-import { type Clock, type Disk, realDisk, systemClock } from "../util/index.ts";
+import { type Clock, type Disk, realDisk, systemClock, withBallast } from "../util/index.ts";
+import { ballastPath } from "./ballast.ts";
 import { defaultHomeDir, type Home, prepareHome } from "./home.ts";
 
 export interface HoldfastOptions {
@@ -20,12 +22,12 @@ export interface HoldfastOptions {
 
 /** For those who work below the library's face: session processes and the dispatcher. */
 export async function openHome(options: HoldfastOptions = {}): Promise<Home> {
+  const dir = options.home ?? defaultHomeDir();
   const ports: JournalPorts = {
-    disk: options.disk ?? realDisk,
+    disk: options.disk ?? withBallast(realDisk, ballastPath(resolve(dir))),
     clock: options.clock ?? systemClock,
     redact: options.redact ?? redactSecrets,
   };
   const newId = options.newId ?? ((prefix) => typeid(prefix).toString());
-  const dir = options.home ?? defaultHomeDir();
   return prepareHome({ dir, ports, newId, create: options.create ?? true });
 }

@@ -143,7 +143,7 @@ export async function restFiles(home: Home, session: Session): Promise<void> {
   // What still runs could write after the snapshot.
   await capsule.detach();
   try {
-    const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room.repo));
+    const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room));
     await capsule.seal(snapshot.commit);
   } finally {
     await capsule.detach();

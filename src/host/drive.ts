@@ -4,17 +4,15 @@
  */
 import type { Writable } from "node:stream";
 import { isHoldfastError, type TaskSpec } from "../contract/index.ts";
-import { addPeak, bringFiles, type Home, roomOf, sessionDirOf } from "../home/index.ts";
+import { addPeak, bringFiles, type Home, layBallast, roomOf, sessionDirOf } from "../home/index.ts";
 import { assertTerminal } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
-import { readConfig, Task, type TaskEnd, type TurnEnd } from "../task/index.ts";
-import { present } from "../util/index.ts";
+import { Task, type TaskEnd, type TurnEnd } from "../task/index.ts";
+import { isDiskFull, present } from "../util/index.ts";
 import type { Feed } from "./feed.ts";
 import { Spool } from "./spool.ts";
 import type { TerminalSocket } from "./terminal-socket.ts";
-import { type Quota, Watch } from "./watch.ts";
-
-const MEGABYTE = 1024 * 1024;
+import { Watch } from "./watch.ts";
 
 /** What a running command is joined to. */
 export interface Surroundings {
@@ -51,6 +49,7 @@ export async function driveTask(around: Surroundings, { request, spec, stop }: A
   const spool = new Spool(sessionDirOf(home, session.id), request);
   let task: Task;
   try {
+    await layBallast(home.dir);
     if (spec.input === "terminal") assertTerminal();
     task = await Task.start(await roomOf(home, session), {
       request,
@@ -133,13 +132,15 @@ async function runCommand(
   const onStop = () => ended.abort(stop.reason);
   stop.addEventListener("abort", onStop, { once: true });
   if (stop.aborted) onStop();
-  const quota = await quotaOf(task);
+  const quota = await task.quota();
   const screen = spec.input === "terminal" ? await terminal() : undefined;
   let watch: Watch | undefined;
   let exceeding: Promise<unknown> | undefined;
   const onStart = (pid: number, input: Writable | null) => {
     watch = new Watch(pid, [task.room.sessionDir], quota, (exceeded) => {
-      exceeding = session.append("quota_reached", exceeded).finally(() => ended.abort());
+      // First it is stopped: the record of it may need the space that it takes.
+      ended.abort();
+      exceeding = session.append("quota_reached", exceeded);
       exceeding.catch(() => {});
     });
     screen?.connect(pid, input);
@@ -177,16 +178,6 @@ function outcomeOf(turn: TurnEnd, stop: AbortSignal): TaskEnd["outcome"] {
   return stop.reason === "interrupt" ? "cancelled" : "interrupted";
 }
 
-async function quotaOf({ room, base }: Task): Promise<Quota> {
-  const { quota } = await readConfig(room.repo, base);
-  return {
-    maxBytes: quota.disk_mb * MEGABYTE,
-    maxFiles: quota.files,
-    maxProcesses: quota.processes,
-    reserveBytes: quota.reserve_mb * MEGABYTE,
-  };
-}
-
 /** What a task left can't be kept as it should: said, and left as it is. */
 async function halt(session: Session, error: unknown): Promise<void> {
   const { code, message } = expected(error);
@@ -196,6 +187,7 @@ async function halt(session: Session, error: unknown): Promise<void> {
 
 /** What can be said of a failure. One that leaves nothing to record with ends the session process. */
 function expected(error: unknown): { readonly code: string; readonly message: string } {
+  if (isDiskFull(error)) return { code: "disk_full", message: "the disk is full" };
   if (!isHoldfastError(error))
     return { code: "bug", message: error instanceof Error ? error.message : String(error) };
   if (FATAL.includes(error.code)) throw error;

@@ -1,8 +1,9 @@
 /**
  * The session process: `main <home> <session> <options>`. What it has to say goes to its log.
  */
-import { exitStatus, isHoldfastError } from "../contract/index.ts";
+import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { openHome } from "../home/core.ts";
+import { isDiskFull } from "../util/index.ts";
 import { Host } from "./host.ts";
 
 const [homeDir = "", session = "", options = "{}"] = process.argv.slice(2);
@@ -20,7 +21,8 @@ try {
   // A machine that shuts down says so: everything is kept before we go.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => host.pause());
   await host.run();
-} catch (error) {
+} catch (caught) {
+  const error = isDiskFull(caught) ? new HoldfastError("disk_full", "the disk is full") : caught;
   const isExpected = isHoldfastError(error);
   say(
     isExpected ? `${error.code}: ${error.message}` : `bug: ${error instanceof Error ? error.stack : error}`,

@@ -6,19 +6,15 @@
 import { statfsSync } from "node:fs";
 import type { EventData } from "../contract/index.ts";
 import { measureTree, runProgram, unnamedBytes } from "../process/index.ts";
-
-export interface Quota {
-  readonly maxBytes: number;
-  readonly maxFiles: number;
-  readonly maxProcesses: number;
-  /** So much of the disk stays free, for the journals of the others. */
-  readonly reserveBytes: number;
-}
+import type { Quota } from "../task/index.ts";
 
 export type Exceeded = EventData<"quota_reached">;
 
-const FIRST_LOOK_MS = 100;
+/** At first, and while space is short: a disk can fill up in less than a second. */
+const SHORT_LOOK_MS = 100;
 const LOOK_MS = 1000;
+/** With less than so many times the reserve, space is short. */
+const SHORT_FACTOR = 8;
 /** The directories are counted again when the disk has lost so much since the last time. */
 const NOTABLE_BYTES = 16 * 1024 * 1024;
 const NOTABLE_FILES = 2000;
@@ -44,7 +40,7 @@ export class Watch {
     this.#quota = quota;
     this.#onExceeded = onExceeded;
     this.#before = this.#free();
-    this.#timer = setTimeout(() => this.#look(), FIRST_LOOK_MS);
+    this.#timer = setTimeout(() => this.#look(), SHORT_LOOK_MS);
   }
 
   /** The peak. Nothing is watched after this. */
@@ -59,16 +55,18 @@ export class Watch {
     this.#peakBytes = Math.max(this.#peakBytes, bytes);
     const { maxProcesses } = this.#quota;
     if (processes > maxProcesses) this.#exceeded("processes", processes, maxProcesses);
-    this.#lookAtDisk();
-    if (!this.#isOver) this.#timer = setTimeout(() => this.#look(), LOOK_MS);
+    const isShort = this.#lookAtDisk();
+    if (!this.#isOver) this.#timer = setTimeout(() => this.#look(), isShort ? SHORT_LOOK_MS : LOOK_MS);
   }
 
-  #lookAtDisk(): void {
+  /** Whether space is short. */
+  #lookAtDisk(): boolean {
     const free = this.#free();
+    const isShort = free.bytes < SHORT_FACTOR * this.#quota.reserveBytes;
     const before = this.#counted ?? this.#before;
     const isNotable = before.bytes - free.bytes > NOTABLE_BYTES || before.files - free.files > NOTABLE_FILES;
     const isLow = free.bytes < this.#quota.reserveBytes;
-    if ((!isNotable && !isLow) || this.#isCounting || Date.now() < this.#restUntilMs) return;
+    if ((!isNotable && !isLow) || this.#isCounting || Date.now() < this.#restUntilMs) return isShort;
     this.#isCounting = true;
     this.#counted = free;
     this.#count(isLow, free)
@@ -76,18 +74,15 @@ export class Watch {
       .finally(() => {
         this.#isCounting = false;
       });
+    return isShort;
   }
 
   async #count(isLow: boolean, free: { bytes: number; files: number }): Promise<void> {
     const { maxBytes, maxFiles, reserveBytes } = this.#quota;
     const startedMs = Date.now();
+    // Its own bytes, and nobody else's: what the disk has lost meanwhile may be anybody's doing.
     const counted = await diskUse(this.#dirs);
-    // Where something can't be looked into, what the disk has lost since we began is what there is to go by.
-    const isLost = !counted.isWhole;
-    const used = {
-      files: Math.max(counted.files, isLost ? this.#before.files - free.files : 0),
-      bytes: Math.max(counted.bytes + unnamedBytes(this.#pid), isLost ? this.#before.bytes - free.bytes : 0),
-    };
+    const used = { files: counted.files, bytes: counted.bytes + unnamedBytes(this.#pid) };
     this.#restUntilMs = Date.now() + COUNT_REST * (Date.now() - startedMs);
     if (used.bytes > maxBytes) return this.#exceeded("bytes", used.bytes, maxBytes);
     if (used.files > maxFiles) return this.#exceeded("files", used.files, maxFiles);
@@ -111,18 +106,36 @@ export class Watch {
   }
 }
 
-async function diskUse(dirs: readonly string[]): Promise<{ bytes: number; files: number; isWhole: boolean }> {
+async function diskUse(dirs: readonly string[]): Promise<{ bytes: number; files: number }> {
   const env = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
-  let isWhole = true;
+  const enter = await asRootOfOwn(env);
   const sum = async (...args: string[]) => {
-    const { stdout, exitCode } = await runProgram(["du", "-sx", ...args, "--", ...dirs], {
+    const { stdout } = await runProgram([...enter, "du", "-sx", ...args, "--", ...dirs], {
       env,
       timeoutMs: 60_000,
     });
-    isWhole &&= exitCode === 0;
     const lines = stdout.toString("utf8").trim().split("\n");
     return lines.reduce((total, line) => total + (Number.parseInt(line, 10) || 0), 0);
   };
   const bytes = await sum("-B1");
-  return { bytes, files: await sum("--inodes"), isWhole };
+  return { bytes, files: await sum("--inodes") };
+}
+
+let entering: Promise<string[]> | undefined;
+
+/**
+ * A command can lock a directory against its own user, and so does an overlay with its own. In a user namespace the
+ * user is root over everything that is theirs, and counts that too. Where there is none, such a directory is not
+ * counted.
+ */
+function asRootOfOwn(env: Record<string, string>): Promise<string[]> {
+  const words = ["unshare", "--user", "--map-root-user", "--"];
+  entering ??=
+    process.getuid?.() === 0
+      ? Promise.resolve([])
+      : runProgram([...words, "true"], { env, timeoutMs: 5000 }).then(
+          ({ exitCode }) => (exitCode === 0 ? words : []),
+          () => [],
+        );
+  return entering;
 }

@@ -10,7 +10,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { errorCodes, exitStatus, HoldfastError, isHoldfastError, isSessionId } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
-import { errorCode } from "../util/index.ts";
+import { errorCode, isDiskFull } from "../util/index.ts";
 import { userOf } from "./api-token.ts";
 import { EventStreams } from "./events.ts";
 import { assertLocal, bearer, Refusal } from "./request.ts";
@@ -124,7 +124,8 @@ function fail(response: ServerResponse, error: unknown): void {
   else if (isHoldfastError(error)) {
     const status = error.code === "message_too_large" ? 413 : (STATUS[errorCodes[error.code][0]] ?? 409);
     refuse(response, status, error.code, error.message, error.wayOut);
-  } else refuse(response, 500, "bug", "a bug of ours");
+  } else if (isDiskFull(error)) fail(response, new HoldfastError("disk_full", "the disk is full"));
+  else refuse(response, 500, "bug", "a bug of ours");
 }
 
 function refuse(response: ServerResponse, status: number, code: string, message: string, wayOut = ""): void {

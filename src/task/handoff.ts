@@ -49,7 +49,7 @@ export async function handOff(
     });
   const capsule = await openCapsule(room);
   if (capsule) {
-    await takeCheckpoint(room, capsule, await currentLimits(repo));
+    await takeCheckpoint(room, capsule, await currentLimits(room));
     await capsule.detach();
   }
   const { task } = session.state;
@@ -116,7 +116,7 @@ export interface TakeBackOptions {
 
 /** The person's directory stays theirs; the capsule gets what they changed. */
 export async function takeBack(room: Room, options: TakeBackOptions = {}): Promise<Returned> {
-  const { session, repo } = room;
+  const { session } = room;
   const { handoff, task } = session.state;
   if (!handoff || !task)
     throw new HoldfastError("illegal_transition", `session ${session.id} was not handed over`, {
@@ -147,7 +147,7 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   await session.append("session_returned", { by: handoff.to });
   const turn = await session.beginTurn(`The files came back from ${handoff.to}.`, { by: handoff.to });
   await turn.end();
-  const { snapshot, work } = await takeCheckpoint(room, capsule, await currentLimits(repo));
+  const { snapshot, work } = await takeCheckpoint(room, capsule, await currentLimits(room));
   await capsule.detach();
   // What was published goes on to be what the session has.
   if (task.branch !== null && work.tree !== task.snapshot?.tree) await publishWork(room, work.commit);

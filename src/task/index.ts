@@ -1,11 +1,11 @@
 export { type NamedSnapshot, readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
+export type { Quota } from "./quota.ts";
 export {
   currentConfig,
   currentLimits,
   openCapsule,
   type Room,
-  readConfig,
 } from "./room.ts";
 export { Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";

@@ -7,9 +7,11 @@ import {
   CAPSULE_MARK,
   dyingWithUs,
   inTerminal,
+  limited,
   sandboxed,
   userHome,
 } from "../process/index.ts";
+import { kernelLimits, type Quota } from "./quota.ts";
 import { makeScratch, type Room } from "./room.ts";
 
 /** The way from inside a task to its session process: a directory with `socket` and `token`. */
@@ -26,6 +28,7 @@ export interface Invocation {
 export interface InvocationOptions {
   readonly isSandboxed: boolean;
   readonly door?: DoorView | undefined;
+  readonly quota: Quota;
   /** Whether it gets a terminal of its own. */
   readonly hasTerminal?: boolean | undefined;
 }
@@ -37,7 +40,7 @@ export async function invocationOf(
   room: Room,
   capsule: Capsule,
   command: readonly string[],
-  { isSandboxed, door, hasTerminal }: InvocationOptions,
+  { isSandboxed, quota, door, hasTerminal }: InvocationOptions,
 ): Promise<Invocation> {
   const view = await capsule.attach();
   const { task, ports } = capsule.spec;
@@ -54,10 +57,11 @@ export async function invocationOf(
   };
   // Inside the sandbox, so that the terminal's processes are all in one pid namespace.
   const inside = hasTerminal ? inTerminal(command) : command;
+  const limits = limited(kernelLimits(quota, isSandboxed));
   if (!isSandboxed) {
     // The shell goes there itself: the tree may be mounted only where it stands.
     const inTree = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", view.workTree];
-    const argv = [...view.enter, ...dyingWithUs(), ...inTree, ...inside];
+    const argv = [...view.enter, ...dyingWithUs(), ...limits, ...inTree, ...inside];
     return { argv, cwd: "/", env: baseEnvironment({ HOME: userHome(), ...own }) };
   }
   const around = sandboxAround(room.ports.homeDir, room.repo, view.workTree);
@@ -69,7 +73,7 @@ export async function invocationOf(
   });
   return {
     // A shell says what can't be run in words that people know, and with the status that programs do.
-    argv: [...view.enter, ...sandbox, "sh", "-c", 'exec "$@"', "holdfast", ...inside],
+    argv: [...view.enter, ...sandbox, ...limits, "sh", "-c", 'exec "$@"', "holdfast", ...inside],
     cwd: "/",
     env: baseEnvironment({ HOME: home, TMPDIR: tmp, ...own }),
   };

@@ -17,10 +17,11 @@ import {
   sandboxAround,
   setupRunner,
 } from "../capsule/index.ts";
-import { CONFIG_FILE, type Config, defaultConfig, parseConfig } from "../config/index.ts";
+import { CONFIG_FILE, type Config, defaultConfig, parseConfig, type Settings } from "../config/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { assertSandbox } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
+import { kernelLimits, MEGABYTE, type Quota, quotaOf, readSettings } from "./quota.ts";
 
 export interface Room {
   readonly ports: CapsulePorts;
@@ -29,8 +30,6 @@ export interface Room {
   readonly trashDir: string;
   readonly repo: Repo;
 }
-
-const MEGABYTE = 1024 * 1024;
 
 export const taskDir = (sessionDir: string, task: number) => join(sessionDir, "tasks", String(task));
 export const capsuleDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "capsule");
@@ -47,17 +46,28 @@ export async function readConfig(repo: Repo, commit: string | null): Promise<Con
   });
 }
 
-export function settingsOf({ capsule }: Config): CapsuleSettings {
+/** Of a repo's file, as far as the user's settings allow it. */
+export function settingsOf({ capsule, quota }: Config, settings: Settings): CapsuleSettings {
+  // No session may take more of the disk than this, so none has a snapshot that is larger.
+  const { maxBytes } = quotaOf(quota, settings);
   return {
     strategy: capsule.strategy,
     setup: capsule.setup,
     include: capsule.include,
     ports: capsule.ports,
     limits: {
-      maxSnapshotBytes: capsule.max_snapshot_mb * MEGABYTE,
-      maxIgnoredBytes: capsule.max_ignored_mb * MEGABYTE,
+      maxSnapshotBytes: Math.min(capsule.max_snapshot_mb * MEGABYTE, maxBytes),
+      maxIgnoredBytes: Math.min(capsule.max_ignored_mb * MEGABYTE, maxBytes),
     },
   };
+}
+
+/** What a task that begins with a commit may take. */
+export async function readQuota(
+  { ports, repo }: Pick<Room, "ports" | "repo">,
+  commit: string | null,
+): Promise<Quota> {
+  return quotaOf((await readConfig(repo, commit)).quota, await readSettings(ports.homeDir));
 }
 
 export function runSetupIn(
@@ -65,13 +75,15 @@ export function runSetupIn(
   tree: string,
   options: {
     readonly sandbox: boolean;
+    readonly quota: Quota;
     readonly onOutput?: (chunk: Buffer) => void;
     readonly signal?: AbortSignal | undefined;
   },
 ): RunSetup {
   const { onOutput = () => {}, signal } = options;
   const sandbox = options.sandbox ? sandboxAround(room.ports.homeDir, room.repo, tree) : undefined;
-  return setupRunner({ sandbox, onOutput, signal });
+  const limits = kernelLimits(options.quota, options.sandbox);
+  return setupRunner({ sandbox, limits, onOutput, signal });
 }
 
 /** As the user's newest commit has it: a limit that is too low can be raised while the task is there. */
@@ -79,8 +91,8 @@ export async function currentConfig(repo: Repo): Promise<Config> {
   return readConfig(repo, await resolveCommit(repo));
 }
 
-export async function currentLimits(repo: Repo): Promise<Limits> {
-  return settingsOf(await currentConfig(repo)).limits;
+export async function currentLimits({ ports, repo }: Pick<Room, "ports" | "repo">): Promise<Limits> {
+  return settingsOf(await currentConfig(repo), await readSettings(ports.homeDir)).limits;
 }
 
 /** HOME and TMPDIR of a task: nobody else's. */

@@ -26,6 +26,7 @@ import { present, temporaryPath } from "../util/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
 import { type InvocationOptions, invocationOf } from "./invocation.ts";
 import { publishWork, startingPoint } from "./outcome.ts";
+import { type Quota, readSettings } from "./quota.ts";
 import {
   artifactsDir,
   assertCanSandbox,
@@ -34,6 +35,7 @@ import {
   openCapsule,
   type Room,
   readConfig,
+  readQuota,
   runSetupIn,
   settingsOf,
 } from "./room.ts";
@@ -109,13 +111,15 @@ export class Task {
     if (await openCapsule(room)) await tearDown(room);
     const startedMs = room.ports.clock.monotonicMs();
     const from = await startingPoint(room, options.base, options.snapshot);
-    const settings = settingsOf(await readConfig(repo, from.base));
+    const settings = settingsOf(await readConfig(repo, from.base), await readSettings(room.ports.homeDir));
+    const quota = await readQuota(room, from.base);
     const number = (session.state.task?.number ?? 0) + 1;
     if (!isSandboxed) await session.append("sandbox_waived", { task: number, reason: "asked" });
     const dir = capsuleDir(sessionDir, number);
     const { signal } = options;
     const runSetup = runSetupIn(room, join(dir, "tree"), {
       sandbox: isSandboxed,
+      quota,
       ...(options.onSetup && { onOutput: options.onSetup }),
       signal,
     });
@@ -161,6 +165,11 @@ export class Task {
     return new Task(room, capsule, options.sandbox ?? true, []);
   }
 
+  /** What it may take of the machine. */
+  quota(): Promise<Quota> {
+    return readQuota(this.room, this.base);
+  }
+
   /** One turn: a command in the capsule, and a checkpoint behind it. Its processes are gone when this returns. */
   async runTurn(command: readonly string[], options: TurnOptions = {}): Promise<TurnEnd> {
     const { session } = this.room;
@@ -172,6 +181,7 @@ export class Task {
     const isSandboxed = this.#isSandboxed;
     const invocation = await invocationOf(this.room, this.capsule, command, {
       isSandboxed,
+      quota: await this.quota(),
       door,
       hasTerminal,
     });
@@ -213,7 +223,7 @@ export class Task {
   }
 
   async checkpoint(): Promise<Checkpoint> {
-    this.#last = await takeCheckpoint(this.room, this.capsule, await currentLimits(this.room.repo));
+    this.#last = await takeCheckpoint(this.room, this.capsule, await currentLimits(this.room));
     return this.#last;
   }
 

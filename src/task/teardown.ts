@@ -8,12 +8,14 @@ import { moveToTrash, openStore, restoreCapsule } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { canSandbox } from "../process/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
+import { readSettings } from "./quota.ts";
 import {
   capsuleDir,
   currentLimits,
   openCapsule,
   type Room,
   readConfig,
+  readQuota,
   runSetupIn,
   settingsOf,
   taskDir,
@@ -55,7 +57,7 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
   }
   // What still runs could write after the snapshot.
   await capsule.detach();
-  const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room.repo));
+  const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room));
   const omitted = snapshot.manifest.omitted.map(({ path }) => path);
   if (omitted.length > 0 && !options.dropIgnored) {
     await capsule.detach();
@@ -104,10 +106,14 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
     throw new HoldfastError("capsule_exists", `the capsule of task ${task.number} is there`, {
       task: task.number,
     });
-  const settings = settingsOf(await readConfig(repo, task.base));
+  const settings = settingsOf(await readConfig(repo, task.base), await readSettings(ports.homeDir));
+  const quota = await readQuota(room, task.base);
   const dir = capsuleDir(sessionDir, task.number);
   const isSandboxed = options.sandbox ?? (await canSandbox());
-  const runSetup = runSetupIn(room, join(dir, "tree"), { sandbox: options.sandbox ?? true });
+  const runSetup = runSetupIn(room, join(dir, "tree"), {
+    sandbox: options.sandbox ?? true,
+    quota,
+  });
   await readSnapshot(await openStore(repo, ports.disk), task.snapshot);
   const request = { dir, session: session.id, task: task.number, repo, settings, isSandboxed, runSetup };
   const { capsule, left } = await restoreCapsule(ports, request, task.snapshot.commit);

@@ -24,6 +24,7 @@ export function deferSyncs(disk: Disk): DeferredDisk {
     link: (existing, path) => disk.link(existing, path),
     unlink: (path) => disk.unlink(path),
     removeTree: (path) => disk.removeTree(path),
+    makeRoom: () => disk.makeRoom(),
     syncDir: (path) => note(path, () => disk.syncDir(path)),
     async create(path) {
       const file = await disk.create(path);

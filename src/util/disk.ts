@@ -27,6 +27,8 @@ export interface Disk {
   /** Makes names that were made, changed or removed in this directory durable. */
   syncDir(path: string): Promise<void>;
   removeTree(path: string): Promise<void>;
+  /** Makes some room on a disk that is full. False when there is none to be made. */
+  makeRoom(): Promise<boolean>;
 }
 
 const O_CREATE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
@@ -57,6 +59,7 @@ export const realDisk: Disk = {
     }
   },
   removeTree: (path) => rm(path, { recursive: true, force: true }),
+  makeRoom: async () => false,
 };
 
 /** The content of a file, or undefined when there is none. */
@@ -112,7 +115,10 @@ export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
+const SQLITE_FULL = 13;
+
 /** No space, no quota, or a limit on the file's size: freeing some mends it. */
 export function isDiskFull(error: unknown): boolean {
-  return ["ENOSPC", "EDQUOT", "EFBIG"].includes(errorCode(error) ?? "");
+  if (["ENOSPC", "EDQUOT", "EFBIG"].includes(errorCode(error) ?? "")) return true;
+  return error instanceof Error && "errcode" in error && error.errcode === SQLITE_FULL;
 }

@@ -1,3 +1,4 @@
+export * from "./ballast.ts";
 export * from "./clock.ts";
 export * from "./deferred-disk.ts";
 export * from "./disk.ts";

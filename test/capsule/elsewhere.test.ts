@@ -6,15 +6,13 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { findProgram } from "../../src/process/index.ts";
 import { TempDir } from "../support/home.ts";
+import { asNobody, NOBODY, whyNotNobody } from "../support/nobody.ts";
 
-const NOBODY = 65_534;
 const root = join(import.meta.dirname, "..", "..");
 // Where tools for file systems are, also for whoever has not got it on the way.
 process.env["PATH"] += ":/usr/sbin:/sbin";
 const isRoot = process.getuid?.() === 0;
-const asNobody = ["setpriv", "--reuid", String(NOBODY), "--regid", String(NOBODY), "--clear-groups"];
 
 function runConformance(prefix: readonly string[], temp: TempDir): string {
   const vitest = [
@@ -41,13 +39,7 @@ function runConformance(prefix: readonly string[], temp: TempDir): string {
 }
 
 describe("an ordinary user", () => {
-  const reason = !isRoot
-    ? "these tests run as one already"
-    : !findProgram("setpriv")
-      ? "setpriv is missing, so root can't become one"
-      : spawnSync("setpriv", [...asNobody.slice(1), "cat", join(root, "package.json")]).status !== 0
-        ? "the project's directory can't be read by other users"
-        : undefined;
+  const reason = isRoot ? whyNotNobody : "these tests run as one already";
   if (reason) console.log(`left out: the conformance tests as an ordinary user: ${reason}`);
 
   it.skipIf(reason !== undefined)("has capsules of every strategy that conform", () => {

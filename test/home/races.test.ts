@@ -122,6 +122,7 @@ describe("a session in flight", () => {
       unlink: (path) => lossy.unlink(path),
       syncDir: (path) => lossy.syncDir(path),
       removeTree: (path) => lossy.removeTree(path),
+      makeRoom: () => lossy.makeRoom(),
     };
     const hf = await home.open({ disk });
     const session = await hf.resumeSession(id);

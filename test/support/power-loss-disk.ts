@@ -118,6 +118,10 @@ export class PowerLossDisk implements Disk {
     this.#names = this.#names.filter(({ directories }) => !directories.includes(path));
   }
 
+  async makeRoom(): Promise<boolean> {
+    return false;
+  }
+
   async removeTree(path: string): Promise<void> {
     this.#step();
     await realDisk.removeTree(path);

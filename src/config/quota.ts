@@ -1,0 +1,29 @@
+/**
+ * Owns the section `quota`: what one session may take, so that the others have their share.
+ */
+import * as z from "zod/mini";
+import { orNothing } from "./document.ts";
+
+export const megabytes = z.number().check(z.positive());
+const whole = z.int().check(z.positive());
+
+const form = z.strictObject({
+  disk_mb: z._default(megabytes, 20_480),
+  files: z._default(whole, 2_000_000),
+  processes: z._default(whole, 4096),
+  reserve_mb: z._default(megabytes, 512),
+});
+
+export const quotaSection = z.prefault(z.pipe(orNothing, form), {});
+export type QuotaSettings = z.infer<typeof form>;
+
+/** A repo may ask for less than the user allows, and for nothing more. */
+export function within(asked: QuotaSettings, allowed: QuotaSettings): QuotaSettings {
+  return {
+    disk_mb: Math.min(asked.disk_mb, allowed.disk_mb),
+    files: Math.min(asked.files, allowed.files),
+    processes: Math.min(asked.processes, allowed.processes),
+    // What stays free for others: here more is less for the session.
+    reserve_mb: Math.max(asked.reserve_mb, allowed.reserve_mb),
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * Owns a disk with ballast: a file that only takes space, to be thrown over when there is no other left. What is
+ * written then is little, and much depends on it: records, and the tidying that makes room again.
+ */
+import { existsSync, statfsSync } from "node:fs";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Disk, isDiskFull } from "./disk.ts";
+
+/** Whoever fills the disk is stopped within this time; before that, what is thrown over would only be theirs. */
+const PATIENCE_MS = 3000;
+const LOOK_MS = 50;
+/** With this much nobody needs the ballast yet. */
+const ENOUGH_BYTES = 8 * 1024 * 1024;
+
+export function withBallast(disk: Disk, ballast: string): Disk {
+  const makeRoom = async () => {
+    if (!existsSync(ballast)) return false;
+    for (const deadlineMs = performance.now() + PATIENCE_MS; performance.now() < deadlineMs; ) {
+      if (freeBytes(dirname(ballast)) >= ENOUGH_BYTES) return true;
+      await sleep(LOOK_MS);
+    }
+    await disk.unlink(ballast).catch(() => {});
+    return true;
+  };
+  const again = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isDiskFull(error) || !(await makeRoom())) throw error;
+      return work();
+    }
+  };
+  return {
+    makeRoom,
+    mkdir: (path) => again(() => disk.mkdir(path)),
+    rename: (from, to) => again(() => disk.rename(from, to)),
+    link: (existing, path) => again(() => disk.link(existing, path)),
+    unlink: (path) => disk.unlink(path),
+    removeTree: (path) => disk.removeTree(path),
+    syncDir: (path) => disk.syncDir(path),
+    async create(path) {
+      const file = await again(() => disk.create(path));
+      return {
+        write: (bytes, position) => again(() => file.write(bytes, position)),
+        truncate: (length) => file.truncate(length),
+        // After a sync that failed nobody knows what is on the disk: it is not tried again.
+        datasync: () => file.datasync(),
+        close: () => file.close(),
+      };
+    },
+  };
+}
+
+export function freeBytes(path: string): number {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize;
+}

@@ -1,0 +1,118 @@
+/**
+ * What a session may take, who says so, and that nobody pays for another's bytes.
+ */
+import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { parseConfig, parseSettings, within } from "../../src/config/index.ts";
+import { type Exceeded, Watch } from "../../src/host/watch.ts";
+import { findProgram } from "../../src/process/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { TempDir } from "../support/home.ts";
+import { HostHome, reaches, script, typesOf } from "../support/hosts.ts";
+import { asNobody, NOBODY, whyNotNobody } from "../support/nobody.ts";
+
+const MEGABYTE = 1024 * 1024;
+
+describe("settings.yaml", () => {
+  it("caps what a repo's file asks for, and a repo may ask for less", async () => {
+    const { quota: allowed } = await parseSettings(
+      "quota: { disk_mb: 100, files: 50, processes: 9, reserve_mb: 64 }",
+    );
+    const ask = async (text: string) => within((await parseConfig(text)).quota, allowed);
+    expect(
+      await ask(
+        "quota: { disk_mb: 1.0e+300, files: 9007199254740991, processes: 100000, reserve_mb: 0.001 }",
+      ),
+    ).toEqual(allowed);
+    expect(await ask("quota: { disk_mb: 10, files: 5, processes: 3, reserve_mb: 100 }")).toEqual({
+      disk_mb: 10,
+      files: 5,
+      processes: 3,
+      reserve_mb: 100,
+    });
+    await expect(parseConfig("quota: { disk_mb: .inf }")).rejects.toMatchObject({ code: "config_invalid" });
+    await expect(parseSettings("quotas: {}")).rejects.toThrow("settings.yaml:1: quotas: no such key");
+  });
+
+  it("a file that is larger than the quota is refused by the kernel, whatever the repo says", async () => {
+    if (!findProgram("prlimit") || !findProgram("fallocate"))
+      return console.log("left out: a limit that the kernel keeps: prlimit or fallocate is missing");
+    using home = new HostHome({ "holdfast.yaml": "quota: { disk_mb: 1.0e+300 }\n" });
+    mkdirSync(home.dir, { mode: 0o700 });
+    writeFileSync(join(home.dir, "settings.yaml"), "quota: { disk_mb: 48 }\n");
+    const dispatcher = await home.dispatcher();
+    const large =
+      "fallocate -l 60M large 2>/dev/null && echo taken > said || echo refused > said; rm -f large";
+    const { id } = await dispatcher.begin({ repo: home.main }, script(large));
+    await reaches(dispatcher, id, "paused");
+    const { patch } = await dispatcher.holdfast.diffSession(id);
+    expect(patch.toString()).toContain("+refused");
+    // What is more than that in many files ends the turn.
+    await dispatcher.submit(
+      id,
+      script("i=0; while true; do i=$((i+1)); head -c 10000000 /dev/zero > f$i; sleep 0.1; done"),
+    );
+    await reaches(dispatcher, id, "paused");
+    expect(await typesOf(dispatcher, id)).toContain("quota_reached");
+    // A snapshot is no larger than the session may be.
+    expect((await dispatcher.show(id)).task?.outcome).not.toBe("done");
+  });
+
+  it("that can't be read says where, and nothing begins", async () => {
+    using home = new HostHome();
+    mkdirSync(home.dir, { mode: 0o700 });
+    writeFileSync(join(home.dir, "settings.yaml"), "quota: { disk_mb: lots }\n");
+    const { status, stderr } = await home.cli(
+      "run",
+      "--repo",
+      home.main,
+      ...(hasSandbox ? [] : ["--no-sandbox"]),
+      "--",
+      "true",
+    );
+    expect(status).toBe(2);
+    expect(stderr).toContain("settings.yaml:1: quota.disk_mb");
+  });
+});
+
+describe("the watch", () => {
+  it("charges nobody for what others write, also where something can't be counted", async () => {
+    using temp = new TempDir();
+    mkdirSync(temp.join("own"));
+    const exceeded: Exceeded[] = [];
+    const quota = { maxBytes: 40 * MEGABYTE, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1 };
+    // One of the directories is gone, so that the counting has something to complain about.
+    const watch = new Watch(process.pid, [temp.join("own"), temp.join("gone")], quota, (one) =>
+      exceeded.push(one),
+    );
+    writeFileSync(temp.join("of-another"), Buffer.alloc(120 * MEGABYTE, "x"));
+    spawnSync("sync", ["-f", temp.path]);
+    expect(statSync(temp.join("of-another")).blocks * 512).toBeGreaterThan(100 * MEGABYTE);
+    await sleep(2500);
+    watch.end();
+    expect(exceeded).toEqual([]);
+  });
+
+  if (whyNotNobody) console.log(`left out: quotas of an ordinary user: ${whyNotNobody}`);
+  it.skipIf(whyNotNobody !== undefined || !hasSandbox)(
+    "counts what a task hides from its own user; and the kernel keeps an ordinary user's sandbox to its processes",
+    () => {
+      using temp = new TempDir();
+      mkdirSync(temp.join("dir"));
+      chmodSync(temp.path, 0o755);
+      if (asNobody.length > 0) chownSync(temp.join("dir"), NOBODY, NOBODY);
+      const fixture = join(import.meta.dirname, "..", "fixtures", "watch-dir.ts");
+      const [program = "", ...args] = [...asNobody, process.execPath, fixture, temp.join("dir")];
+      const { stdout, stderr } = spawnSync(program, args, {
+        encoding: "utf8",
+        env: { PATH: process.env["PATH"], HOME: temp.join("dir") },
+      });
+      const result = JSON.parse(stdout.trim() || JSON.stringify({ stderr }));
+      expect(result).toMatchObject({ limit: "bytes" });
+      expect(result.made).not.toBe("made 60");
+    },
+  );
+});
