@@ -8,7 +8,8 @@
  */
 import type { Json, JsonObject } from "../contract/index.ts";
 import type { Redaction, Redactor } from "../journal/index.ts";
-import { findSecrets, type Span } from "./rules.ts";
+import { findSecrets } from "./rules.ts";
+import type { Span } from "./span.ts";
 
 const BETWEEN_RECORDS = "\n\n\n\n";
 const BETWEEN_TEXTS = "\n\n";

@@ -1,0 +1,22 @@
+/**
+ * Owns the form of what was found in a text.
+ */
+
+/** A secret in a text, and the rule that found it. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+  readonly rule: string;
+}
+
+/** Those that are not inside of another one, in order of where they begin. */
+export function outermost(spans: readonly Span[]): Span[] {
+  let covered = 0;
+  return [...spans]
+    .sort((a, b) => a.start - b.start || b.end - a.end)
+    .filter(({ end }) => {
+      const isInside = end <= covered;
+      covered = Math.max(covered, end);
+      return !isInside;
+    });
+}

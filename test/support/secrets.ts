@@ -1,0 +1,49 @@
+/**
+ * Secrets as the installed rules describe them: drawn from their patterns, so none of them is anybody's.
+ */
+import fc from "fast-check";
+
+interface InstalledRule {
+  readonly meta: { readonly id: string };
+  create(context: object, options: object): { file?(source: unknown): unknown };
+}
+
+/** The patterns that each rule asks a text for, whatever file the text may be of; none for one that parses instead. */
+export async function installedPatterns(): Promise<Map<string, RegExp[]>> {
+  const { creator } = await import("@secretlint/secretlint-rule-preset-recommend");
+  const patterns = new Map<string, RegExp[]>();
+  const context = { sharedOptions: {}, report() {}, ignore() {}, createTranslator: () => () => ({}) };
+  for (const rule of creator.rules as unknown as InstalledRule[]) {
+    const asked = new Map<string, RegExp>();
+    // A text that tells what it is asked for.
+    class Asked extends String {
+      override matchAll(pattern: RegExp) {
+        asked.set(pattern.source, pattern);
+        return super.matchAll(pattern);
+      }
+    }
+    const { file } = rule.create(context, {});
+    for (const [filePath, ext] of FILES)
+      await file?.({ content: new Asked("nothing"), filePath, ext, contentType: "text" });
+    patterns.set(rule.meta.id.replace("@secretlint/secretlint-rule-", ""), [...asked.values()]);
+  }
+  patterns.delete("filter-comments");
+  return patterns;
+}
+
+const FILES = [
+  ["record.txt", ".txt"],
+  [".npmrc", ""],
+  [".docker/config.json", ".json"],
+  ["key.json", ".json"],
+] as const;
+
+/** Ends of words, and what must not be before or behind a secret. */
+const ANCHORS = /\(\?<?!(?:\[[^\]]*\]|\\p\{L\}|\\w)\)|\\b/g;
+
+export function secretOf({ source }: RegExp): fc.Arbitrary<string> {
+  return fc.stringMatching(new RegExp(`^(?:${source.replace(ANCHORS, "")})$`));
+}
+
+/** Whether a pattern passes over a secret that stands directly behind a word. */
+export const isAnchored = ({ source }: RegExp) => /^(?:\(\?<|\\b|\^)/.test(source);
