@@ -3,6 +3,7 @@
  * another's inbox.
  *
  * Y5 A message is acknowledged when it is on disk in the inbox; carried again after a kill, it arrives once.
+ * Y7 It lies there without secrets: nobody knows for how long.
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,6 +17,7 @@ import {
 import { type FoundSession, findSession, type Home, listSessionIds, sessionDirOf } from "../home/index.ts";
 import { readProcessRecord } from "../host/index.ts";
 import {
+  assertMessageSize,
   decodeEnvelope,
   type Envelope,
   type EnvelopeOf,
@@ -27,6 +29,7 @@ import {
   type Put,
   ring,
 } from "../mail/index.ts";
+import { withoutSecrets } from "../memory/index.ts";
 import { inspectSession, readManifest } from "../session/index.ts";
 import { type FileLock, tryFileLock, withFileLock } from "../util/index.ts";
 
@@ -78,7 +81,10 @@ async function putMessage(home: Home, { id, dir }: FoundSession, envelope: Envel
   const most = isSessionId(envelope.from) ? MAX_WAITING_FROM_SESSIONS : MAX_WAITING;
   if ((await inboxOf(home, dir).waiting()).length >= most)
     throw new HoldfastError("inbox_full", `${most} messages wait in the inbox of ${id}`);
-  const { isNew } = await put(home, dir, envelope);
+  // What is too long as it is need not be searched; without its secrets it may be longer, which `put` refuses.
+  assertMessageSize(envelope.text);
+  const text = await withoutSecrets(home.ports.redact, envelope.text);
+  const { isNew } = await put(home, dir, { ...envelope, text });
   return { message: envelope.id, isNew, isHeard: await ringSession(dir) };
 }
 

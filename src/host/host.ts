@@ -70,6 +70,7 @@ export class Host {
     this.#outbox = mailIn(home, session.id, "outbox");
     this.#outgoing = new Outgoing(session, {
       outbox: this.#outbox,
+      redact: home.ports.redact,
       newId: home.newId,
       nowMs: () => home.ports.clock.nowMs(),
       notify: () => callDispatcher(home),

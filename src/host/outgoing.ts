@@ -4,9 +4,12 @@
  *
  * Y4 What is on record as sent is in the outbox, also when we are killed in between; and as long as we live and
  *    something lies there, somebody is called for it: whoever came last may have been killed before it was done.
+ * Y7 It lies there without secrets, as it is on record.
  */
 import { HoldfastError, isHoldfastError, isSessionId } from "../contract/index.ts";
-import { encodeEnvelope, MAX_MESSAGE_BYTES, MAX_WAITING, type Maildir } from "../mail/index.ts";
+import type { Redactor } from "../journal/index.ts";
+import { assertMessageSize, encodeEnvelope, MAX_WAITING, type Maildir } from "../mail/index.ts";
+import { withoutSecrets } from "../memory/index.ts";
 import type { Session } from "../session/index.ts";
 import type { Named } from "./specs.ts";
 
@@ -15,6 +18,7 @@ const REMIND_MAX_MS = 5 * 60_000;
 
 export interface OutgoingPorts {
   readonly outbox: Maildir;
+  readonly redact: Redactor;
   newId(prefix: string): string;
   nowMs(): number;
   /** Somebody should fetch it. */
@@ -27,7 +31,7 @@ export class Outgoing {
   /** One after the other: so only the last one can be on record and not in the outbox. */
   #sending: Promise<unknown> = Promise.resolve();
   #reminder: NodeJS.Timeout | undefined;
-  #unput: { readonly id: string; readonly to: string; readonly text: string } | undefined;
+  #unput: { readonly id: string; readonly bytes: Uint8Array } | undefined;
 
   constructor(session: Session, ports: OutgoingPorts) {
     this.#session = session;
@@ -45,7 +49,7 @@ export class Outgoing {
   /** Without its secrets it may be longer than a message can be. */
   async #putFromRecord(id: string, sent: { to: string; text: string } | undefined): Promise<void> {
     try {
-      if (sent) await this.#put(id, sent.to, sent.text);
+      if (sent) await this.#put(id, this.#encode(id, sent.to, sent.text));
     } catch (error) {
       if (!isHoldfastError(error, "message_too_large")) throw error;
       await this.#session.append("message_set_aside", { message: id, reason: error.message });
@@ -66,26 +70,27 @@ export class Outgoing {
 
   async #send(to: string, text: string): Promise<string> {
     if (!isSessionId(to)) throw new HoldfastError("invalid_id", `${JSON.stringify(to)} is not a session id`);
-    if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
-      throw new HoldfastError("message_too_large", `a message has ${MAX_MESSAGE_BYTES} bytes at most`);
+    assertMessageSize(text);
     if ((await this.#ports.outbox.waiting()).length >= MAX_WAITING)
       throw new HoldfastError("inbox_full", `${MAX_WAITING} messages wait to be fetched`);
     // One that is on record and could not be put there goes first.
-    if (this.#unput) await this.#put(this.#unput.id, this.#unput.to, this.#unput.text);
+    if (this.#unput) await this.#put(this.#unput.id, this.#unput.bytes);
     const id = this.#ports.newId("msg");
+    // Before it is on record: one that is too long without its secrets is not sent at all.
+    const bytes = this.#encode(id, to, await withoutSecrets(this.#ports.redact, text));
     await this.#session.append("message_sent", { message: id, to, text });
-    this.#unput = { id, to, text };
-    await this.#put(id, to, text);
+    this.#unput = { id, bytes };
+    await this.#put(id, bytes);
     return id;
   }
 
-  async #put(id: string, to: string, text: string): Promise<void> {
+  #encode(id: string, to: string, text: string): Uint8Array {
     const at = new Date(this.#ports.nowMs()).toISOString();
-    const from = this.#session.id;
-    const { isNew } = await this.#ports.outbox.put(
-      id,
-      encodeEnvelope({ kind: "message", id, from, at, to, text }),
-    );
+    return encodeEnvelope({ kind: "message", id, from: this.#session.id, at, to, text });
+  }
+
+  async #put(id: string, bytes: Uint8Array): Promise<void> {
+    const { isNew } = await this.#ports.outbox.put(id, bytes);
     this.#unput = undefined;
     if (isNew) this.#notify(REMIND_MS);
   }

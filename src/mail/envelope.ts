@@ -26,9 +26,13 @@ export type EnvelopeOf<K extends Envelope["kind"]> = Extract<Envelope, { kind: K
 /** A message itself, without its envelope. */
 export const MAX_MESSAGE_BYTES = 256 * 1024;
 
-export function encodeEnvelope(envelope: Envelope): Uint8Array {
-  if (envelope.kind === "message" && Buffer.byteLength(envelope.text) > MAX_MESSAGE_BYTES)
+export function assertMessageSize(text: string): void {
+  if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
     throw new HoldfastError("message_too_large", `a message has ${MAX_MESSAGE_BYTES} bytes at most`);
+}
+
+export function encodeEnvelope(envelope: Envelope): Uint8Array {
+  if (envelope.kind === "message") assertMessageSize(envelope.text);
   const bytes = Buffer.from(`${JSON.stringify(envelope)}\n`);
   if (bytes.length > MAX_ENVELOPE_BYTES)
     throw new HoldfastError(

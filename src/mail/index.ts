@@ -1,5 +1,6 @@
 export { type Bell, hangBell, type Listening, listen, ring } from "./bell.ts";
 export {
+  assertMessageSize,
   decodeEnvelope,
   type Envelope,
   type EnvelopeOf,

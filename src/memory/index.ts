@@ -1,1 +1,1 @@
-export { redactSecrets } from "./redaction.ts";
+export { redactSecrets, withoutSecrets } from "./redaction.ts";

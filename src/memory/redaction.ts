@@ -1,5 +1,6 @@
 /**
- * Owns redaction: the port that takes secrets out of a batch before it is appended.
+ * Owns redaction: the port that takes secrets out of a batch before it is appended, and out of a message before it is
+ * put into an inbox or an outbox.
  * R1 A record that a rule fired on names the rule and no longer has the text.
  * R2 A record is judged by itself: nothing in one changes what becomes of another.
  *
@@ -41,6 +42,12 @@ export const redactSecrets: Redactor = async (batch) => {
   }
   return redactions;
 };
+
+/** One text, for whoever writes it elsewhere than into a journal. */
+export async function withoutSecrets(redact: Redactor, text: string): Promise<string> {
+  const [redaction] = await redact([{ text }]);
+  return String(redaction?.data["text"] ?? "");
+}
 
 function moved({ start, end, rule }: Span, by: number): Span {
   return { start: start + by, end: end + by, rule };

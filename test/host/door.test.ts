@@ -2,12 +2,11 @@
  * What an agent can do at its session's door, and what it can't at another's.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { isSameToken, makeToken } from "../../src/home/index.ts";
-import { readProcessRecord, readRefusals } from "../../src/host/index.ts";
+import { readRefusals } from "../../src/host/index.ts";
+import { ask, doorOf, tokenOf } from "../support/doors.ts";
 import { agent, type Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 
@@ -15,30 +14,6 @@ async function startLoop(home: HostHome, dispatcher: Dispatcher, own = {}): Prom
   const { id } = await dispatcher.begin({ repo: home.main }, agent("message-loop.mjs", own));
   await until(async () => (await typesOf(dispatcher, id)).includes("process_started"));
   return id;
-}
-
-const doorOf = (home: HostHome, id: string) =>
-  join(readProcessRecord(home.sessionDir(id))?.bell ?? "", "..", "door", "socket");
-const tokenOf = (home: HostHome, id: string) => readFileSync(home.sessionDir(id, "token"), "utf8").trim();
-
-function ask(
-  socketPath: string,
-  token: string | undefined,
-  options: { method?: string; path?: string; body?: string } = {},
-): Promise<{ status: number; text: string }> {
-  return new Promise((resolve, reject) => {
-    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const { method = "GET", path = "/v1/inbox", body } = options;
-    const call = request({ socketPath, method, path, headers }, (response) => {
-      let text = "";
-      response.on("data", (chunk) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
-    });
-    call.on("error", reject);
-    call.end(body);
-  });
 }
 
 async function messageEvents(dispatcher: Dispatcher, id: string) {
