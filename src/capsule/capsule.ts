@@ -142,6 +142,20 @@ export class Capsule {
 
   async #snapshot(name: string, limits: Limits): Promise<Snapshot> {
     const view = await this.attach();
+    try {
+      return await this.#snapshotOf(view, name, limits);
+    } catch (error) {
+      if (this.#strategy.isAttached(this.place)) throw error;
+      throw new HoldfastError(
+        "snapshot_raced",
+        "the process that holds the capsule's files was ended while they were read",
+        {},
+        { cause: error },
+      );
+    }
+  }
+
+  async #snapshotOf(view: View, name: string, limits: Limits): Promise<Snapshot> {
     // Its owner may have locked everybody out of all of it; the mode of the root is nobody's file.
     if ((statSync(view.root).mode & 0o700) !== 0o700) chmodSync(view.root, 0o755);
     const store = await this.store();
@@ -159,14 +173,6 @@ export class Capsule {
         name,
         atMs: this.#ports.clock.nowMs(),
       });
-    } catch (error) {
-      if (this.#strategy.isAttached(this.place)) throw error;
-      throw new HoldfastError(
-        "snapshot_raced",
-        "the process that holds the capsule's files was ended while they were read",
-        {},
-        { cause: error },
-      );
     } finally {
       await removeTree(aside);
     }

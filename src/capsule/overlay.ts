@@ -7,14 +7,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import {
-  endHolder,
-  endMarked,
-  enterHolder,
-  type Holder,
-  startHolder,
-  throughHolder,
-} from "../process/index.ts";
+import { endHolder, enterHolder, startHolder, throughHolder } from "../process/index.ts";
 import { isAlive } from "../util/index.ts";
 import { openBase } from "./bases.ts";
 import { type Change, overlayChanges } from "./changes.ts";
@@ -42,7 +35,7 @@ export const overlay: Strategy = {
     const known = place.readHolder();
     if (known && isAlive(known)) return viewOf(place);
     // Whatever still has the upper layer mounted must be gone before it is mounted again (K12).
-    if (known) await endAllOf(known, place);
+    if (known) await endHolder(known, place.dir);
     for (const dir of [place.upper, place.work, place.tree])
       await mkdir(dir, { recursive: true, mode: 0o700 });
     const short = (path: string) => relative(ground.homeDir, path);
@@ -63,7 +56,7 @@ export const overlay: Strategy = {
 
   async detach(place) {
     const holder = place.readHolder();
-    if (holder) await endAllOf(holder, place);
+    if (holder) await endHolder(holder, place.dir);
     await rm(place.holderFile, { force: true });
   },
 
@@ -85,12 +78,6 @@ export const overlay: Strategy = {
     }
   },
 };
-
-/** One that an earlier version started is known by its mark alone. */
-async function endAllOf(holder: Holder, place: Place): Promise<void> {
-  if (holder.mount === undefined) await endMarked(place.dir);
-  else await endHolder(holder);
-}
 
 function viewOf(place: Place): View {
   const holder = place.readHolder();

@@ -106,7 +106,8 @@ export class Place {
   readHolder(): Holder | undefined {
     const value = parseObject(readTextOr(this.holderFile, ""));
     const identity = parseIdentity(value);
-    const mount = value?.["mount"];
-    return identity && { ...identity, mount: typeof mount === "string" ? mount : undefined };
+    const { mountNamespace, mount } = value ?? {};
+    if (!identity || typeof mountNamespace !== "string") return undefined;
+    return { ...identity, mountNamespace, mount: typeof mount === "string" ? mount : undefined };
   }
 }

@@ -12,13 +12,11 @@ export interface LookOn extends Omit<FollowOptions, "signal"> {
   readonly session: string;
   readonly user?: string;
   readonly view: TaskView;
-  /** Stay until no process has the session, also behind the end of a task. */
-  readonly untilLeft: boolean;
 }
 
 /** The status that the command ends with. */
 export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<number> {
-  const { session, view, untilLeft, ...follow } = options;
+  const { session, view, ...follow } = options;
   const away = new AbortController();
   const signals = new Interrupts(dispatcher, options, away);
   // A reader that has seen enough is no reason to stop looking: the task's end is still to be reported.
@@ -33,8 +31,8 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
         failure = error;
       }
       const isOver = status !== undefined || failure !== undefined;
-      // Nothing comes behind a pause: its process is on its way out.
-      if (isOver && (!untilLeft || isPause(happening))) break;
+      // Nothing comes behind a pause: its process is on its way out. Until then it may go on with the next task.
+      if (isOver && (isPause(happening) || isNextTask(happening, follow.request))) break;
     }
   } finally {
     signals.close();
@@ -64,6 +62,9 @@ const ON_RECORD_MS = 300;
 
 const isPause = (happening: Happening) =>
   happening.kind === "record" && ["session_paused", "session_closed"].includes(happening.record.type);
+
+const isNextTask = (happening: Happening, request: string | null) =>
+  request !== null && happening.kind === "record" && happening.record.type === "task_started";
 
 const GO_AWAY = ["SIGTERM", "SIGHUP"] as const;
 

@@ -25,7 +25,8 @@ const capsule = z.strictObject({
 const schema = z.strictObject({
   capsule: z.prefault(z.pipe(orNothing, capsule), {}),
   quota: quotaSection,
-  idle_pause_minutes: z._default(z.number().check(z.nonnegative()), 10),
+  /** Of an earlier version, whose processes waited: read, and without effect. */
+  idle_pause_minutes: z.optional(z.number().check(z.nonnegative())),
 });
 
 export type Config = z.infer<typeof schema>;

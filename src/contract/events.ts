@@ -45,6 +45,13 @@ const origin = {
 };
 const fields = z.looseObject;
 
+/**
+ * `asked`: by a person. `idle`: nothing was left to do. `released`: by whoever had it open. `budget`, `quota`: one was
+ * reached. `import`: it came from elsewhere.
+ */
+export const pauseReasons = ["asked", "released", "budget", "idle", "import", "quota"] as const;
+export type PauseReason = (typeof pauseReasons)[number];
+
 /** Every event type, with the form of its data; each is made when it is first needed, because a start is short. */
 export const eventForms = {
   // The session's life.
@@ -57,8 +64,7 @@ export const eventForms = {
       tornBytes: z.optional(count),
       brokenFile: z.optional(z.string()),
     }),
-  session_paused: () =>
-    fields({ reason: z.enum(["asked", "released", "budget", "idle", "import", "quota"]) }),
+  session_paused: () => fields({ reason: z.enum(pauseReasons) }),
   session_closed: () => fields({}),
   session_archived: () => fields({}),
   /** The first record of a fork's own: everything before it is the parent's history. */

@@ -20,8 +20,8 @@ export const taskSpecSchema = z.strictObject({
   input: z.enum(["nothing", "messages", "terminal"]),
   /** Started again after a crash of the session process: for loops that know how to go on. */
   restart: z.boolean(),
-  /** How long the session process stays when nothing is left to do. */
-  idlePauseMs: z.int().check(z.nonnegative()),
+  /** Of an earlier version, whose processes waited: read, and without effect. */
+  idlePauseMs: z.optional(z.int().check(z.nonnegative())),
 });
 
 export type TaskSpec = z.infer<typeof taskSpecSchema>;

@@ -2,7 +2,6 @@
  * Owns the dispatcher's face: the one thing that talks to all sessions, through their directories. It lives in each
  * call of the command line and in `serve`; it may be killed at any moment, and no session notices.
  */
-import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { openRepo, resolveCommit } from "../capsule/index.ts";
@@ -39,9 +38,8 @@ import {
   readRefusals,
 } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
-import type { Maildir } from "../mail/index.ts";
+import { idOf, type Maildir } from "../mail/index.ts";
 import { findLastRecord, inspectSession, type Session, type SessionState, textIn } from "../session/index.ts";
-import { currentConfig } from "../task/index.ts";
 import type { Limits } from "./admission.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
 import { readLimits, writeLimits } from "./limits.ts";
@@ -57,7 +55,14 @@ import {
 } from "./post.ts";
 import { admitWaiting, enterLine } from "./starting.ts";
 import { cancelTask, interruptTurn, stopProcess } from "./stopping.ts";
-import { type SubmitOptions, type Submitted, startUntil, submitFirstTask, submitTask } from "./submitting.ts";
+import {
+  makeReady,
+  type SubmitOptions,
+  type Submitted,
+  startUntil,
+  submitFirstTask,
+  submitTask,
+} from "./submitting.ts";
 
 /** A session as it is shown, in every place that shows one. */
 export interface SessionView extends SessionSummary {
@@ -216,6 +221,12 @@ export class Dispatcher {
     return { state, recovery, process: isInLine ? "in line" : "started" };
   }
 
+  /** Puts a session in the line that is at rest, for what lies in its inbox. */
+  async wake(id: string, options: Scope & { readonly definition: string }): Promise<void> {
+    await makeReady(this.#home, await this.#find(id, options));
+    await this.enter(id, options);
+  }
+
   /** Puts a session in the line, for what it has to do. */
   async enter(
     id: string,
@@ -288,9 +299,11 @@ export class Dispatcher {
   async #view(summary: SessionSummary): Promise<SessionView> {
     const place = this.placeOf(summary.id);
     const dir = sessionDirOf(this.#home, parseSessionId(summary.id));
-    const inbox = (await inboxOf(this.#home, dir).waiting()).length;
+    const lying = await inboxOf(this.#home, dir).waiting();
+    // Whether somebody has taken it in makes no difference to who waits for an answer.
+    const unread = summary.unread + lying.filter((name) => idOf(name).startsWith("msg_")).length;
     const waits = place?.state === "waiting" ? (place.reason ?? "it is about to begin") : null;
-    return { ...summary, waits, inbox, refused: readRefusals(dir) };
+    return { ...summary, unread, waits, inbox: lying.length, refused: readRefusals(dir) };
   }
 
   /** For all sessions of the home together. What is given is kept until it is given again; null lifts it. */
@@ -335,12 +348,6 @@ export class Dispatcher {
     const { dir } = await this.#find(id, scope);
     await revokeToken(this.#home.ports.disk, dir);
     await ringSession(dir);
-  }
-
-  /** How long a process stays when nothing is left to do, by the repo's own settings. */
-  async idlePauseMs(repo: string): Promise<number> {
-    const { idle_pause_minutes } = await currentConfig(await openRepo(this.#home, resolve(repo)));
-    return Math.round(idle_pause_minutes * 60_000);
   }
 
   /** What is due: those in the line begun, messages carried. Says whether there are more of these. */

@@ -134,7 +134,7 @@ function openOutput(sessionDir: string, request: string): number {
 }
 
 /** A session that is to go on must be one that can: what keeps it from that is said here, and not in a log. */
-async function makeReady(home: Home, found: FoundSession, budget?: Budget): Promise<void> {
+export async function makeReady(home: Home, found: FoundSession, budget?: Budget): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await tryToMakeReady(home, found, budget);

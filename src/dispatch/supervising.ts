@@ -95,14 +95,14 @@ export class Supervisor {
   async #findForgotten(sessions: readonly SessionSummary[]): Promise<void> {
     for (const one of sessions) {
       const { id, user, status } = one;
-      const isWaiting = status === "open" || (isInterrupted(one) && !isOurs(one));
+      const isWaiting = status === "open" || isAtRest(one) || (isInterrupted(one) && !isOurs(one));
       if (!isWaiting || this.#dispatcher.placeOf(id) || this.#dispatcher.processOf(id)) continue;
       const spec = await firstTaskIn(this.#dispatcher.inboxOf(id)).catch(() => undefined);
       const tries = this.#tried.get(id) ?? 0;
       if (!spec) this.#tried.delete(id);
       if (!spec || tries >= MAX_CRASHES) continue;
       this.#tried.set(id, tries + 1);
-      await this.#try(id, () => this.#dispatcher.enter(id, { user, definition: spec.definition }));
+      await this.#try(id, () => this.#dispatcher.wake(id, { user, definition: spec.definition }));
     }
   }
 
@@ -114,6 +114,9 @@ export class Supervisor {
   }
 }
 
+/** A person's pause, a quota, a budget and an import wait for a person. */
+const isAtRest = ({ status, pausedFor }: SessionSummary) =>
+  status === "paused" && ["idle", "released", null].includes(pausedFor);
 const isInterrupted = ({ status }: SessionSummary) => status === "interrupted";
 const keyOf = ({ id, records }: SessionSummary) => `${id} ${records}`;
 

@@ -92,7 +92,7 @@ function processes(home: Home): Leftover[] {
       const mount = holder?.mount;
       // Whoever has not got its mount only says that it belongs there.
       if (mount !== undefined && mountedBy(mount).length === 0) return [];
-      const end = () => (holder && mount !== undefined ? endHolder(holder) : endMarked(mark));
+      const end = () => (holder ? endHolder(holder, mark) : endMarked(mark));
       return {
         what: mark,
         why: "its processes outlived their owner",

@@ -11,8 +11,8 @@ import {
   working,
 } from "../session/index.ts";
 
-/** `running`: a turn is open. `idle`: none is. `interrupted`: its process ended in the middle of work. */
-export type ShownStatus = StoredStatus | "running" | "idle" | "interrupted";
+/** `running`: a turn is open. `interrupted`: its process ended in the middle of work. */
+export type ShownStatus = StoredStatus | "running" | "interrupted";
 
 export interface SessionSummary {
   readonly id: string;
@@ -21,6 +21,8 @@ export interface SessionSummary {
   readonly repo: string | null;
   readonly title: string | null;
   readonly status: ShownStatus;
+  /** Why it is paused, if that is on record. */
+  readonly pausedFor: SessionState["pausedFor"];
   /** The process that holds the session now. */
   readonly pid: number | null;
   readonly createdAt: string;
@@ -70,6 +72,7 @@ export function summarise(
     repo,
     title,
     status: shownStatus(state, held),
+    pausedFor: state.pausedFor,
     pid: held ? (owner?.pid ?? null) : null,
     createdAt,
     updatedAt,
@@ -93,10 +96,11 @@ export function shownStatus(
   isHeld: boolean,
 ): ShownStatus {
   if (!working.includes(status)) return status;
-  if (isHeld) return status === "waiting" ? "waiting" : openTurn ? "running" : "idle";
-  // A session process has something to do, and there is no such process.
-  const isUnderWay = task !== null && task.request !== null && task.outcome === null;
-  const isCutOff = isUnderWay || queue.length > 0;
-  if (openTurn || status === "active" || isCutOff) return "interrupted";
+  if (isHeld) return status === "waiting" ? "waiting" : openTurn ? "running" : "open";
+  // There is something to do, and nobody who does it.
+  const isDriven = task !== null && task.request !== null;
+  if (openTurn || (isDriven && task.outcome === null) || queue.length > 0) return "interrupted";
+  // Its process was killed when all was done but to say so. Of a harness of somebody else's nobody knows that.
+  if (status === "active") return isDriven ? "paused" : "interrupted";
   return status;
 }

@@ -1,24 +1,19 @@
 /**
- * Owns how a session process comes to have its session, and how it gives it to the next one.
+ * Owns how a session process comes to have its session.
  */
-import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isHoldfastError, type SessionId } from "../contract/index.ts";
 import { type Home, notFound, readPlace, resumeSession, sessionDirOf } from "../home/core.ts";
-import { Maildir, makeRuntimeDir } from "../mail/index.ts";
+import { Maildir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
 import { holdPlace } from "./place.ts";
 import { outputOfCut } from "./spool.ts";
-import { type StartOptions, settleIn, startHost } from "./start.ts";
-
-const READY_MS = 5000;
-const readyPath = (home: Home, id: SessionId) => join(makeRuntimeDir(home.dir, id), "next");
+import { type StartOptions, settleIn } from "./start.ts";
 
 /** As its owner, with everything that a process has of its own. */
-export async function arrive(home: Home, id: SessionId, { by, idleMs }: StartOptions): Promise<Session> {
+export async function arrive(home: Home, id: SessionId, { by }: StartOptions): Promise<Session> {
   const user = await whenThere(home, id);
-  if (idleMs !== undefined) writeFileSync(readyPath(home, id), "");
   const session = await whenFree(() =>
     resumeSession(home, id, {
       user,
@@ -33,14 +28,6 @@ export async function arrive(home: Home, id: SessionId, { by, idleMs }: StartOpt
   settleIn(home, id);
   await holdPlace(home, id);
   return session;
-}
-
-/** One that waits in our place. Resolves when it needs nothing but the session. */
-export async function startSuccessor(home: Home, id: SessionId, idleMs: number): Promise<void> {
-  rmSync(readyPath(home, id), { force: true });
-  await startHost(home, id, { idleMs });
-  const deadlineMs = performance.now() + READY_MS;
-  while (!existsSync(readyPath(home, id)) && performance.now() < deadlineMs) await sleep(LOOK_MS);
 }
 
 export const mailIn = (home: Home, id: SessionId, name: "inbox" | "outbox") =>

@@ -10,7 +10,7 @@ import { isHoldfastError, type JournalRecord, parseSessionId, type TaskSpec } fr
 import { type Home, readToken, sessionDirOf } from "../home/core.ts";
 import { idOf, type Maildir } from "../mail/index.ts";
 import { type Session, textIn } from "../session/index.ts";
-import { arrive, mailIn, startSuccessor } from "./arrival.ts";
+import { arrive, mailIn } from "./arrival.ts";
 import { Door } from "./door.ts";
 import type { Stop, Surroundings } from "./drive.ts";
 import { Feed } from "./feed.ts";
@@ -23,9 +23,6 @@ import { Named } from "./specs.ts";
 import { removeOldSpools } from "./spool.ts";
 import { callDispatcher, dispatcherCalled, type StartOptions } from "./start.ts";
 import { TerminalSocket } from "./terminal-socket.ts";
-
-/** Below this, a new process would cost more than it saves. */
-const WORTH_A_START_MS = 5000;
 
 export class Host {
   readonly #home: Home;
@@ -47,9 +44,6 @@ export class Host {
   #running: string | undefined;
   #isToPause = false;
   #isLeaving = false;
-  #hasDriven = false;
-  #isHandedOver = false;
-  #idleMs = 0;
   #wake = () => {};
   #failure: unknown;
 
@@ -90,7 +84,6 @@ export class Host {
     const presence = await Presence.begin(home, session, inbox, () => look());
     const host = new Host(home, session, named, presence);
     look = () => host.#look();
-    host.#idleMs = options.idleMs ?? 0;
     return host;
   }
 
@@ -106,9 +99,7 @@ export class Host {
       while (!this.#isToPause && !this.#failure) {
         const [next] = this.#session.state.queue;
         if (next) await this.#drive(next.request);
-        else if (this.#isWorn) {
-          if (await this.#hasNothingToDo()) return await this.#handOver();
-        } else if (!(await this.#news(this.#idleMs)) && (await this.#hasNothingToDo())) break;
+        else if (await this.#hasNothingToDo()) break;
       }
       if (this.#failure) throw this.#failure;
       await this.#rest();
@@ -126,18 +117,6 @@ export class Host {
     // Who rang meanwhile was not heard.
     if (!this.#isLeaving) await this.#intake.look();
     return this.#isLeaving;
-  }
-
-  /** It has driven a task, and with that loaded far more than it needs to wait, perhaps for long. */
-  get #isWorn(): boolean {
-    return this.#hasDriven && this.#idleMs >= WORTH_A_START_MS;
-  }
-
-  /** A fresh process waits in our place. It is ready before we let go. */
-  async #handOver(): Promise<void> {
-    await startSuccessor(this.#home, this.#session.id, this.#idleMs);
-    await this.#session.settled();
-    this.#isHandedOver = true;
   }
 
   /** What others before us could not put away. */
@@ -198,7 +177,6 @@ export class Host {
       return;
     }
     const spec = await this.#named.spec(request);
-    this.#idleMs = spec.idlePauseMs;
     // To keep its work takes no memory; to start it again does.
     if (spec.restart && !(await this.#takePlace(spec, queue[0]?.priority ?? 0))) return;
     const { driveCutTask } = await import("./drive.ts");
@@ -215,7 +193,6 @@ export class Host {
       await this.#session.append("task_refused", { request, code, reason });
       return;
     }
-    this.#idleMs = spec.idlePauseMs;
     const { priority = 0 } = this.#session.state.queue.find((one) => one.request === request) ?? {};
     const { driveTask } = await import("./drive.ts");
     if (!(await this.#takePlace(spec, priority, () => this.#isQueued(request)))) return;
@@ -232,7 +209,6 @@ export class Host {
   ): Promise<void> {
     this.#stop = new AbortController();
     this.#running = request;
-    this.#hasDriven = true;
     // Ready when the command is, which takes a moment too.
     this.#openDoor().catch(() => {});
     // Asked for while nothing ran yet.
@@ -284,15 +260,14 @@ export class Host {
       });
   }
 
-  /** False when nobody rang for so long. */
-  async #news(waitMs: number): Promise<boolean> {
-    if (waitMs <= 0) return false;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), waitMs);
+  /** Until somebody rings, and so long at most. */
+  async #news(waitMs: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, waitMs);
       this.#wake = () => {
         clearTimeout(timer);
         this.#wake = () => {};
-        resolve(true);
+        resolve();
       };
     });
   }
@@ -345,8 +320,7 @@ export class Host {
     this.#refusals.write();
     await this.#door?.close();
     await this.#presence.end();
-    const leaving = this.#isHandedOver ? this.#session.release() : this.#session[Symbol.asyncDispose]();
-    await leaving.catch(() => {});
+    await this.#session[Symbol.asyncDispose]().catch(() => {});
     await this.#leavePlace();
     await this.#outgoing.callOnce().catch(() => {});
     await dispatcherCalled();

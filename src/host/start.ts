@@ -15,14 +15,12 @@ import { readServeRecord } from "./serve-record.ts";
 import { logDir } from "./spool.ts";
 
 const HOST_LOG = "host.log";
-/** A session process mostly waits: its heap need not be ready for more. */
+/** A session process mostly waits for its command: its heap need not be ready for more. */
 const SMALL_HEAP = ["--max-semi-space-size=1", "--v8-pool-size=1"];
 
 export interface StartOptions {
   /** Who saw that it had crashed, if that was no person. */
   readonly by?: string;
-  /** It takes the place of another, to wait so long for something to do. */
-  readonly idleMs?: number;
 }
 
 /** The session may be about to be opened: its process waits for it, and for whoever owns it meanwhile. */

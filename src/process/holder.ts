@@ -8,15 +8,17 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readlinkSync } from "node:fs";
+import { closeSync, openSync, readlinkSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
-import { identityOf, type ProcessIdentity, readTextOr, sha256Hex } from "../util/index.ts";
+import { identityOf, isAlive, type ProcessIdentity, readTextOr, sha256Hex } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
-import { CAPSULE_MARK, endAll } from "./marks.ts";
+import { CAPSULE_MARK, endAll, endMarked, markedProcesses } from "./marks.ts";
 import { allPids } from "./pids.ts";
 
 export interface Holder extends ProcessIdentity {
-  /** The name of its mount, by which everything is found that has it. Undefined where an earlier version wrote none. */
+  /** The namespace, as `mnt:[4026532]`: finds what else lives in it, as long as the holder does. */
+  readonly mountNamespace: string;
+  /** The name of its mount. Undefined where an earlier version wrote none. */
   readonly mount: string | undefined;
 }
 
@@ -78,7 +80,7 @@ export async function startHolder(
     const mount = findMount(child.pid, target);
     if (mount === undefined)
       throw new HoldfastError("mount_failed", "the overlay was mounted, and is not there");
-    const holder = { ...identityOf(child.pid), mount };
+    const holder = { ...identityOf(child.pid), mountNamespace: namespaceOf(child.pid) ?? "", mount };
     await options.record(holder);
     child.stdin.end("go\n");
     return holder;
@@ -114,27 +116,61 @@ function escaped(path: string): string {
 }
 
 /**
- * Ends the holder and whatever else has its mount, also in a namespace of its own and after the holder is gone;
- * resolves when they are gone. What only says that it belongs to the capsule is left alone.
+ * Ends the holder and whatever else has its mount; resolves when they are gone. What stands in the holder's namespace
+ * is found by that, as long as the holder keeps the kernel from giving its number to the next one. What has the mount
+ * in a namespace of its own carries the capsule's mark; that is a hint, and its mounts tell whether it is true. Of a
+ * holder that is gone, everybody's mounts tell.
  */
-export function endHolder({ mount }: Holder): Promise<void> {
-  return mount === undefined ? Promise.resolve() : endAll(() => mountedBy(mount));
+export async function endHolder(holder: Holder, mark: string): Promise<void> {
+  const { mount, mountNamespace } = holder;
+  const pin = pinNamespace(holder);
+  if (pin === undefined) return mount === undefined ? endMarked(mark) : endAll(() => mountedBy(mount));
+  try {
+    await endAll(() => inNamespace(mountNamespace));
+  } finally {
+    closeSync(pin);
+  }
+  const marked = () => markedProcesses().flatMap((one) => (one.mark === mark ? [one.pid] : []));
+  await endAll(() => marked().filter((pid) => mount === undefined || hasMount(pid, mount)));
 }
 
-/** Processes that have a mount. Those of other users can't be looked at, and aren't ours. */
+/** Undefined when the holder is gone, or its pid is another process now. */
+function pinNamespace(holder: Holder): number | undefined {
+  if (!isAlive(holder)) return undefined;
+  try {
+    const fd = openSync(`/proc/${holder.pid}/ns/mnt`, "r");
+    if (isAlive(holder) && namespaceOf(holder.pid) === holder.mountNamespace) return fd;
+    closeSync(fd);
+  } catch {
+    // It ended just now.
+  }
+  return undefined;
+}
+
+/** Undefined for one that is gone, or another user's, which is not ours. */
+function namespaceOf(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/mnt`);
+  } catch {
+    return undefined;
+  }
+}
+
+const inNamespace = (namespace: string) => allPids().filter((pid) => namespaceOf(pid) === namespace);
+
+/** Processes that have a mount, whatever they carry. It takes its time: the kernel writes every mount down. */
 export function mountedBy(mount: string): number[] {
   const known = new Map<string, boolean>();
   return allPids().filter((pid) => {
-    try {
-      const namespace = readlinkSync(`/proc/${pid}/ns/mnt`);
-      const has = known.get(namespace) ?? mountsOf(pid).some((one) => nameOf(one) === mount);
-      known.set(namespace, has);
-      return has;
-    } catch {
-      return false;
-    }
+    const namespace = namespaceOf(pid);
+    if (namespace === undefined) return false;
+    const has = known.get(namespace) ?? hasMount(pid, mount);
+    known.set(namespace, has);
+    return has;
   });
 }
+
+const hasMount = (pid: number, mount: string) => mountsOf(pid).some((one) => nameOf(one) === mount);
 
 interface MountLine {
   readonly device: string;

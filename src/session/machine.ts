@@ -14,6 +14,8 @@ import {
   isEventType,
   type JournalRecord,
   type JsonObject,
+  type PauseReason,
+  pauseReasons,
   type Usage,
 } from "../contract/index.ts";
 import { effectOfArrival, isQueued, refusalOfArrival, refuse, textIn, unqueued } from "./arrivals.ts";
@@ -29,7 +31,7 @@ import {
 } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 5;
+export const MACHINE_VERSION = 6;
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {
   const at = { ...state, seq: record.seq, hash: record.hash, updatedAt: record.at };
@@ -37,7 +39,8 @@ export function fold(state: SessionState, record: JournalRecord): SessionState {
   const reason = refusal(state, record.type, record.data);
   const status = nextStatus(state.status, record.type);
   if (reason || !status) return { ...at, oddities: state.oddities + 1 };
-  return { ...at, status, ...effect({ ...at, status }, record.type, record.data, record.at) };
+  const pausedFor = status === "paused" ? pauseOf(state, record.type, record.data) : null;
+  return { ...at, status, pausedFor, ...effect({ ...at, status }, record.type, record.data, record.at) };
 }
 
 /** Why this event can't be recorded in this state; undefined when it can. */
@@ -196,6 +199,13 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     default:
       return effectOfArrival(state, type, data);
   }
+}
+
+/** Of a record that pauses it; what is recorded while it is paused changes nothing about why. */
+function pauseOf({ pausedFor }: SessionState, type: EventType, data: JsonObject): PauseReason | null {
+  if (type === "session_imported") return "import";
+  if (type !== "session_paused") return pausedFor;
+  return pauseReasons.find((reason) => reason === data["reason"]) ?? "asked";
 }
 
 /** Which limits of the budget are reached. */

@@ -1,7 +1,7 @@
 /**
  * Owns the form of a session's state: what its records add up to, and what it is before the first.
  */
-import type { Budget } from "../contract/index.ts";
+import type { Budget, PauseReason } from "../contract/index.ts";
 import type { StoredStatus } from "./lifecycle.ts";
 
 export interface OpenTurn {
@@ -65,6 +65,8 @@ export interface SessionState {
   readonly repo: string | null;
   readonly title: string | null;
   readonly status: StoredStatus;
+  /** Why it is paused; null when it is not. */
+  readonly pausedFor: PauseReason | null;
   readonly createdAt: string;
   readonly updatedAt: string;
   /** The end of what was folded. */
@@ -114,6 +116,7 @@ export const emptyState: SessionState = {
   repo: null,
   title: null,
   status: "open",
+  pausedFor: null,
   createdAt: "",
   updatedAt: "",
   seq: 0,

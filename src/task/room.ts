@@ -46,10 +46,12 @@ export async function readConfig(repo: Repo, commit: string | null): Promise<Con
   });
 }
 
+/** What goes beyond its quota is ended at the next look, and still has to be kept. */
+const SNAPSHOT_FACTOR = 2;
+
 /** Of a repo's file, as far as the user's settings allow it. */
-export function settingsOf({ capsule, quota }: Config, settings: Settings): CapsuleSettings {
-  // No session may take more of the disk than this, so none has a snapshot that is larger.
-  const { maxBytes } = quotaOf(quota, settings);
+export function settingsOf({ capsule }: Config, { quota: allowed }: Settings): CapsuleSettings {
+  const maxBytes = SNAPSHOT_FACTOR * allowed.disk_mb * MEGABYTE;
   return {
     strategy: capsule.strategy,
     setup: capsule.setup,

@@ -170,7 +170,7 @@ describe("the command line", () => {
     await owner.line((line) => line.startsWith("owner"));
     const refused = await on(home)("resume", id);
     expect(refused).toMatchObject({ status: 5, stderr: expect.stringContaining(`process ${owner.pid}`) });
-    expect(ok(await on(home)("ls"))).toContain("idle");
+    expect(ok(await on(home)("ls"))).toContain("open");
     expect(ok(await on(home)("show", id))).toContain(`process ${owner.pid}`);
     expect(ok(await on(home)("resume", id, "--take-over"))).toContain("resumed");
     await owner.ended();

@@ -1,9 +1,12 @@
 /**
  * Session processes and the dispatcher, as they are built: started, spoken to, killed.
  */
+import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
+import { realDisk } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { fingerprint, gitIn } from "../support/repo.ts";
@@ -13,6 +16,20 @@ const statusOf = async (dispatcher: Dispatcher, id: string) => (await dispatcher
 async function begin(home: HostHome, dispatcher: Dispatcher, text: string, own = {}) {
   const begun = await dispatcher.begin({ repo: home.main, title: "a test" }, script(text, own));
   return begun.id;
+}
+
+/** As somebody leaves it who is killed before they could start a process for it. */
+async function putForgotten(home: HostHome, id: string): Promise<void> {
+  const request = `task_forgotten_${id.slice(-8)}`;
+  const envelope = {
+    kind: "task" as const,
+    id: request,
+    from: "user:test",
+    at: new Date().toISOString(),
+    spec: script("true"),
+    priority: 0,
+  };
+  await new Maildir(realDisk, home.sessionDir(id, "inbox")).put(request, encodeEnvelope(envelope));
 }
 
 describe("a session process", () => {
@@ -168,52 +185,60 @@ describe("a session process", () => {
     expect(gitIn(home.main, "show", `holdfast/${id}/2:fine`)).toBe("fine");
   });
 
-  it("is paused after its time when nothing is left to do, and a pause in the line takes it out", async () => {
+  it("with nothing left to do it pauses its session and ends; what comes then waits for the next, and costs no process", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    const id = await begin(home, dispatcher, "true", { idlePauseMs: 700 });
-    await reaches(dispatcher, id, "idle");
+    // Whoever asks for a process that waits, as an earlier version did, gets none.
+    const id = await begin(home, dispatcher, "true", { idlePauseMs: 600_000 });
     await reaches(dispatcher, id, "paused");
-    const reasons = [];
-    for await (const { type, data } of dispatcher.holdfast.readJournal(id))
-      if (type === "session_paused") reasons.push(data["reason"]);
-    expect(reasons).toEqual(["idle"]);
+    await home.quiet();
+    expect(await dispatcher.show(id)).toMatchObject({ pausedFor: "idle", pid: null });
+    expect(await dispatcher.send(id, "are you there?")).toMatchObject({ isHeard: false });
+    expect(await dispatcher.show(id)).toMatchObject({ status: "paused", unread: 1, inbox: 1 });
+    expect(home.processes()).toEqual([]);
+    await dispatcher.submit(id, script("echo second > second"));
+    await until(async () => (await dispatcher.show(id)).task?.outcome === "done");
+    await reaches(dispatcher, id, "paused");
+    expect(await dispatcher.show(id)).toMatchObject({ task: { number: 2 }, unread: 1, inbox: 0 });
+    expect(home.strays()).toEqual([]);
   });
 
-  it("that has nothing left to do gives its session to a fresh one, which waits, takes messages and goes on", async () => {
+  it("killed between the end of its task and its pause, it leaves a session at rest", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    const id = await begin(home, dispatcher, "true", { idlePauseMs: 600_000 });
-    const first = await until(() => home.hostPid(id));
-    await until(
-      () => home.hostPid(id),
-      (pid) => pid !== undefined && pid !== first,
-    );
-    expect(await statusOf(dispatcher, id)).toBe("idle");
-    await dispatcher.send(id, "are you there?");
-    await until(
-      () => dispatcher.show(id),
-      ({ unread }) => unread === 1,
-    );
-    await dispatcher.submit(id, script("echo second > second", { idlePauseMs: 600_000 }));
+    const id = await begin(home, dispatcher, "true");
+    await reaches(dispatcher, id, "paused");
+    await home.quiet();
+    // As the kill would leave it: the last record is the end of the task.
+    const session = await dispatcher.holdfast.resumeSession(id, { files: false });
+    const turn = await session.beginTurn("as if it went on");
+    await turn.end();
+    await session.release();
+    expect(await dispatcher.show(id)).toMatchObject({ status: "paused", pausedFor: null });
+    await dispatcher.submit(id, script("true"));
     await until(async () => (await dispatcher.show(id)).task?.number === 2);
-    await until(async () => (await dispatcher.show(id)).task?.outcome === "done");
-    // Just when it is given on.
-    await dispatcher.pause(id);
-    expect(await dispatcher.show(id)).toMatchObject({ status: "paused", pid: null, unread: 1 });
+    await reaches(dispatcher, id, "paused");
+  });
+
+  it("serve finds a task that lies in the inbox of a session at rest, but not of one that a person has paused", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const [rests, paused] = [await begin(home, dispatcher, "true"), await begin(home, dispatcher, "true")];
+    for (const id of [rests, paused]) await reaches(dispatcher, id, "paused");
+    await dispatcher.resume(paused);
+    await dispatcher.pause(paused);
     await home.quiet();
-    expect((await typesOf(dispatcher, id)).filter((type) => type === "session_resumed")).toEqual([]);
-    // However often: a pause at that moment is not undone by the one who comes.
-    for (let number = 3; number <= 8; number += 1) {
-      await dispatcher.submit(id, script("true", { idlePauseMs: 600_000 }));
-      await until(async () => (await dispatcher.show(id)).task?.number === number);
-      await until(async () => (await dispatcher.show(id)).task?.outcome === "done");
-      await sleep(number * 10);
-      await dispatcher.pause(id);
-      await sleep(300);
-      expect(await dispatcher.show(id)).toMatchObject({ status: "paused", pid: null });
+    expect((await dispatcher.show(paused)).pausedFor).toBe("asked");
+    for (const id of [rests, paused]) await putForgotten(home, id);
+    const serving = home.spawnCli(["serve"]);
+    try {
+      await until(async () => (await dispatcher.show(rests)).task?.number === 2);
+      await reaches(dispatcher, rests, "paused");
+      expect((await dispatcher.show(paused)).task?.number).toBe(1);
+    } finally {
+      serving.kill("SIGTERM");
+      await once(serving, "exit");
     }
-    await home.quiet();
   });
 
   it("a message file that nobody can read is set aside, with the reason, and hurts no other", async () => {

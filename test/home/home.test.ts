@@ -141,7 +141,7 @@ describe("a home", () => {
       const open = await session.beginTurn("x");
       expect(await seen()).toMatchObject({ turns: turn, status: "running", pid: process.pid });
       await open.end();
-      expect(await seen()).toMatchObject({ status: "idle", records: session.state.seq });
+      expect(await seen()).toMatchObject({ status: "open", records: session.state.seq });
     }
     await session.pause();
     expect(await seen()).toMatchObject({ status: "paused", pid: null });

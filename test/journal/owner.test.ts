@@ -36,7 +36,7 @@ describe("ownership", () => {
     await expect(hf.resumeSession(session.id, { takeOver: true })).rejects.toMatchObject({
       code: "session_owned",
     });
-    expect((await hf.showSession(session.id)).status).toBe("idle");
+    expect((await hf.showSession(session.id)).status).toBe("open");
   });
 
   it("the lock dies with its process", async () => {

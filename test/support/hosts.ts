@@ -24,7 +24,6 @@ export function script(text: string, options: Partial<TaskSpec> = {}): TaskSpec 
     sandbox: hasSandbox,
     input: "nothing",
     restart: false,
-    idlePauseMs: 0,
     ...options,
   };
 }

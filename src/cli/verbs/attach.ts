@@ -1,10 +1,9 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
-import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
-import type { Dispatcher } from "../../dispatch/index.ts";
+import type { Dispatcher, SessionView } from "../../dispatch/index.ts";
 import { lookOn } from "../looking-on.ts";
-import { note } from "../screen.ts";
+import { note, plural, say, sayJson } from "../screen.ts";
 import { TaskView } from "../task-view.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 import { assertWindow, openWindow } from "../window.ts";
@@ -19,28 +18,37 @@ export function command(): Command {
     .action(async (prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
       const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
-      const { user, records, task, queue, waits } = await dispatcher.show(id, scope(options));
+      const shown = await dispatcher.show(id, scope(options));
+      const { user, records, task, waits } = shown;
       const running = dispatcher.processOf(id);
-      if (!running && waits === null)
-        throw new HoldfastError("not_running", `no process runs for session ${id}`);
+      if (!running && waits === null) return tellRest(shown, options);
       if (running?.terminal && (await inWindow(dispatcher, id, options)) === "left") return;
       const request = task?.outcome === null ? task.request : null;
-      const isQuiet = running !== undefined && request === null && queue === 0;
-      // A person stays for what may come; a script has come too late.
-      if (isQuiet && !process.stdin.isTTY) return note("nothing is under way");
       const wasShown = running?.terminal != null;
       const view = new TaskView({ session: id, user, json: options.json ?? false, wasShown });
       const lines = sendLines(dispatcher, id, options);
       const looking = { session: id, ...scope(options), view, request, fromSeq: records + 1 };
       try {
-        process.exitCode = await lookOn(dispatcher, { ...looking, untilLeft: isQuiet });
-      } catch (error) {
-        // Nothing came, and its process has gone to rest.
-        if (!isQuiet || !isHoldfastError(error, "process_lost")) throw error;
+        process.exitCode = await lookOn(dispatcher, looking);
       } finally {
         lines.close();
       }
     });
+}
+
+/** Nothing runs: how its last task ended, and what lies there for the next. */
+function tellRest(shown: SessionView, options: CommonOptions): void {
+  if (options.json) {
+    sayJson(shown);
+    return;
+  }
+  const { id, status, task, unread } = shown;
+  const last = task
+    ? `task ${task.number} ${task.outcome ?? "did not end"}${task.branch ? `, branch ${task.branch}` : ""}`
+    : "it had no task yet";
+  say(`${id} is ${status}: ${last}`);
+  if (unread > 0) note(`${plural(unread, "message")} unread: for its next task`);
+  note(`holdfast log ${id} tells more; holdfast run --session ${id} gives it a task`);
 }
 
 /** What is typed, or piped in, becomes messages. */

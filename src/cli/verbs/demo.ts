@@ -156,7 +156,6 @@ function taskOf(script: string, sandbox: boolean): TaskSpec {
     sandbox,
     input: "nothing",
     restart: false,
-    idlePauseMs: 500,
   };
 }
 

@@ -42,12 +42,15 @@ export function command(): Command {
         statusText(one),
         taskText(one),
         String(one.turns),
+        String(one.unread),
         ago(one.updatedAt, nowMs),
         printable(one.agent ?? "-"),
         clip(one.title ?? "", 60),
       ]);
       table([
-        ["SESSION", "STATUS", "TASK", "TURNS", "LAST", "AGENT", "TITLE"].map((head) => paint("dim", head)),
+        ["SESSION", "STATUS", "TASK", "TURNS", "UNREAD", "LAST", "AGENT", "TITLE"].map((head) =>
+          paint("dim", head),
+        ),
         ...rows,
       ]);
     });

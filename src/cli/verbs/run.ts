@@ -96,7 +96,7 @@ async function runNew(dispatcher: Dispatcher, words: string[], options: Options)
     title: options.title ?? words.join(" ").slice(0, 200),
     ...present({ budget: budgetOf(options) }),
   };
-  const spec = await specOf(dispatcher, words, options, repo);
+  const spec = specOf(words, options);
   const begun = await dispatcher.begin(session, spec, submitOptions(options));
   await lookAt(dispatcher, { ...begun, isNew: true, fromSeq: 0 }, spec, options);
 }
@@ -108,8 +108,7 @@ async function runIn(
   options: Options,
 ): Promise<void> {
   const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
-  const { repo } = await dispatcher.holdfast.showSession(id, scope(options));
-  await runAgain(dispatcher, id, await specOf(dispatcher, words, options, repo ?? undefined), options);
+  await runAgain(dispatcher, id, specOf(words, options), options);
 }
 
 /** A task in a session that is there. */
@@ -160,19 +159,14 @@ async function lookAt(
     return closeSync(outputFd);
   const looking = { session: id, ...scope(options), view, request, outputFd, fromSeq };
   try {
-    process.exitCode = await lookOn(dispatcher, { ...looking, untilLeft: spec.idlePauseMs === 0 });
+    process.exitCode = await lookOn(dispatcher, looking);
   } catch (error) {
     if (isNew && view.isRefused) await discard(dispatcher, id, options);
     throw error;
   }
 }
 
-async function specOf(
-  dispatcher: Dispatcher,
-  command: string[],
-  options: Options,
-  repo: string | undefined,
-): Promise<TaskSpec> {
+function specOf(command: string[], options: Options): TaskSpec {
   return {
     command,
     definition: `exec:${basename(command[0] ?? "")}`.slice(0, 200),
@@ -180,8 +174,6 @@ async function specOf(
     sandbox: options.sandbox,
     input: options.interactive ? "terminal" : options.messages ? "messages" : "nothing",
     restart: options.restart ?? false,
-    // Nobody waits for more behind a task that somebody looked at.
-    idlePauseMs: options.detach && repo !== undefined ? await dispatcher.idlePauseMs(repo) : 0,
   };
 }
 

@@ -28,7 +28,7 @@ export function command(): Command {
       if (options.json) return sayJson({ session: id, ...sent });
       say(sent.message);
       if (!sent.isNew) return note(`${sent.message} was sent before: this one was not`);
-      if (!sent.isHeard) note(`no process runs for ${id}: it waits in the inbox until the session goes on`);
+      if (!sent.isHeard) note(`${id} is at rest: the message is on disk, and taken in when it next runs`);
     });
 }
 
