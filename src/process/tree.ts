@@ -2,12 +2,14 @@
  * Owns the looking at a process and all that it started: who they are, and how much memory and disk they hold.
  */
 import { readdirSync, readlinkSync, statSync } from "node:fs";
+import { totalmem } from "node:os";
 import { readTextOr } from "../util/index.ts";
 
 const PAGE_BYTES = 4096;
 const BLOCK_BYTES = 512;
-/** Of more than these, memory is counted as if nothing were shared: the exact way takes its time. */
-const MAX_EXACT = 64;
+/** To find out what a process shares takes its time: no more than these are looked at, whatever their number. */
+const MAX_ALONE = 32;
+const MAX_SAMPLES = 32;
 
 /** Nobody looks further than that: whoever has more has too many. */
 const MAX_TREE = 8192;
@@ -16,7 +18,7 @@ const MAX_DESCRIPTORS = 65_536;
 export interface TreeUse {
   /** Threads, as the system's own limit counts them. */
   readonly processes: number;
-  /** What two of them share is counted once. */
+  /** What two of them share is counted once; never more than the machine has. */
   readonly bytes: number;
 }
 
@@ -39,20 +41,44 @@ function walk(pid: number): { tree: number[]; threads: number } {
   return { tree, threads };
 }
 
+/** Bytes: the largest are looked at one by one; of the others, each one that is looked at stands for its neighbours. */
 export function measureTree(pid: number): TreeUse {
   const { tree, threads } = walk(pid);
-  const living = tree.flatMap((one) => {
-    const pages = Number(readTextOr(`/proc/${one}/statm`, "").split(" ")[1] ?? Number.NaN);
-    return Number.isFinite(pages) ? [{ pid: one, bytes: pages * PAGE_BYTES }] : [];
-  });
-  const isExact = living.length <= MAX_EXACT;
-  const bytes = living.reduce((sum, one) => sum + (isExact ? shareOf(one) : one.bytes), 0);
-  return { processes: threads, bytes };
+  const bySize = tree.flatMap(residentOf).sort((a, b) => b.bytes - a.bytes);
+  const step = Math.max(1, Math.ceil((bySize.length - MAX_ALONE) / MAX_SAMPLES));
+  let bytes = 0;
+  // Of those that don't let us see what they share it is taken to be the same.
+  let unseenShared = 0;
+  for (let at = 0; at < bySize.length; ) {
+    const group = bySize.slice(at, at + (at < MAX_ALONE ? 1 : step));
+    at += group.length;
+    const one = group[group.length >> 1];
+    if (!one) break;
+    const ofAll = group.reduce((sum, each) => sum + each.bytes, 0);
+    const share = shareOf(one.pid);
+    if (share === undefined) unseenShared = Math.max(unseenShared, one.sharedBytes);
+    bytes += ofAll * ((share ?? one.bytes - one.sharedBytes) / one.bytes);
+  }
+  return { processes: threads, bytes: Math.min(Math.round(bytes + unseenShared), totalmem()) };
 }
 
-function shareOf({ pid, bytes }: { readonly pid: number; readonly bytes: number }): number {
+interface Resident {
+  readonly pid: number;
+  readonly bytes: number;
+  /** Of these: pages of files, and of memory that was made to be shared. */
+  readonly sharedBytes: number;
+}
+
+function residentOf(pid: number): Resident[] {
+  const [, resident = 0, shared = 0] = readTextOr(`/proc/${pid}/statm`, "").split(" ").map(Number);
+  // One that has ended, and that nobody asked after yet, holds nothing.
+  return resident > 0 ? [{ pid, bytes: resident * PAGE_BYTES, sharedBytes: shared * PAGE_BYTES }] : [];
+}
+
+/** A page that so many hold counts for each as one part of so many. Undefined where we may not look. */
+function shareOf(pid: number): number | undefined {
   const pss = /^Pss:\s+(\d+) kB/m.exec(readTextOr(`/proc/${pid}/smaps_rollup`, ""))?.[1];
-  return pss === undefined ? bytes : Number(pss) * 1024;
+  return pss === undefined ? undefined : Number(pss) * 1024;
 }
 
 /** What lies on the disk in files that have no name any more, and that one of them still has open. */

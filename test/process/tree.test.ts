@@ -1,0 +1,87 @@
+/**
+ * How much memory many processes hold together, against what the system says of each.
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { totalmem } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { measureTree, treeOf } from "../../src/process/tree.ts";
+import { readTextOr } from "../../src/util/index.ts";
+import { TempDir } from "../support/home.ts";
+import { gitIn, makeRepo } from "../support/repo.ts";
+
+const MB = 1024 * 1024;
+const COUNT = 80;
+const SHARED_BYTES = 24 * MB;
+
+/** A shell and what it started; all of it ends with the test. */
+class Crowd implements AsyncDisposable {
+  readonly #shell: ChildProcess;
+
+  constructor(script: string, cwd: string) {
+    this.#shell = spawn("sh", ["-c", script], { cwd, detached: true, stdio: ["pipe", "ignore", "inherit"] });
+  }
+
+  get pid(): number {
+    return this.#shell.pid ?? 0;
+  }
+
+  /** What the system says of all of them, one by one. */
+  sums(): { resident: number; shares: number } {
+    const texts = treeOf(this.pid).map((pid) => readTextOr(`/proc/${pid}/smaps_rollup`, ""));
+    const kilobytes = (field: string, text: string) =>
+      Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0);
+    const sum = (field: string) => texts.reduce((total, text) => total + kilobytes(field, text) * 1024, 0);
+    return { resident: sum("Rss"), shares: sum("Pss") };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = once(this.#shell, "exit");
+    process.kill(-this.pid, "SIGKILL");
+    await ended;
+  }
+}
+
+async function expectSharedOnce(crowd: Crowd): Promise<void> {
+  // Until all are there, and have touched all of it.
+  while (crowd.sums().resident < COUNT * SHARED_BYTES) await sleep(50);
+  const { resident, shares } = crowd.sums();
+  expect(resident).toBeGreaterThan(5 * shares);
+  const { bytes, processes } = measureTree(crowd.pid);
+  expect(processes).toBeGreaterThanOrEqual(COUNT);
+  expect(bytes).toBeGreaterThan(shares / 1.5);
+  expect(bytes).toBeLessThan(shares * 1.5);
+  expect(bytes).toBeLessThanOrEqual(totalmem());
+}
+
+describe("the memory of many processes", () => {
+  it("a file that all of them have mapped is counted once", async () => {
+    using temp = new TempDir();
+    const repo = makeRepo(temp.join("repo"));
+    writeFileSync(temp.join("big"), randomBytes(SHARED_BYTES));
+    const id = gitIn(repo, "hash-object", "-w", temp.join("big"));
+    execFileSync("git", ["-c", "pack.compression=0", "pack-objects", "-q", ".git/objects/pack/pack"], {
+      cwd: repo,
+      input: `${id}\n`,
+    });
+    gitIn(repo, "prune-packed");
+    // Each has read the whole pack, through a mapping that it keeps, and waits for the next question.
+    const reader = `{ echo ${id}; exec sleep 600; } | git -c core.bigFileThreshold=1m cat-file --batch > /dev/null`;
+    await using crowd = new Crowd(`for i in $(seq ${COUNT}); do ${reader} & done; wait`, repo);
+    await expectSharedOnce(crowd);
+  });
+
+  it("what was there before they parted is counted once", async () => {
+    using temp = new TempDir();
+    const script = `
+      all=$(head -c ${SHARED_BYTES} /dev/zero | tr '\\0' x)
+      exec 3<&0
+      for i in $(seq ${COUNT}); do (read line <&3) & done
+      wait`;
+    await using crowd = new Crowd(script, temp.path);
+    await expectSharedOnce(crowd);
+  });
+});
