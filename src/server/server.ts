@@ -7,7 +7,7 @@
 import { once } from "node:events";
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { errorCodes, exitStatus, HoldfastError, isHoldfastError, isSessionId } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
 import { errorCode, isDiskFull } from "../util/index.ts";
@@ -15,6 +15,7 @@ import { userOf } from "./api-token.ts";
 import { EventStreams } from "./events.ts";
 import { assertLocal, bearer, Refusal } from "./request.ts";
 import { routesOf } from "./routes.ts";
+import { Strangers } from "./strangers.ts";
 
 export type Address = { readonly path: string } | { readonly host: string; readonly port: number };
 
@@ -37,13 +38,15 @@ export class ApiServer {
   readonly #server: Server;
   readonly #stop = new AbortController();
   readonly #routes: ReturnType<typeof routesOf>;
+  readonly #strangers = new Strangers();
   #port: number | null = null;
 
   private constructor(dispatcher: Dispatcher) {
     this.#dispatcher = dispatcher;
     this.#routes = routesOf(dispatcher, new EventStreams(this.#stop.signal));
     const timeouts = {
-      headersTimeout: 10_000,
+      // It runs from the moment of the connection, also where not a byte comes.
+      headersTimeout: 5000,
       requestTimeout: 30_000,
       keepAliveTimeout: 5000,
       connectionsCheckingInterval: 1000,
@@ -52,10 +55,11 @@ export class ApiServer {
       this.#answer(request, response).catch((error: unknown) => fail(response, error));
     });
     this.#server.maxConnections = MAX_CONNECTIONS;
-    // Half a request, or none: an answer, where one is possible, and the end.
-    this.#server.on("clientError", (_error, socket) => {
-      if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
-      else socket.destroy();
+    this.#server.on("connection", (socket) => this.#strangers.enter(socket));
+    // Half a request, or none: an answer, where one is possible, and the end, whether the other side ends it or not.
+    this.#server.on("clientError", (_error, socket: Socket) => {
+      if (socket.writable) socket.write("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
+      socket.destroySoon();
     });
   }
 
@@ -95,6 +99,7 @@ export class ApiServer {
     assertLocal(request, this.#port);
     const user = userOf(this.#dispatcher.home, bearer(request));
     if (user === undefined) throw new Refusal(401, "unauthorized", "the token of a user is needed");
+    this.#strangers.leave(request.socket);
     const url = URL.parse(request.url ?? "/", "http://localhost");
     if (!url) throw new Refusal(400, "invalid_data", "that is no path");
     const id = /^\/v1\/sessions\/([^/]+)/.exec(url.pathname)?.[1] ?? "";

@@ -2,7 +2,7 @@
  * The API of `serve`, over a real socket and over loopback, spoken to by friends, strangers and the clumsy.
  */
 import { once } from "node:events";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
@@ -83,9 +83,12 @@ class Served implements AsyncDisposable {
     return { status: response.statusCode ?? 0, body: text.startsWith("{") ? JSON.parse(text) : {} };
   }
 
-  raw(): Socket {
+  raw(allowHalfOpen = false): Socket {
     const { where } = this;
-    return "socketPath" in where ? connect(where.socketPath) : connect(where.port, where.host);
+    return connect({
+      ...("socketPath" in where ? { path: where.socketPath } : where),
+      allowHalfOpen,
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -270,6 +273,61 @@ describe("the API", () => {
     );
     for (const socket of slow) socket.destroy();
     for (const follower of followers) follower.destroy();
+  });
+});
+
+describe("connections that nobody vouched for", () => {
+  const HALF = "GET /v1/sessions HTTP/1.1\r\nhost: localhost\r\n";
+
+  /** They never end their side by themselves. */
+  async function flood(served: Served, count: number, said: string): Promise<Socket[]> {
+    const sockets: Socket[] = [];
+    while (sockets.length < count) {
+      const some = Array.from({ length: Math.min(100, count - sockets.length) }, () => served.raw(true));
+      for (const socket of some) socket.on("error", () => {}).resume();
+      await Promise.all(some.map((socket) => once(socket, "connect")));
+      if (said) for (const socket of some) socket.write(said);
+      sockets.push(...some);
+    }
+    return sockets;
+  }
+
+  it.each([
+    ["silent", ""],
+    ["half-sent", HALF],
+  ])("2,100 %s ones keep nobody out, and cut off nobody who has shown a token", async (_, said) => {
+    using home = new HostHome();
+    await using served = await Served.start(home, "--listen", "127.0.0.1:0");
+    const { body } = await served.ask("/v1/sessions", { method: "POST", body: "{}" });
+    const follower = await served.open(`/v1/sessions/${idIn(body)}/events`);
+    let heard = "";
+    follower.on("data", (chunk) => {
+      heard += chunk;
+    });
+    const sockets = await flood(served, 2100, said);
+    for (let round = 0; round < 3; round += 1)
+      expect((await served.ask(`/v1/sessions/${idIn(body)}`)).status).toBe(200);
+    expect((await served.ask(`/v1/sessions/${idIn(body)}/close`, { method: "POST" })).status).toBe(200);
+    await until(
+      () => heard,
+      (seen) => seen.includes("event: session_closed"),
+    );
+    follower.destroy();
+    for (const socket of sockets) socket.destroy();
+  });
+
+  it.each([
+    ["silent", ""],
+    ["half-sent", HALF],
+  ])("%s ones are let go of after a while, though the other side keeps them", async (_, said) => {
+    using home = new HostHome();
+    await using served = await Served.start(home, "--listen", "127.0.0.1:0");
+    const descriptors = () => readdirSync(`/proc/${served.pid}/fd`).length;
+    const before = descriptors();
+    const sockets = await flood(served, 100, said);
+    await until(descriptors, (count) => count >= before + 50);
+    await until(descriptors, (count) => count < before + 10);
+    for (const socket of sockets) socket.destroy();
   });
 });
 
