@@ -10,12 +10,14 @@ import {
   constants,
   lutimesSync,
   openSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeSync,
 } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { runMkfifo } from "../process/index.ts";
+import { temporaryPath } from "../util/index.ts";
 import { BatchReader } from "./batch-reader.ts";
 import { git } from "./git.ts";
 import type { ManifestEntry, Role, SnapshotManifest } from "./manifest.ts";
@@ -135,8 +137,11 @@ class ContentWriter {
 
 function makeFifo(cursor: Cursor, path: BytePath): void {
   const place = (dir: OpenDir, name: BytePath) => {
+    // Its own name may be bytes that no argument of a program can hold.
+    const temporary = temporaryPath("fifo");
+    runMkfifo(dir.pathForOthers, temporary);
     rmSync(dir.at(name), { recursive: true, force: true });
-    runMkfifo(dir.pathForOthers, toText(name));
+    renameSync(dir.at(temporary), dir.at(name));
   };
   cursor.inParent(path, place, { make: true });
 }

@@ -118,9 +118,20 @@ export function missing(program: string, error: unknown, cwd?: string): unknown 
   return new HoldfastError("program_missing", `there is no program ${program}`, { program });
 }
 
-/** Node can't make one itself. */
+/** Node can't make one itself. A program's words are text: the name must be, too. */
 export function runMkfifo(dir: string, name: string): void {
-  spawnSync("mkfifo", ["-m", "600", "--", name], { cwd: dir, stdio: "ignore" });
+  const { error, status, stderr } = spawnSync("mkfifo", ["-m", "600", "--", name], {
+    cwd: dir,
+    encoding: "utf8",
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  if (error) throw missing("mkfifo", error, dir);
+  if (status === 0) return;
+  const said = stderr.trim();
+  throw new HoldfastError(
+    /No space left|Disk quota exceeded/.test(said) ? "disk_full" : "file_unwritable",
+    `a FIFO could not be made: ${said}`,
+  );
 }
 
 /** A whole directory, locked ones in it too, before anything else happens: for the end of a process. */

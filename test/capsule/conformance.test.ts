@@ -124,12 +124,14 @@ describe.each(available)("$strategy", ({ strategy }) => {
     writeFileSync(at("nested/inside"), "kept");
     execFileSync("mkfifo", [at("pipe")]);
     chmodSync(at("pipe"), 0o640);
+    await inside(capsule, "mkfifo \"$(printf 'pipe-\\377')\"");
     writeFileSync(at("locked-file"), "secret", { mode: 0o000 });
     mkdirSync(at("locked-dir"));
     writeFileSync(at("locked-dir/inside"), "still here");
     chmodSync(at("locked-dir"), 0o000);
 
     const before = await filesOf(capsule);
+    expect(before.get("pipe-\xff")).toMatch(/^fifo /);
     const snapshot = await capsule.snapshot("1", limits);
     expect(await filesOf(capsule), "a snapshot changes nothing").toEqual(before);
     await lab.remove(capsule);

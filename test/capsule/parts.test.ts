@@ -116,6 +116,31 @@ describe("a manifest from somewhere else", () => {
     expect(statSync(join(root, "suid")).mode & 0o7777).toBe(0o755);
   });
 
+  it("a FIFO that can't be made is a failure, and not left out in silence", async () => {
+    await using lab = new CapsuleLab("worktree");
+    const store = await (await lab.create()).store();
+    const root = lab.temp.join("root");
+    const bin = lab.temp.join("bin");
+    mkdirSync(root);
+    mkdirSync(bin);
+    const manifest = hostile([{ ...file("pipe"), kind: "fifo" }]);
+    const path = process.env["PATH"];
+    process.env["PATH"] = bin;
+    try {
+      const applied = () => applySnapshot(root, store, manifest, new Map());
+      await expect(applied()).rejects.toMatchObject({ code: "program_missing" });
+      writeFileSync(join(bin, "mkfifo"), "#!/bin/sh\necho 'not on this disk' >&2\nexit 1\n", { mode: 0o755 });
+      await expect(applied()).rejects.toMatchObject({
+        code: "file_unwritable",
+        message: expect.stringContaining("not on this disk"),
+      });
+    } finally {
+      process.env["PATH"] = path;
+    }
+    await applySnapshot(root, store, manifest, new Map());
+    expect(readdirSync(root)).toEqual(["pipe"]);
+  });
+
   it("paths that climb are refused, and every other one survives the way to JSON and back", () => {
     for (const path of ["../x", "/etc/passwd", "a//b", "a/./b", "a/../b", "", "a\0b"]) {
       expect(() => decodePath(path), path).toThrow(expect.objectContaining({ code: "snapshot_invalid" }));
