@@ -16,7 +16,13 @@ export {
   type TaskSpec,
   type Usage,
 } from "./contract/index.ts";
-export { Dispatcher, type Happening, type SessionView, type SubmitOptions } from "./dispatch/index.ts";
+export {
+  Dispatcher,
+  type Happening,
+  type SessionView,
+  type StopOptions,
+  type SubmitOptions,
+} from "./dispatch/index.ts";
 export {
   type Audit,
   type Diff,

@@ -4,9 +4,9 @@
 import type { Command } from "commander";
 import type { Dispatcher } from "../dispatch/index.ts";
 import { say, sayJson } from "./screen.ts";
-import { type CommonOptions, openDispatcher, scope, verb } from "./verb.ts";
+import { type CommonOptions, openDispatcher, scope, stopping, verb } from "./verb.ts";
 
-type Move = (dispatcher: Dispatcher, id: string, scope: { user?: string }) => Promise<unknown>;
+type Move = (dispatcher: Dispatcher, id: string, options: ReturnType<typeof stopping>) => Promise<unknown>;
 
 export function transition(name: string, summary: string, done: string, move: Move): Command {
   return verb(name, summary, [`holdfast ${name} 01k`])
@@ -14,7 +14,7 @@ export function transition(name: string, summary: string, done: string, move: Mo
     .action(async (prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
       const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
-      await move(dispatcher, id, scope(options));
+      await move(dispatcher, id, stopping(options));
       if (options.json) sayJson(await dispatcher.show(id, scope(options)));
       else say(`${id} ${done}`);
     });

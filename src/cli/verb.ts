@@ -3,9 +3,10 @@
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Budget } from "../contract/index.ts";
-import { Dispatcher } from "../dispatch/index.ts";
+import { Dispatcher, type StopOptions } from "../dispatch/index.ts";
 import { type Holdfast, openHoldfast } from "../home/index.ts";
 import { present } from "../util/index.ts";
+import { note } from "./screen.ts";
 
 export interface CommonOptions {
   readonly home?: string;
@@ -54,6 +55,17 @@ export function openDispatcher(options: CommonOptions, { create = false } = {}):
 
 export function scope(options: CommonOptions): { user?: string } {
   return present({ user: options.user });
+}
+
+/** For what ends a session process first: whoever waits for one that does not end is told what for. */
+export function stopping(options: CommonOptions): Required<StopOptions> & { user?: string } {
+  return {
+    ...scope(options),
+    onWait: ({ session, pid }) =>
+      note(
+        `waiting for process ${pid} of session ${session}; if it never ends, holdfast resume ${session} --take-over ends it`,
+      ),
+  };
 }
 
 export interface BudgetOptions {

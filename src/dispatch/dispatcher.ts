@@ -54,7 +54,7 @@ import {
   takeBackTasks,
 } from "./post.ts";
 import { admitWaiting, enterLine } from "./starting.ts";
-import { cancelTask, interruptTurn, stopProcess } from "./stopping.ts";
+import { cancelTask, interruptTurn, type StopOptions, stopProcess } from "./stopping.ts";
 import {
   makeReady,
   type SubmitOptions,
@@ -192,8 +192,8 @@ export class Dispatcher {
   }
 
   /** Resolves when no session process has it. Says whether one had. */
-  async stop(id: string, scope: Scope = {}): Promise<boolean> {
-    return stopProcess(this.#home, await this.#find(id, scope));
+  async stop(id: string, options: Scope & StopOptions = {}): Promise<boolean> {
+    return stopProcess(this.#home, await this.#find(id, options), options);
   }
 
   /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
@@ -244,31 +244,31 @@ export class Dispatcher {
   }
 
   /** Ends its process, if it has one; what it did is kept. */
-  async pause(id: string, scope: Scope = {}): Promise<void> {
-    await this.withoutProcess(id, scope, async () => {
-      const { status } = await this.holdfast.showSession(id, scope);
+  async pause(id: string, options: Scope & StopOptions = {}): Promise<void> {
+    await this.withoutProcess(id, options, async () => {
+      const { status } = await this.holdfast.showSession(id, options);
       // Also where its process paused it before it went.
-      if (status !== "paused") await this.holdfast.pauseSession(id, scope);
+      if (status !== "paused") await this.holdfast.pauseSession(id, options);
     });
   }
 
   /** What waits in it will not begin. */
-  async close(id: string, scope: Scope = {}): Promise<void> {
-    await this.withoutProcess(id, scope, () => this.holdfast.closeSession(id, scope));
-    const { dir } = await this.#find(id, scope);
+  async close(id: string, options: Scope & StopOptions = {}): Promise<void> {
+    await this.withoutProcess(id, options, () => this.holdfast.closeSession(id, options));
+    const { dir } = await this.#find(id, options);
     await takeBackTasks(inboxOf(this.#home, dir));
   }
 
-  archive(id: string, scope: Scope = {}): Promise<void> {
-    return this.withoutProcess(id, scope, () => this.holdfast.archiveSession(id, scope));
+  archive(id: string, options: Scope & StopOptions = {}): Promise<void> {
+    return this.withoutProcess(id, options, () => this.holdfast.archiveSession(id, options));
   }
 
   /** What still runs is ended first, and kept. Just then another process may have taken its place: that, too. */
-  async withoutProcess<T>(id: string, scope: Scope, work: () => Promise<T>): Promise<T> {
+  async withoutProcess<T>(id: string, options: Scope & StopOptions, work: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
-      await this.stop(id, scope);
+      await this.stop(id, options);
       try {
-        await this.#closeCutTurn(id, scope);
+        await this.#closeCutTurn(id, options);
         return await work();
       } catch (error) {
         if (!isHoldfastError(error, "session_owned") || attempt === STOP_ATTEMPTS) throw error;

@@ -15,6 +15,12 @@ const GRACE_MS = 60_000;
 const LOOK_MS = 10;
 const START_MS = 10_000;
 const ASK_MS = 3000;
+const TELL_MS = 2000;
+
+export interface StopOptions {
+  /** Hears of a process that does not end in a moment, once. It is waited for all the same. */
+  readonly onWait?: (waiting: { readonly session: string; readonly pid: number }) => void;
+}
 
 export async function interruptTurn(home: Home, found: FoundSession): Promise<void> {
   const record = readProcessRecord(found.dir);
@@ -33,7 +39,11 @@ export async function interruptTurn(home: Home, found: FoundSession): Promise<vo
 }
 
 /** Resolves when no session process has it any more. Says whether one had. */
-export async function stopProcess(home: Home, found: FoundSession): Promise<boolean> {
+export async function stopProcess(
+  home: Home,
+  found: FoundSession,
+  { onWait }: StopOptions = {},
+): Promise<boolean> {
   await withLine(home, async (line) => {
     // What waits for its process to be started waits no more; what it was to do stays in its inbox.
     if (line.get(found.id)?.state === "waiting") line.remove(found.id);
@@ -42,9 +52,12 @@ export async function stopProcess(home: Home, found: FoundSession): Promise<bool
   if (!record) return false;
   await ask(home, found, record, "pause");
   const startedMs = performance.now();
+  let isTold = false;
   let isSignalled = false;
   for (; isAlive(record); await sleep(LOOK_MS)) {
     const waitedMs = performance.now() - startedMs;
+    if (!isTold && waitedMs > TELL_MS) onWait?.({ session: found.id, pid: record.pid });
+    isTold ||= waitedMs > TELL_MS;
     // One that does not find the time to look into its inbox hears this all the same, and does the same.
     if (!isSignalled && waitedMs > ASK_MS) signalIfThere(record.pid, "SIGTERM");
     isSignalled ||= waitedMs > ASK_MS;

@@ -82,6 +82,53 @@ describe("the verbs of session processes", () => {
     expect((await home.cli("retry", opened)).stderr).toContain("no_task");
   });
 
+  it("what has to wait for a session process says which one, and how to end it; --json stays one document", async () => {
+    using home = new HostHome();
+    const verbs = [
+      ["pause", "--json"],
+      ["teardown"],
+      ["close", "--json"],
+      ["archive"],
+      ["handoff", "--json", "--to", home.join("handed")],
+    ];
+    const waiting = await Promise.all(
+      verbs.map(async ([verb = "", ...options]) => {
+        const id = await detached(home, ...SLEEP);
+        await until(
+          async () => (await home.cli("show", id)).stdout,
+          (text) => /^status +running/m.test(text),
+        );
+        const pid = home.hostPid(id) ?? 0;
+        kill(pid, "SIGSTOP");
+        const child = home.spawnCli([verb, id, ...options]);
+        const closed = once(child, "close");
+        const heard = { stdout: "", stderr: "" };
+        for (const name of ["stdout", "stderr"] as const)
+          child[name].on("data", (chunk) => {
+            heard[name] += chunk;
+          });
+        return { id, pid, closed, heard, isJson: options.includes("--json") };
+      }),
+    );
+    for (const { id, pid, closed, heard, isJson } of waiting) {
+      await until(
+        () => heard.stderr,
+        (text) => text.endsWith("\n"),
+        30_000,
+      );
+      expect(heard).toEqual({
+        stdout: "",
+        stderr: `waiting for process ${pid} of session ${id}; if it never ends, holdfast resume ${id} --take-over ends it\n`,
+      });
+      kill(pid, "SIGCONT");
+      const [status] = await closed;
+      expect(status).toBe(0);
+      if (isJson) expect(JSON.parse(heard.stdout)).toBeTypeOf("object");
+      expect(heard.stdout).toContain(id);
+      expect(heard.stderr.split("\n")).toHaveLength(2);
+    }
+  });
+
   it("run on a busy session queues; Ctrl-C interrupts, a second one goes away and says how to come back", async () => {
     using home = new HostHome();
     const first = home.spawnCli([

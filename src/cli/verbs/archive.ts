@@ -4,4 +4,4 @@ const summary =
   "Check and compress a session that is closed or paused. It stays readable; resume opens it again.";
 
 export const command = () =>
-  transition("archive", summary, "archived", (dispatcher, id, scope) => dispatcher.archive(id, scope));
+  transition("archive", summary, "archived", (dispatcher, id, options) => dispatcher.archive(id, options));

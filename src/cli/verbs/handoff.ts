@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { present, printable } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
-import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
 
 type Options = CommonOptions & {
   readonly to?: string;
@@ -38,7 +38,7 @@ export function command(): Command {
         );
       }
       const { user } = await home.showSession(id, scope(options));
-      const handed = await dispatcher.withoutProcess(id, scope(options), () =>
+      const handed = await dispatcher.withoutProcess(id, stopping(options), () =>
         home.handOffSession(id, { ...scope(options), ...where, to: options.person ?? user }),
       );
       if (options.json) return sayJson({ session: id, ...handed });

@@ -5,5 +5,5 @@ export const command = () =>
     "pause",
     "Pause a session. Nothing of it is lost, and it costs no process.",
     "paused",
-    (dispatcher, id, scope) => dispatcher.pause(id, scope),
+    (dispatcher, id, options) => dispatcher.pause(id, options),
   );

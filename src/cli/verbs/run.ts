@@ -14,6 +14,7 @@ import {
   openDispatcher,
   parsePositiveCount,
   scope,
+  stopping,
   verb,
   withBudget,
 } from "../verb.ts";
@@ -179,7 +180,7 @@ function specOf(command: string[], options: Options): TaskSpec {
 
 /** A session that was opened for a task that can't be started is not left behind. */
 async function discard(dispatcher: Dispatcher, id: string, options: Options): Promise<void> {
-  await dispatcher.stop(id, scope(options)).catch(() => false);
+  await dispatcher.stop(id, stopping(options)).catch(() => false);
   const session = await dispatcher.holdfast
     .resumeSession(id, { ...scope(options), files: false })
     .catch(() => undefined);

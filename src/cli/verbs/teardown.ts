@@ -3,7 +3,7 @@ import { exitStatus, HoldfastError, isHoldfastError } from "../../contract/index
 import type { Dispatcher } from "../../dispatch/index.ts";
 import { printable } from "../../util/index.ts";
 import { bytes, note, plural, say, sayJson } from "../screen.ts";
-import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
 
 type Options = CommonOptions & { readonly failed?: boolean; readonly dropIgnored?: boolean };
 
@@ -41,7 +41,7 @@ export function command(): Command {
 }
 
 async function one(dispatcher: Dispatcher, id: string, options: Options): Promise<void> {
-  const receipt = await dispatcher.withoutProcess(id, scope(options), () =>
+  const receipt = await dispatcher.withoutProcess(id, stopping(options), () =>
     dispatcher.holdfast.tearDownSession(id, { ...scope(options), dropIgnored: options.dropIgnored ?? false }),
   );
   if (options.json) return sayJson({ session: id, ...receipt });
