@@ -2,8 +2,8 @@
  * Owns the git port: the one place from which git is called outside a sandbox.
  *
  * K1 No code of an agent or of a repo is ever run: the caller names a gitdir that no agent could write, every
- *    hook, monitor, pager, filter driver and transport is off, no configuration but that gitdir's own is read,
- *    and nothing goes into nested repos.
+ *    hook, monitor, pager, filter driver, signature check and transport is off, no configuration but that gitdir's
+ *    own is read, and nothing goes into nested repos.
  */
 import { open } from "node:fs/promises";
 import { HoldfastError } from "../contract/index.ts";
@@ -53,6 +53,14 @@ const OFF = [
   "maintenance.auto=false",
   "safe.directory=*",
   "commit.gpgSign=false",
+  "log.showSignature=false",
+  // Nothing that we call signs, checks a signature or asks another program for a diff: if it did, it would fail.
+  "gpg.program=false",
+  "gpg.openpgp.program=false",
+  "gpg.x509.program=false",
+  "gpg.ssh.program=false",
+  "gpg.ssh.defaultKeyCommand=false",
+  "diff.external=false",
   // What git writes for us is on disk when it returns; names in directories are synced by the caller.
   "core.fsync=all",
   "core.fsyncMethod=fsync",

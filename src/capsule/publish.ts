@@ -67,8 +67,10 @@ async function currentValue(repo: Repo, ref: string): Promise<string | undefined
 }
 
 async function isOurs(repo: Repo, commit: string, session: string): Promise<boolean> {
-  const message = await git(userPlace(repo), ["log", "-1", "--format=%B", commit]);
-  return message.toString("utf8").split("\n").includes(`Session: ${session}`);
+  // The bytes of the commit, and not `git log`, which may have its signature checked by a program of the config.
+  const text = (await git(userPlace(repo), ["cat-file", "commit", commit])).toString("utf8");
+  const message = text.slice(text.indexOf("\n\n"));
+  return message.split("\n").includes(`Session: ${session}`);
 }
 
 /** One pack with what the base has not got; refused as a whole if any object is not as it should be. */

@@ -7,6 +7,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -86,6 +87,49 @@ describe("restore", () => {
     await hf.handOffSession(session.id, { to: "ani", directory: home.join("mine") });
     expect(existsSync(home.join("created"))).toBe(false);
     expect(existsSync(home.join("mine/sub/.git"))).toBe(false);
+  });
+});
+
+describe("the config of the user's repo", () => {
+  /** The same commit, with a signature that nobody made: enough for git to have it checked. */
+  function sign(repo: string, ref: string): void {
+    const commit = gitIn(repo, "cat-file", "commit", ref);
+    const end = commit.indexOf("\n\n");
+    const signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n none\n -----END PGP SIGNATURE-----";
+    const signed = `${commit.slice(0, end)}\n${signature}${commit.slice(end)}\n`;
+    const file = join(repo, ".git", "signed");
+    writeFileSync(file, signed);
+    gitIn(repo, "update-ref", ref, gitIn(repo, "hash-object", "-t", "commit", "-w", file));
+    rmSync(file);
+  }
+
+  it("K1 what it would have run to check a signature, or to show a diff, is not run by us", async () => {
+    using home = new TaskHome();
+    const { main } = home;
+    const canary = home.join("canary");
+    const fire = home.join("fire.sh");
+    writeFileSync(fire, `#!/bin/sh\necho "$0 $*" >> ${canary}\nexit 1\n`, { mode: 0o755 });
+    for (const name of ["gpg.program", "gpg.openpgp.program", "diff.external", "core.pager"])
+      gitIn(main, "config", name, fire);
+    gitIn(main, "config", "log.showSignature", "true");
+    sign(main, "refs/heads/main");
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(task, "echo work > work");
+    const { branch } = await task.end("done");
+    await session.pause();
+    sign(main, `refs/heads/${branch}`);
+    const directory = home.join("person");
+    await hf.handOffSession(session.id, { to: "ani", directory });
+    writeFileSync(join(directory, "more"), "more\n");
+    await hf.takeBackSession(session.id);
+    expect((await hf.diffSession(session.id)).stat.paths).toEqual(["more", "work"]);
+    expect(existsSync(canary) ? readFileSync(canary, "utf8") : "", "what ran").toBe("");
+    expect(gitIn(main, "ls-tree", "--name-only", branch ?? "")).toBe("a.txt\nmore\nwork");
+    // The trap was set.
+    sign(main, `refs/heads/${branch}`);
+    gitIn(main, "log", "-1", branch ?? "");
+    expect(readFileSync(canary, "utf8")).toContain("fire.sh");
   });
 });
 
