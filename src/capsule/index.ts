@@ -14,7 +14,6 @@ export { listLeases, releasePorts } from "./ports.ts";
 export { probeStrategies } from "./probe.ts";
 export { publish, publishedBranch } from "./publish.ts";
 export {
-  type HomePlace,
   hasObject,
   heldCommits,
   holdCommit,

@@ -2,7 +2,6 @@ export { type NamedSnapshot, readSnapshot, takeCheckpoint, workAgain } from "./c
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
 export type { Quota } from "./quota.ts";
 export {
-  currentConfig,
   currentLimits,
   openCapsule,
   type Room,
