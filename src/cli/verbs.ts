@@ -51,6 +51,11 @@ export const verbs: readonly VerbEntry[] = [
     load: () => import("./verbs/archive.ts"),
   },
   {
+    name: "keep",
+    summary: "keep a session from retention and gc",
+    load: () => import("./verbs/keep.ts"),
+  },
+  {
     name: "fork",
     summary: "a new session with the history up to a turn",
     load: () => import("./verbs/fork.ts"),

@@ -2,12 +2,21 @@
  * Owns `settings.yaml` in the home: what the user has decided, for all repos. No repo can change it.
  */
 import * as z from "zod/mini";
-import { parseDocument } from "./document.ts";
+import { orNothing, parseDocument } from "./document.ts";
 import { quotaSection } from "./quota.ts";
 
 export const SETTINGS_FILE = "settings.yaml";
 
-const schema = z.strictObject({ quota: quotaSection });
+const days = z.number().check(z.nonnegative());
+const retention = z.strictObject({
+  archive_closed_days: z._default(days, 30),
+  /** Without it, nothing is ever deleted. */
+  delete_archived_days: z.optional(days),
+});
+const schema = z.strictObject({
+  quota: quotaSection,
+  retention: z.prefault(z.pipe(orNothing, retention), {}),
+});
 
 export type Settings = z.infer<typeof schema>;
 

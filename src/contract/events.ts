@@ -9,6 +9,7 @@
  * E3 Unknown fields are kept: a newer writer's record passes through an older reader unharmed.
  */
 import * as z from "zod/mini";
+import { budgetSchema } from "./budget.ts";
 import "./words.ts";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
@@ -23,13 +24,6 @@ const content = z.custom<Json>((value) => value !== undefined, "is missing");
 const turn = z.int().check(z.positive());
 const task = z.int().check(z.positive());
 
-const limit = z.number().check(z.positive());
-export const budgetSchema = z.strictObject({
-  tokens: z.optional(limit),
-  usd: z.optional(limit),
-  minutes: z.optional(limit),
-  turns: z.optional(limit),
-});
 export const usageSchema = z.strictObject({
   inputTokens: z.optional(count),
   outputTokens: z.optional(count),
@@ -67,6 +61,8 @@ export const eventForms = {
   session_paused: () => fields({ reason: z.enum(pauseReasons) }),
   session_closed: () => fields({}),
   session_archived: () => fields({}),
+  /** A person wants it to stay: neither retention nor gc touches it, until they say otherwise. */
+  session_kept: () => fields({ isKept: z.boolean() }),
   /** The first record of a fork's own: everything before it is the parent's history. */
   session_forked: () =>
     fields({ ...origin, parent: name, parentSeq: count, parentHash: sha256, atTurn: count }),
@@ -77,6 +73,8 @@ export const eventForms = {
       fromHome: name,
       headSeq: count,
       headHash: sha256,
+      /** Unread messages, which were for another user. */
+      droppedMessages: z.optional(count),
     }),
   session_handed_off: () => fields({ to: name, directory: z.optional(z.string()) }),
   session_returned: () => fields({ by: name }),
@@ -237,9 +235,7 @@ export function eventSchema(type: EventType): z.ZodMiniType {
   made.set(type, schema);
   return schema;
 }
-export type Budget = z.infer<typeof budgetSchema>;
 export type Usage = z.infer<typeof usageSchema>;
-export type BudgetLimit = keyof Budget;
 
 export function isEventType(type: string): type is EventType {
   return Object.hasOwn(eventForms, type);

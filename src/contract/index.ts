@@ -1,3 +1,4 @@
+export * from "./budget.ts";
 export * from "./errors.ts";
 export * from "./events.ts";
 export * from "./ids.ts";

@@ -32,7 +32,7 @@ import {
 } from "../home/index.ts";
 import {
   assertWhole,
-  outputOfCut,
+  CutOutput,
   type ProcessRecord,
   readProcessRecord,
   readRefusals,
@@ -54,7 +54,7 @@ import {
   takeBackTasks,
 } from "./post.ts";
 import { admitWaiting, enterLine } from "./starting.ts";
-import { cancelTask, interruptTurn, type StopOptions, stopProcess } from "./stopping.ts";
+import { askToKeep, cancelTask, interruptTurn, type StopOptions, stopProcess } from "./stopping.ts";
 import {
   makeReady,
   type SubmitOptions,
@@ -205,10 +205,9 @@ export class Dispatcher {
       const { state } = await inspectSession(found.dir);
       return { state, process: "there", recovery: { tornBytes: 0, brokenFile: undefined } };
     }
-    const session = await this.holdfast.resumeSession(id, {
-      outputOfCut: (cut) => outputOfCut(found.dir, cut),
-      ...options,
-    });
+    const cut = new CutOutput(found.dir);
+    const session = await this.holdfast.resumeSession(id, { outputOfCut: cut.read, ...options });
+    cut.recorded();
     await session.release();
     const { state, recovery, position } = session;
     const spec = await this.#nextSpec(found, state);
@@ -241,6 +240,16 @@ export class Dispatcher {
       priority: state.queue[0]?.priority ?? 0,
       by: options.by ?? null,
     });
+  }
+
+  /** Whether retention and gc leave it alone. One that runs writes that down itself. */
+  async keep(id: string, isKept: boolean, scope: Scope = {}): Promise<void> {
+    try {
+      await this.holdfast.keepSession(id, isKept, scope);
+    } catch (error) {
+      if (!isHoldfastError(error, "session_owned")) throw error;
+      await askToKeep(this.#home, await this.#find(id, scope), isKept);
+    }
   }
 
   /** Ends its process, if it has one; what it did is kept. */
@@ -282,8 +291,9 @@ export class Dispatcher {
     const { dir } = await this.#find(id, scope);
     const { state } = await inspectSession(dir);
     if (!state.openTurn) return;
-    const outputOf = (cut: SessionState) => outputOfCut(dir, cut);
-    const session = await this.holdfast.resumeSession(id, { ...scope, files: false, outputOfCut: outputOf });
+    const cut = new CutOutput(dir);
+    const session = await this.holdfast.resumeSession(id, { ...scope, files: false, outputOfCut: cut.read });
+    cut.recorded();
     await session.release();
   }
 

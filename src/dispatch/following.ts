@@ -2,7 +2,7 @@
  * Owns looking on: what happens in a session, from its journal, its output and its place in the line, as one stream.
  * It needs nothing of the session process but a ring now and then; it looks by itself where none comes.
  */
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { JournalRecord } from "../contract/index.ts";
 import { type FoundSession, type Home, readPlace } from "../home/index.ts";
 import { type Frame, readFrames, readProcessRecord, spoolPath } from "../host/index.ts";
@@ -155,6 +155,11 @@ class OutputReader {
     this.#fd ??= this.#open();
     if (this.#fd === undefined) return;
     const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+    // What a crash cut off is in the journal by now, and the file begins anew.
+    if (fstatSync(this.#fd).size < this.#position) {
+      this.#position = 0;
+      this.#rest = Buffer.alloc(0);
+    }
     for (;;) {
       const count = readSync(this.#fd, buffer, 0, buffer.length, this.#position);
       if (count === 0) return;

@@ -31,7 +31,7 @@ import {
 } from "../mail/index.ts";
 import { withoutSecrets } from "../memory/index.ts";
 import { inspectSession, readManifest } from "../session/index.ts";
-import { type FileLock, tryFileLock, withFileLock } from "../util/index.ts";
+import { errorCode, type FileLock, tryFileLock, withFileLock } from "../util/index.ts";
 
 const RING_ATTEMPTS = 3;
 
@@ -155,10 +155,18 @@ async function deliverForAWhile(home: Home): Promise<boolean> {
   const deadlineMs = performance.now() + CARRY_MS;
   for (let pauses = 0; ; ) {
     const left: ("more" | "later" | "none")[] = [];
+    let bug: unknown;
     // A few of each in turn: whoever says much keeps nobody waiting. One whose directories are not in order keeps
     // nobody else's messages.
     for (const id of await listSessionIds(home))
-      left.push(await deliverFrom(home, id).catch(() => "later" as const));
+      try {
+        left.push(await deliverFrom(home, id));
+      } catch (error) {
+        if (!isHoldfastError(error) && errorCode(error) === undefined) bug ??= error;
+        left.push("later");
+      }
+    // Said when everybody else has had their turn.
+    if (bug !== undefined) throw bug;
     const isMore = left.includes("more");
     if (!isMore && !left.includes("later")) return false;
     if (performance.now() > deadlineMs) return isMore;

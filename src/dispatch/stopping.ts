@@ -1,5 +1,5 @@
 /**
- * Owns what is asked of a session process: to interrupt its turn, or to pause and be gone.
+ * Owns what is asked of a session process: to interrupt its turn, to pause and be gone, to be kept.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
@@ -87,6 +87,15 @@ async function ask(
 ): Promise<void> {
   await put(home, dir, { ...stamp(home, home.newId("ask"), `user:${user}`), kind, epoch });
   await ringSession(dir);
+}
+
+/** Resolves when it is on record. */
+export async function askToKeep(home: Home, { id, user, dir }: FoundSession, isKept: boolean): Promise<void> {
+  await put(home, dir, { ...stamp(home, home.newId("ask"), `user:${user}`), kind: "keep", isKept });
+  await ringSession(dir);
+  for (const deadlineMs = performance.now() + START_MS; performance.now() < deadlineMs; await sleep(LOOK_MS))
+    if ((await inspectSession(dir)).state.isKept === isKept) return;
+  throw new HoldfastError("process_silent", `the process of session ${id} does not take it in`);
 }
 
 /** Also where no process has it yet: then it is taken out of the inbox, as if it had never been put there. */

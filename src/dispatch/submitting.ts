@@ -22,7 +22,7 @@ import {
   sessionDirOf,
   withLine,
 } from "../home/index.ts";
-import { lastWords, logDir, outputOfCut, readProcessRecord, spoolPath } from "../host/index.ts";
+import { CutOutput, lastWords, logDir, readProcessRecord, spoolPath } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
 import { idOf } from "../mail/index.ts";
 import { inspectSession, type SessionState, working } from "../session/index.ts";
@@ -162,12 +162,14 @@ async function tryToMakeReady(
     });
   const { state } = await inspectSession(dir);
   if (state.status === "open" && !budget) return;
+  const cut = new CutOutput(dir);
   const session = await resumeSession(home, id, {
     user,
     files: false,
-    outputOfCut: (cut) => outputOfCut(dir, cut),
+    outputOfCut: cut.read,
     ...present({ budget }),
   });
+  cut.recorded();
   await session.release();
 }
 

@@ -1,6 +1,7 @@
 /**
  * Owns collection and retention: what may go, and why. A plan is made first; `--dry-run` stops there.
- * G1 Nothing of a session is deleted unless `deleteArchivedDays` is set; then only archived ones that old.
+ * G1 Nothing of a session is deleted unless `deleteArchivedDays` is set; then only archived ones that old, and none
+ *    that a person keeps.
  */
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -9,7 +10,8 @@ import { dropSnapshots, listRepos, openStore, removeTree } from "../capsule/inde
 import { HoldfastError, isHoldfastError, type SessionId } from "../contract/index.ts";
 import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index.ts";
 import { type Inspected, inspectSession, type SessionState } from "../session/index.ts";
-import { errorCode, TEMPORARY_PREFIX } from "../util/index.ts";
+import { readSettings } from "../task/index.ts";
+import { errorCode, present, TEMPORARY_PREFIX } from "../util/index.ts";
 import { archiveSession, finishArchiving, isPartlyCompressed } from "./archive.ts";
 import { layBallast } from "./ballast.ts";
 import { renewHolds } from "./holds.ts";
@@ -25,7 +27,15 @@ export interface Retention {
   readonly deleteArchivedDays?: number;
 }
 
-export const defaultRetention: Retention = { archiveClosedDays: 30 };
+/** As the user's settings say. */
+export async function readRetention(homeDir: string): Promise<Retention> {
+  const { retention } = await readSettings(homeDir);
+  const { archive_closed_days, delete_archived_days } = retention;
+  return {
+    archiveClosedDays: archive_closed_days,
+    ...present({ deleteArchivedDays: delete_archived_days }),
+  };
+}
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -101,6 +111,7 @@ async function planRetention(
   state: SessionState,
   retention: Retention,
 ): Promise<Planned[]> {
+  if (state.isKept) return [];
   const ageDays = (home.ports.clock.nowMs() - Date.parse(state.updatedAt)) / DAY_MS;
   const since = `for ${Math.floor(ageDays)} days`;
   if (state.status === "closed" && ageDays >= retention.archiveClosedDays) {
@@ -177,7 +188,7 @@ async function deleteSession(home: Home, dir: string, seq: number): Promise<void
   const trashed = join(trashDir(home), basename(dir));
   try {
     const { state, damage } = await inspectSession(dir);
-    if (damage || state.status !== "archived" || state.seq !== seq) {
+    if (damage || state.status !== "archived" || state.isKept || state.seq !== seq) {
       throw new HoldfastError("illegal_transition", `the session is ${state.status} now`, {
         status: state.status,
       });

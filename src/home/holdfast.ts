@@ -28,13 +28,14 @@ import { archiveSession } from "./archive.ts";
 import { type Audit, auditSession } from "./audit.ts";
 import { examine, type Finding, type OnProgress } from "./doctor.ts";
 import { type ExportManifest, exportSession } from "./export.ts";
-import { collectGarbage, defaultRetention, type GcResult, type Retention } from "./gc.ts";
+import { collectGarbage, type GcResult, type Retention, readRetention } from "./gc.ts";
 import { asFailure, findSession, type Home, inspectIn } from "./home.ts";
 import { type ImportOptions, importSession } from "./import.ts";
 import type { SearchHit } from "./index-db.ts";
 import {
   type ForkOptions,
   forkSession,
+  keepSession,
   type NewSession,
   openSession,
   type ResumeOptions,
@@ -211,10 +212,19 @@ export class Holdfast {
     return this.#run((home) => importSession(home, file, options));
   }
 
-  /** Of the whole home, whoever's sessions they are. */
-  gc(options: { readonly dryRun?: boolean; readonly retention?: Retention } = {}): Promise<GcResult> {
-    const retention = options.retention ?? defaultRetention;
-    return this.#run((home) => collectGarbage(home, retention, { dryRun: options.dryRun ?? false }));
+  /** Retention and gc leave it alone, until it is said otherwise. */
+  keepSession(id: string, isKept = true, { user }: Scope = {}): Promise<void> {
+    return this.#run((home) => keepSession(home, id, isKept, user));
+  }
+
+  /** Of the whole home, whoever's sessions they are. What is not said stands in the user's settings. */
+  gc(
+    options: { readonly dryRun?: boolean; readonly retention?: Partial<Retention> } = {},
+  ): Promise<GcResult> {
+    return this.#run(async (home) => {
+      const retention = { ...(await readRetention(home.dir)), ...options.retention };
+      return collectGarbage(home, retention, { dryRun: options.dryRun ?? false });
+    });
   }
 
   /** What this machine gives, and every byte of every session. */

@@ -59,9 +59,15 @@ export async function importSession(
     await check(manifest, staged);
     if (options.repo !== undefined) await takeSnapshots(home, options.repo, id, staged);
     const session = await own();
+    const { state } = session;
+    const droppedMessages = state.user !== user && state.unread.length > 0 ? state.unread.length : undefined;
     const { seq: headSeq, hash: headHash } = manifest.head;
     const from = { fromHome: manifest.home, headSeq, headHash };
-    await session.record("session_imported", { user, ...from, ...present({ repo: options.repo }) });
+    await session.record("session_imported", {
+      user,
+      ...from,
+      ...present({ repo: options.repo, droppedMessages }),
+    });
     // What a session of this home will be read with must take it as it is now.
     await assertWhole(staged);
     await disk.syncDir(join(staged, "blobs"));

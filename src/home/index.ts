@@ -2,7 +2,7 @@ export type { Audit } from "./audit.ts";
 export { layBallast } from "./ballast.ts";
 export type { Finding } from "./doctor.ts";
 export type { ExportManifest } from "./export.ts";
-export { defaultRetention, type GcResult, type Retention } from "./gc.ts";
+export type { GcResult, Retention } from "./gc.ts";
 export { Holdfast, openHoldfast } from "./holdfast.ts";
 export {
   defaultUser,

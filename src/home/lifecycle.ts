@@ -25,7 +25,7 @@ import {
   type SessionState,
   working,
 } from "../session/index.ts";
-import { present } from "../util/index.ts";
+import { assertKnown, present } from "../util/index.ts";
 import { assertPrivate, defaultUser, type FoundSession, findSession, type Home } from "./home.ts";
 import { stageSession } from "./staging.ts";
 import { shownStatus } from "./status.ts";
@@ -38,11 +38,14 @@ export interface NewSession {
   readonly budget?: Budget;
 }
 
+const NEW_SESSION = ["user", "agent", "repo", "title", "budget"] satisfies (keyof NewSession)[];
+
 export async function openSession(
   home: Home,
   options: NewSession = {},
   id: SessionId = parseSessionId(home.newId("sess")),
 ): Promise<Session> {
+  assertKnown(options, NEW_SESSION);
   const user = parseUser(options.user ?? defaultUser());
   const { agent, repo, title, budget } = options;
   const origin = { session: id, user, ...present({ agent, repo, title, budget }) };
@@ -71,11 +74,23 @@ export interface ResumeOptions {
   readonly outputOfCut?: (state: SessionState) => string;
 }
 
+const RESUME = [
+  "user",
+  "budget",
+  "takeOver",
+  "files",
+  "by",
+  "onlyIfWorking",
+  "isHandedOver",
+  "outputOfCut",
+] satisfies (keyof ResumeOptions)[];
+
 export async function resumeSession(
   home: Home,
   idText: string,
   options: ResumeOptions = {},
 ): Promise<Session> {
+  assertKnown(options, RESUME);
   const { id, dir } = await findSession(home, idText, options.user);
   let before: SessionState | undefined;
   const session = await Session.own({
@@ -128,6 +143,7 @@ export interface ForkOptions extends NewSession {
 
 /** A fork inherits history and memory; not approvals, token, ports, inbox, or what was spent. */
 export async function forkSession(home: Home, idText: string, options: ForkOptions = {}): Promise<Session> {
+  assertKnown(options, [...NEW_SESSION, "atTurn"]);
   const found = await findSession(home, idText, options.user);
   const { state, position, damage } = await inspectSession(found.dir);
   if (damage) throw damaged(damage);
@@ -221,6 +237,17 @@ export async function forkAt(
       atTurn: state.turns,
     });
   });
+}
+
+/** Whether retention and gc leave it alone. Nothing else of it changes, and it need not be resumed for it. */
+export async function keepSession(home: Home, idText: string, isKept: boolean, user?: string): Promise<void> {
+  const { id, dir } = await findSession(home, idText, user);
+  const session = await Session.own({ sessionDir: dir, id, ports: home.ports });
+  try {
+    if (session.state.isKept !== isKept) await session.append("session_kept", { isKept });
+  } finally {
+    await session.release();
+  }
 }
 
 /** Pause and close of a session that no process has open. */

@@ -37,6 +37,7 @@ export interface SessionSummary {
   readonly unread: number;
   /** In a row. */
   readonly crashes: number;
+  readonly isKept: boolean;
   readonly handoff: SessionState["handoff"];
   readonly parent: SessionState["parent"];
   readonly pending: SessionState["pending"];
@@ -84,6 +85,7 @@ export function summarise(
     queue: state.queue.length,
     unread: state.unread.length,
     crashes: state.crashes,
+    isKept: state.isKept,
     handoff,
     parent,
     pending,

@@ -8,12 +8,13 @@ import { type Home, notFound, readPlace, resumeSession, sessionDirOf } from "../
 import { Maildir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
 import { holdPlace } from "./place.ts";
-import { outputOfCut } from "./spool.ts";
+import { CutOutput } from "./spool.ts";
 import { type StartOptions, settleIn } from "./start.ts";
 
 /** As its owner, with everything that a process has of its own. */
 export async function arrive(home: Home, id: SessionId, { by }: StartOptions): Promise<Session> {
   const user = await whenThere(home, id);
+  const cut = new CutOutput(sessionDirOf(home, id));
   const session = await whenFree(() =>
     resumeSession(home, id, {
       user,
@@ -21,10 +22,11 @@ export async function arrive(home: Home, id: SessionId, { by }: StartOptions): P
       isHandedOver: true,
       // Whoever starts us has made it ready; one that was paused while we waited for it is to stay so.
       onlyIfWorking: true,
-      outputOfCut: (state) => outputOfCut(sessionDirOf(home, id), state),
+      outputOfCut: cut.read,
       ...(by !== undefined && { by }),
     }),
   );
+  cut.recorded();
   settleIn(home, id);
   await holdPlace(home, id);
   return session;

@@ -163,6 +163,9 @@ export class Intake {
           priority: envelope.priority,
         });
         return;
+      case "keep":
+        await session.append("session_kept", { isKept: envelope.isKept });
+        return;
       case "cancel":
         return this.#commands.cancel(envelope.request);
       case "interrupt":

@@ -6,12 +6,14 @@
  */
 import {
   closeSync,
+  existsSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  truncateSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -103,12 +105,32 @@ export function readFrames(bytes: Buffer): { frames: Frame[]; length: number } {
   return { frames, length: at };
 }
 
-/** What a command had written when its session process was killed: for whoever closes the turn that it cut off. */
-export function outputOfCut(sessionDir: string, { task }: Pick<SessionState, "task">): string {
-  const excerpt = new Excerpt();
-  for (const { stream, chunk } of task?.request ? spooledFrames(sessionDir, task.request) : [])
-    if (stream !== "setup") excerpt.add(chunk);
-  return excerpt.text;
+/**
+ * What a command had written when its session process was killed: for whoever closes the turn that it cut off. When
+ * that is on record, it is not kept here any more: it has secrets in it, and the next turn has an output of its own.
+ */
+export class CutOutput {
+  readonly #sessionDir: string;
+  #request: string | undefined;
+
+  constructor(sessionDir: string) {
+    this.#sessionDir = sessionDir;
+  }
+
+  readonly read = ({ task }: Pick<SessionState, "task">): string => {
+    const excerpt = new Excerpt();
+    this.#request = task?.request ?? undefined;
+    for (const { stream, chunk } of this.#request ? spooledFrames(this.#sessionDir, this.#request) : [])
+      if (stream !== "setup") excerpt.add(chunk);
+    return excerpt.text;
+  };
+
+  /** It is on record. */
+  recorded(): void {
+    if (this.#request === undefined) return;
+    const path = spoolPath(this.#sessionDir, this.#request);
+    if (existsSync(path)) truncateSync(path);
+  }
 }
 
 function spooledFrames(sessionDir: string, request: string): Frame[] {

@@ -5,8 +5,9 @@
  */
 import { statfsSync } from "node:fs";
 import type { EventData } from "../contract/index.ts";
-import { measureTree, runProgram, unnamedBytes } from "../process/index.ts";
+import { measureTree, unnamedBytes } from "../process/index.ts";
 import type { Quota } from "../task/index.ts";
+import { diskUse } from "./disk-use.ts";
 
 export type Exceeded = EventData<"quota_reached">;
 
@@ -104,38 +105,4 @@ export class Watch {
       return { bytes: Number.MAX_SAFE_INTEGER, files: Number.MAX_SAFE_INTEGER };
     }
   }
-}
-
-async function diskUse(dirs: readonly string[]): Promise<{ bytes: number; files: number }> {
-  const env = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
-  const enter = await asRootOfOwn(env);
-  const sum = async (...args: string[]) => {
-    const { stdout } = await runProgram([...enter, "du", "-sx", ...args, "--", ...dirs], {
-      env,
-      timeoutMs: 60_000,
-    });
-    const lines = stdout.toString("utf8").trim().split("\n");
-    return lines.reduce((total, line) => total + (Number.parseInt(line, 10) || 0), 0);
-  };
-  const bytes = await sum("-B1");
-  return { bytes, files: await sum("--inodes") };
-}
-
-let entering: Promise<string[]> | undefined;
-
-/**
- * A command can lock a directory against its own user, and so does an overlay with its own. In a user namespace the
- * user is root over everything that is theirs, and counts that too. Where there is none, such a directory is not
- * counted.
- */
-function asRootOfOwn(env: Record<string, string>): Promise<string[]> {
-  const words = ["unshare", "--user", "--map-root-user", "--"];
-  entering ??=
-    process.getuid?.() === 0
-      ? Promise.resolve([])
-      : runProgram([...words, "true"], { env, timeoutMs: 5000 }).then(
-          ({ exitCode }) => (exitCode === 0 ? words : []),
-          () => [],
-        );
-  return entering;
 }

@@ -14,6 +14,8 @@ const forOwner = { ...common, epoch: z.int() };
 const envelopeSchema = z.discriminatedUnion("kind", [
   z.strictObject({ ...common, kind: z.literal("message"), to: z.string(), text: z.string() }),
   z.strictObject({ ...common, kind: z.literal("task"), spec: taskSpecSchema, priority: z.int() }),
+  /** Whether retention is to leave the session alone. */
+  z.strictObject({ ...common, kind: z.literal("keep"), isKept: z.boolean() }),
   /** Takes a task back that has not begun. */
   z.strictObject({ ...common, kind: z.literal("cancel"), request: id }),
   z.strictObject({ ...forOwner, kind: z.literal("interrupt") }),

@@ -21,18 +21,22 @@ export class EventStreams {
     this.#stop = stop;
   }
 
+  /** Damage that stands before the first record is an answer of its own: a client that was cut off asks no more. */
   async send(response: ServerResponse, sessionDir: string, afterSeq: number): Promise<void> {
+    let position: Position = JOURNAL_START;
+    for await (const { record, end } of readDurable(sessionDir)) {
+      if (record.seq > afterSeq) break;
+      position = end;
+    }
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     response.flushHeaders();
-    let position: Position = JOURNAL_START;
     let aliveAtMs = performance.now() + ALIVE_MS;
     while (!gone.signal.aborted && !this.#stop.aborted) {
       const before = stampOf(sessionDir);
       for await (const { record, end } of readDurable(sessionDir, { from: position })) {
         position = end;
-        if (record.seq <= afterSeq) continue;
         const whole = { ...record, data: await loadLongFields(sessionDir, record.data) };
         await write(response, `id: ${record.seq}\nevent: ${record.type}\ndata: ${JSON.stringify(whole)}\n\n`);
         if (gone.signal.aborted) return;

@@ -3,7 +3,7 @@
  * compares the two.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { parseSessionId } from "../contract/index.ts";
+import { parseBudget, parseSessionId } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
 import { sessionDirOf } from "../home/index.ts";
 import { present } from "../util/index.ts";
@@ -44,10 +44,14 @@ export function routesOf(dispatcher: Dispatcher, streams: EventStreams): readonl
       method: "POST",
       path: "/v1/sessions",
       answer: async ({ request, user }) => {
-        const body = await readJson(request);
+        const { budget, ...body } = await readJson(request);
         const { title, repo, agent } = texts(body, ["title", "repo", "agent"]);
         const path = repo === undefined ? undefined : await holdfast.resolveRepo(repo);
-        const session = await holdfast.openSession({ user, ...present({ title, agent, repo: path }) });
+        const limits = budget === undefined ? undefined : parseBudget(budget);
+        const session = await holdfast.openSession({
+          user,
+          ...present({ title, agent, repo: path, budget: limits }),
+        });
         await session.release();
         return dispatcher.show(session.id, { user });
       },
@@ -105,9 +109,8 @@ export function routesOf(dispatcher: Dispatcher, streams: EventStreams): readonl
       method: "POST",
       path: "/v1/sessions/:id/fork",
       answer: async ({ id, user, request }) => {
-        const body = await readJson(request);
+        const { atTurn, ...body } = await readJson(request);
         const { title } = texts(body, ["title"]);
-        const { atTurn } = body;
         if (atTurn !== undefined && !Number.isSafeInteger(atTurn))
           throw new Refusal(400, "invalid_data", "atTurn: a whole number is needed");
         const options = { user, ...present({ title, atTurn: atTurn as number | undefined }) };
@@ -119,11 +122,13 @@ export function routesOf(dispatcher: Dispatcher, streams: EventStreams): readonl
   ];
 }
 
-/** Of a body, only these, and only texts. */
+/** A body with these, all of them texts, and nothing else. */
 function texts<K extends string>(
   body: Record<string, unknown>,
   names: readonly K[],
 ): Partial<Record<K, string>> {
+  const unknown = Object.keys(body).find((name) => !names.some((one) => one === name));
+  if (unknown !== undefined) throw new Refusal(400, "invalid_data", `${unknown}: there is no such field`);
   const found: Partial<Record<K, string>> = {};
   for (const name of names) {
     const value = body[name];

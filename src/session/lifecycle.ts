@@ -61,6 +61,7 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   artifact_written: staying([...working, "paused", "closed"]),
   work_published: staying([...working, "paused", "closed"]),
   task_ended: staying([...working, "paused", "closed"]),
+  session_kept: staying([...working, "handed_off", "paused", "closed", "archived"]),
   // A budget is raised, and a message arrives, also while nobody works on the session.
   budget_raised: staying([...working, "paused", "closed", "archived"]),
   message_received: staying([...working, "paused", "handed_off"]),

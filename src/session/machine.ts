@@ -138,6 +138,8 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         lastSent: null,
         crashes: 0,
         handoff: null,
+        // What somebody wrote to another user is not this one's to read.
+        unread: data["user"] === state.user ? state.unread : [],
         ...inTask(state, { capsule: "none", request: null }),
       };
     case "session_resumed": {
@@ -157,6 +159,8 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         spent: addSpent(state.spent, data),
         ...(data["outcome"] !== "interrupted" && { crashes: 0 }),
       };
+    case "session_kept":
+      return { isKept: data["isKept"] === true };
     case "session_handed_off":
       return { handoff: { to: textIn(data["to"]), directory: textOrNull(data["directory"]) } };
     case "session_returned":

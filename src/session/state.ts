@@ -90,6 +90,8 @@ export interface SessionState {
   readonly lastSent: string | null;
   /** How often in a row its process crashed before a turn or a task came to an end. */
   readonly crashes: number;
+  /** Whether a person wants it to stay, whatever its age. */
+  readonly isKept: boolean;
   /** While a person has the files. */
   readonly handoff: { readonly to: string; readonly directory: string | null } | null;
   readonly parent: { readonly id: string; readonly seq: number; readonly turn: number } | null;
@@ -106,6 +108,7 @@ export const nothingOfItsOwn = {
   arrived: [],
   lastSent: null,
   crashes: 0,
+  isKept: false,
   handoff: null,
 } satisfies Partial<SessionState>;
 

@@ -1,6 +1,6 @@
 export { type NamedSnapshot, readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
-export type { Quota } from "./quota.ts";
+export { type Quota, readSettings } from "./quota.ts";
 export {
   currentLimits,
   openCapsule,

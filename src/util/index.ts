@@ -3,6 +3,7 @@ export * from "./clock.ts";
 export * from "./deferred-disk.ts";
 export * from "./disk.ts";
 export * from "./file-lock.ts";
+export * from "./known-options.ts";
 export * from "./own-user.ts";
 export * from "./plain-file.ts";
 export * from "./present.ts";

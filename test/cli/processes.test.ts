@@ -55,10 +55,13 @@ describe("the verbs of session processes", () => {
     expect((await home.cli("pause", id)).stdout).toBe(`${id} paused\n`);
     await home.quiet();
     const waiting = await home.cli("send", id, "for later");
-    expect(waiting.stderr).toContain("it waits in the inbox until the session goes on");
+    expect(waiting.stderr).toContain("is at rest: the message is on disk, and taken in when it next runs");
+    // At rest there is nothing to look on at, but something to tell.
+    const rest = await home.cli("attach", id);
+    expect(rest).toMatchObject({ status: 0, stdout: expect.stringMatching(`^${id} is paused: task 2 \\w+`) });
+    expect(rest.stderr).toMatch(/^\d+ messages? unread: for its next task\n/);
     for (const [args, code] of [
       [["interrupt", id], "not_running"],
-      [["attach", id], "not_running"],
       [["send", id, "x", "--id", "NOT AN ID"], "invalid_data"],
       [["send", id, "x", "--id", "task_mine"], "invalid_data"],
       [["send", id, ""], "invalid_data"],

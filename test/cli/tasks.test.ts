@@ -13,6 +13,25 @@ import { TaskHome } from "../support/tasks.ts";
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const idIn = (text: string) => /sess_[0-9a-z]+/.exec(text)?.[0] ?? "";
 
+describe("holdfast open", () => {
+  it("in a repo opens a session of that repo, in which tasks can be run; elsewhere one without", async () => {
+    using home = new TaskHome({ "a.txt": "one\n", "sub/b.txt": "two\n" });
+    const open = (cwd: string, ...args: string[]) =>
+      execFileSync(process.execPath, [cliPath, "open", ...args], {
+        cwd,
+        encoding: "utf8",
+        env: { ...process.env, HOLDFAST_HOME: home.dir },
+      }).trim();
+    const id = open(join(home.main, "sub"));
+    const run = await runCli(home.dir, ["run", "--session", id, ...wall, "--", "cat", "a.txt"]);
+    expect(run).toMatchObject({ status: 0, stdout: "one\n" });
+    const show = async (one: string) => JSON.parse((await runCli(home.dir, ["show", one, "--json"])).stdout);
+    expect((await show(open(home.path))).repo).toBeNull();
+    const named = await runCli(home.dir, ["open", "--repo", home.path]);
+    expect(named).toMatchObject({ status: 2, stderr: expect.stringContaining("not_a_repo") });
+  });
+});
+
 describe("holdfast run", () => {
   it("runs a command in a capsule, says each stage, and leaves the work as a branch", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });

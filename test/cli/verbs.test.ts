@@ -22,7 +22,7 @@ describe("the command line", () => {
     const id = ok(await hf("open", "--title", "fix the login", "--agent", "fix-bot", "--budget-usd", "5"));
     expect(id).toMatch(/^sess_[0-9a-z]{26}$/);
     expect(ok(await hf("ls"))).toMatch(
-      new RegExp(`${id}\\s+open\\s+-\\s+0\\s+\\d+ s\\s+fix-bot\\s+fix the login`),
+      new RegExp(`${id}\\s+open\\s+-\\s+0\\s+0\\s+\\d+ s\\s+fix-bot\\s+fix the login`),
     );
     expect(ok(await hf("show", id))).toContain("budget    5 usd");
     expect(ok(await hf("pause", id))).toBe(`${id} paused`);

@@ -32,6 +32,13 @@ async function putForgotten(home: HostHome, id: string): Promise<void> {
   await new Maildir(realDisk, home.sessionDir(id, "inbox")).put(request, encodeEnvelope(envelope));
 }
 
+/** What lies in its log/ of what commands wrote. */
+const spooled = (home: HostHome, id: string) =>
+  readdirSync(home.sessionDir(id, "log"))
+    .filter((name) => name.endsWith(".out"))
+    .map((name) => readFileSync(home.sessionDir(id, "log", name), "latin1"))
+    .join("");
+
 describe("a session process", () => {
   it("is detached, with an environment, a directory and a log of its own, and is gone when the work is done", async () => {
     using home = new HostHome();
@@ -147,6 +154,29 @@ describe("a session process", () => {
       (outcome) => outcome === "done",
     );
     expect(gitIn(home.main, "show", `holdfast/${id}/1:runs`)).toBe("run\nrun\nrun");
+  });
+
+  it("killed again and again, each turn has its own output on record, and none of it stays in log/", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const loop = 'n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; echo "SAID-$n"; sleep 60';
+    const { id } = await dispatcher.begin({ repo: home.main }, script(loop, { restart: true }));
+    for (let round = 1; round <= 3; round += 1) {
+      await until(
+        async () =>
+          (await dispatcher.show(id)).turns === round && (await statusOf(dispatcher, id)) === "running",
+      );
+      await until(() => spooled(home, id).includes(`SAID-${round}`));
+      kill(home.hostPid(id) ?? 0, "SIGKILL");
+      await reaches(dispatcher, id, "interrupted");
+      if (round < 3) await dispatcher.resume(id);
+    }
+    await dispatcher.pause(id);
+    expect(spooled(home, id)).toBe("");
+    const outputs = [];
+    for await (const { type, data } of dispatcher.holdfast.readJournal(id))
+      if (type === "tool_returned") outputs.push(JSON.stringify(data["output"]).match(/SAID-\d/g));
+    expect(outputs).toEqual([["SAID-1"], ["SAID-2"], ["SAID-3"]]);
   });
 
   it("takes its tasks one after the other, those with priority first; retry runs the last one again from its base", async () => {

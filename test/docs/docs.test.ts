@@ -99,7 +99,7 @@ describe("the docs", () => {
     const block = /```sh\n(S=[\s\S]+?)```/.exec(read("README.md"))?.[1] ?? "";
     expect(block.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
     const output = asUser(home, home.main)(`(${block}) 2>&1 < /dev/null`);
-    expect(output).toMatch(/(running|paused)[\s\S]+msg_\w+[\s\S]+\[persist\][\s\S]+task=2[\s\S]+paused/);
+    expect(output).toMatch(/(open|running|paused)[\s\S]+msg_\w+[\s\S]+\[persist\][\s\S]+task=2[\s\S]+paused/);
   });
 
   it("protocol.md lists every route of the API, and no other", () => {

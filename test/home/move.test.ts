@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { openSealedJson, sealJson, sha256Hex } from "../../src/util/index.ts";
+import { runCli } from "../support/cli.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 
 async function exported(home: TestHome): Promise<{ id: string; file: string; content: Buffer }> {
@@ -83,6 +84,23 @@ describe("export and import", () => {
     await other.importSession(file, { user: "bo", repo: "/my/repo" });
     await expect(other.showSession(id)).rejects.toMatchObject({ code: "session_not_found" });
     expect(await other.showSession(id, { user: "bo" })).toMatchObject({ user: "bo", repo: "/my/repo" });
+  });
+
+  it("N3 unread messages go on with their user; of another user's they are dropped, and that is said", async () => {
+    using here = new TestHome();
+    const hf = await here.open();
+    const session = await hf.openSession({ user: "ani" });
+    await session.append("message_received", { message: "msg_1", from: "user:ani", text: "for ani alone" });
+    await session.pause();
+    await hf.exportSession(session.id, here.join("out"), { user: "ani" });
+    using own = new TestHome();
+    const same = await own.open();
+    await same.importSession(here.join("out"), { user: "ani" });
+    expect((await same.showSession(session.id, { user: "ani" })).unread).toBe(1);
+    using others = new TestHome();
+    const { status, stderr } = await runCli(others.dir, ["import", here.join("out"), "--user", "bo"]);
+    expect([status, stderr]).toEqual([0, "1 unread message was for ani, and was dropped\n"]);
+    expect((await (await others.open()).showSession(session.id, { user: "bo" })).unread).toBe(0);
   });
 
   it("N1 any changed byte, cut or addition is refused, and nothing becomes visible", async () => {

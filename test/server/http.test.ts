@@ -2,12 +2,13 @@
  * The API of `serve`, over a real socket and over loopback, spoken to by friends, strangers and the clumsy.
  */
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { sessionWithTurns } from "../support/home.ts";
 import { HostHome, kill, reaches, script, until } from "../support/hosts.ts";
 
 interface Asked {
@@ -170,6 +171,52 @@ describe("the API", () => {
     // Nothing of all that was let in.
     expect(await served.ask(`/v1/sessions/${id}`)).toMatchObject({ body: { records: 1, inbox: 0 } });
     expect((await home.cli("serve", "--listen", "0.0.0.0:7070")).stderr).toContain("address_refused");
+  });
+
+  it("takes a budget, and refuses what it does not know: nothing is passed over in silence", async () => {
+    using home = new HostHome();
+    await using served = await Served.start(home);
+    const post = (path: string, body: object) =>
+      served.ask(path, { method: "POST", body: JSON.stringify(body) });
+    const { body } = await post("/v1/sessions", { title: "t", budget: { usd: 5, turns: 3 } });
+    expect(body).toMatchObject({ budget: { usd: 5, turns: 3 } });
+    for (const wrong of [{ titel: "t" }, { budget: { euro: 5 } }, { budget: { usd: -1 } }, { budget: 7 }])
+      expect(await post("/v1/sessions", wrong)).toMatchObject({
+        status: 400,
+        body: { error: "invalid_data" },
+      });
+    const id = idIn(body);
+    expect((await post(`/v1/sessions/${id}/messages`, { text: "x", too: "y" })).status).toBe(400);
+    expect((await post(`/v1/sessions/${id}/fork`, { at: 0 })).status).toBe(400);
+    expect((await served.ask("/v1/sessions")).body["sessions"]).toHaveLength(1);
+    // The library says the same.
+    const hf = (await home.dispatcher()).holdfast;
+    await expect(hf.openSession({ titel: "t" } as object)).rejects.toMatchObject({ code: "invalid_data" });
+    await expect(hf.resumeSession(id, { takeover: true } as object)).rejects.toThrow("takeover");
+    await expect(hf.forkSession(id, { turn: 0 } as object)).rejects.toThrow("turn");
+  });
+
+  it("the events of a damaged session are refused, from where the damage is, and nobody asks for ever", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const id = await sessionWithTurns(dispatcher.holdfast, 3);
+    const path = home.sessionDir(id, "journal/000001.jsonl");
+    const lines = readFileSync(path, "utf8").split("\n");
+    // The header, six records, and the one that is spoiled.
+    lines[7] = (lines[7] ?? "").replace('"data"', '"dada"');
+    writeFileSync(path, lines.join("\n"));
+    await using served = await Served.start(home);
+    const whole = await served.open(`/v1/sessions/${id}/events`);
+    expect(whole.statusCode).toBe(200);
+    let text = "";
+    whole.on("data", (chunk) => {
+      text += chunk;
+    });
+    await once(whole, "close").catch(() => {});
+    const last = [...text.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1] ?? "";
+    expect(Number(last)).toBe(6);
+    const again = await served.ask(`/v1/sessions/${id}/events`, { headers: { "last-event-id": last } });
+    expect(again).toMatchObject({ status: 422, body: { error: "session_damaged" } });
   });
 
   it("moves a session through its life, and its events can be followed from where one was cut off", async () => {

@@ -2,7 +2,9 @@
  * The built command, run as a user runs it.
  */
 import { spawn } from "node:child_process";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 
 export const cliPath = join(import.meta.dirname, "..", "..", "dist", "cli", "main.js");
 
@@ -19,6 +21,8 @@ export function runCli(
 ): Promise<CliResult> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [cliPath, ...args], {
+      // Not where the tests are: that is a repo.
+      cwd: existsSync(dirname(home)) ? dirname(home) : tmpdir(),
       env: { ...process.env, HOLDFAST_HOME: home, NO_COLOR: "1", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { present } from "../../util/index.ts";
-import { say, sayJson } from "../screen.ts";
+import type { Holdfast } from "../../home/index.ts";
+import { present, printable } from "../../util/index.ts";
+import { note, plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 
 type Options = CommonOptions & { readonly repo?: string };
@@ -20,6 +21,7 @@ export function command(): Command {
         ...scope(options),
         ...present({ repo: options.repo === undefined ? undefined : await home.resolveRepo(options.repo) }),
       });
+      await tellDropped(home, id, options);
       if (options.json) sayJson(await home.showSession(id, scope(options)));
       else {
         const { task, repo } = await home.showSession(id, scope(options));
@@ -31,4 +33,17 @@ export function command(): Command {
         say(`${id} imported, paused${files}`);
       }
     });
+}
+
+/** What was for somebody else is not handed to whoever imports it. */
+async function tellDropped(home: Holdfast, id: string, options: Options): Promise<void> {
+  let owner = "";
+  for await (const { type, data } of home.readJournal(id, scope(options))) {
+    const dropped = type === "session_imported" ? Number(data["droppedMessages"] ?? 0) : 0;
+    if (dropped > 0)
+      note(
+        `${plural(dropped, "unread message")} ${dropped === 1 ? "was" : "were"} for ${printable(owner)}, and ${dropped === 1 ? "was" : "were"} dropped`,
+      );
+    owner = typeof data["user"] === "string" ? data["user"] : owner;
+  }
 }

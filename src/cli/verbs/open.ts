@@ -1,5 +1,6 @@
-import { resolve } from "node:path";
 import type { Command } from "commander";
+import { isHoldfastError } from "../../contract/index.ts";
+import type { Holdfast } from "../../home/index.ts";
 import { present } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import {
@@ -22,12 +23,11 @@ export function command(): Command {
   ])
     .option("--title <text>", "what it is about")
     .option("--agent <name>", "the agent definition that it is opened from")
-    .option("--repo <dir>", "the repo that it works on");
+    .option("--repo <dir>", "the repo that it works on (default: where you are, if that is one)");
   return withBudget(open).action(async (options: Options) => {
     const home = await openHome(options, { create: true });
     const { title, agent } = options;
-    // A path means the same from wherever it is read.
-    const repo = options.repo === undefined ? undefined : resolve(options.repo);
+    const repo = await repoOf(home, options.repo);
     const session = await home.openSession({
       ...scope(options),
       ...present({ title, agent, repo, budget: budgetOf(options) }),
@@ -36,4 +36,14 @@ export function command(): Command {
     if (options.json) sayJson(await home.showSession(session.id, scope(options)));
     else say(session.id);
   });
+}
+
+/** One that is named has to be one; where nobody names any, there may be none. */
+async function repoOf(home: Holdfast, named: string | undefined): Promise<string | undefined> {
+  try {
+    return await home.resolveRepo(named ?? ".");
+  } catch (error) {
+    if (named === undefined && isHoldfastError(error, "not_a_repo")) return undefined;
+    throw error;
+  }
 }

@@ -38,7 +38,8 @@ export function command(): Command {
     if (options.json) return sayJson(await dispatcher.show(id, scope(options)));
     if (process === "there") return say(`${id} goes on: its process was not gone`);
     say(`${id} resumed at turn ${state.turns}`);
-    if (process === "none") note(`nothing is under way in it: holdfast run --session ${id} gives it a task`);
+    if (process === "none" && state.repo !== null)
+      note(`nothing is under way in it: holdfast run --session ${id} gives it a task`);
     if (process === "in line") note(`it waits in the line: holdfast show ${id} says why`);
     if (process === "started")
       note(
