@@ -47,7 +47,7 @@ export interface Snapshot {
 }
 
 /** With the number of its content in the stream. */
-interface Kept extends ManifestEntry {
+export interface Kept extends ManifestEntry {
   readonly mark: number | undefined;
 }
 
@@ -165,7 +165,7 @@ function beyondLimit(entries: readonly ManifestEntry[], maxBytes: number): Set<M
   return beyond;
 }
 
-async function* blob(
+export async function* blob(
   cursor: Cursor,
   entry: Entry,
   mark: number,
@@ -194,8 +194,8 @@ function vanished({ path }: Entry): never {
 const LINE_FEED = Buffer.from("\n");
 const header = (mark: number, size: number) => Buffer.from(`blob\nmark :${mark}\ndata ${size}\n`);
 
-async function* commit(
-  { atMs, session, facts, store }: SnapshotRequest,
+export async function* commit(
+  { atMs, session, facts, store }: Pick<SnapshotRequest, "atMs" | "session" | "facts" | "store">,
   manifest: Buffer,
   entries: readonly Kept[],
   converted: ReadonlyMap<BytePath, number>,

@@ -162,6 +162,9 @@ export class TaskView {
     const omitted = Number(this.#snapshot["omitted"] ?? 0);
     if (omitted > 0)
       this.tell("snapshot", { omitted }, `${plural(omitted, "ignored file")} beyond max_ignored_mb left out`);
+    const ofHome = omittedIn(this.#snapshot["home"]);
+    if (ofHome > 0)
+      this.tell("snapshot", { ofHome }, `${plural(ofHome, "file")} of HOME beyond max_home_mb left out`);
     const unanswered = Number(this.#snapshot["unanswered"] ?? 0);
     if (unanswered > 0) this.#tellUnanswered(unanswered);
     const { tree, snapshot } = this.#snapshot;
@@ -199,6 +202,10 @@ const OF_A_TASK: ReadonlySet<string> = new Set([
   "task_ended",
   "quota_reached",
 ]);
+
+function omittedIn(home: Data[string] | undefined): number {
+  return typeof home === "object" && home !== null && "omitted" in home ? Number(home["omitted"]) : 0;
+}
 
 /** A failure of the session process, as if it had happened here. */
 function failure({ code, reason }: Data): Error {

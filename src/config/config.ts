@@ -21,6 +21,8 @@ const capsule = z.strictObject({
   ports: z._default(z.array(variable).check(z.maxLength(100)), []),
   max_snapshot_mb: z._default(megabytes, 4096),
   max_ignored_mb: z._default(megabytes, 512),
+  max_home_mb: z._default(megabytes, 64),
+  home_exclude: z.optional(z.array(z.string().check(z.minLength(1)))),
 });
 const schema = z.strictObject({
   capsule: z.prefault(z.pipe(orNothing, capsule), {}),

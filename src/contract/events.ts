@@ -38,6 +38,13 @@ const origin = {
   budget: z.optional(budgetSchema),
 };
 const fields = z.looseObject;
+/** HOME as it was; without a snapshot, empty. */
+const home = z.looseObject({
+  snapshot: z.optional(gitObject),
+  manifest: z.optional(sha256),
+  /** Files beyond the limit, which are not in it. */
+  omitted: z.optional(count),
+});
 
 /**
  * `asked`: by a person. `idle`: nothing was left to do. `released`: by whoever had it open. `budget`, `quota`: one was
@@ -114,6 +121,7 @@ export const eventForms = {
       request: z.optional(name),
       base: z.optional(gitObject),
       snapshot: z.optional(gitObject),
+      home: z.optional(home),
       lane: z.optional(name),
     }),
   /** It never began: it could not be started, or was taken back. */
@@ -158,6 +166,7 @@ export const eventForms = {
       omitted: z.optional(count),
       unanswered: z.optional(count),
       unansweredPaths: z.optional(z.array(z.string())),
+      home: z.optional(home),
     }),
   checkpoint_taken: () => fields({ turn: count, snapshot: z.optional(gitObject) }),
   capsule_restored: () => fields({ task, snapshot: gitObject }),

@@ -15,6 +15,8 @@ export const taskSpecSchema = z.strictObject({
   base: z.optional(text),
   /** With `base`: begin with the files of this snapshot. */
   snapshot: z.optional(text),
+  /** Begin with HOME as it was at a checkpoint; with nothing in it, where no snapshot is named. */
+  home: z.optional(z.strictObject({ snapshot: z.optional(text), manifest: z.optional(text) })),
   sandbox: z.boolean(),
   /** What the command is fed with: nothing, the session's messages a line each, or a terminal. */
   input: z.enum(["nothing", "messages", "terminal"]),

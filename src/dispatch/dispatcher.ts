@@ -39,7 +39,8 @@ import {
 } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
 import { idOf, type Maildir } from "../mail/index.ts";
-import { findLastRecord, inspectSession, type Session, type SessionState, textIn } from "../session/index.ts";
+import { findLastRecord, inspectSession, type Session, type SessionState } from "../session/index.ts";
+import { present } from "../util/index.ts";
 import type { Limits } from "./admission.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
 import { readLimits, writeLimits } from "./limits.ts";
@@ -153,13 +154,9 @@ export class Dispatcher {
     if (!queued || !begun)
       throw new HoldfastError("no_task", `the last task of session ${found.id} is not on record whole`);
     assertWhole(queued);
-    const { base: _base, snapshot: _snapshot, ...rest } = parseTaskSpec(queued.data["spec"]);
-    const { base, snapshot } = begun.data;
-    return {
-      ...rest,
-      ...(base !== undefined && { base: textIn(base) }),
-      ...(snapshot !== undefined && { snapshot: textIn(snapshot) }),
-    };
+    const { base: _base, snapshot: _snapshot, home: _home, ...rest } = parseTaskSpec(queued.data["spec"]);
+    const { base, snapshot, home } = begun.data;
+    return parseTaskSpec({ ...rest, ...present({ base, snapshot, home }) });
   }
 
   async send(id: string, text: string, options: SendOptions & Scope = {}): Promise<Sent> {
@@ -292,7 +289,11 @@ export class Dispatcher {
     const { state } = await inspectSession(dir);
     if (!state.openTurn) return;
     const cut = new CutOutput(dir);
-    const session = await this.holdfast.resumeSession(id, { ...scope, files: false, outputOfCut: cut.read });
+    const session = await this.holdfast.resumeSession(id, {
+      ...present({ user: scope.user }),
+      files: false,
+      outputOfCut: cut.read,
+    });
     cut.recorded();
     await session.release();
   }

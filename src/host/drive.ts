@@ -56,6 +56,7 @@ export async function driveTask(around: Surroundings, { request, spec, stop }: A
       sandbox: spec.sandbox,
       signal: stop,
       ...present({ base: spec.base, snapshot: spec.snapshot }),
+      ...(spec.home && { home: { commit: spec.home.snapshot ?? "", manifest: spec.home.manifest ?? "" } }),
       onSetup: (chunk) => {
         spool.add("setup", chunk);
         around.news();

@@ -14,5 +14,12 @@ export {
   type PublicEventType,
   Session,
 } from "./session.ts";
-export { emptyState, type SessionState, type SnapshotState, type Spent, type TaskState } from "./state.ts";
+export {
+  emptyState,
+  type HomeState,
+  type SessionState,
+  type SnapshotState,
+  type Spent,
+  type TaskState,
+} from "./state.ts";
 export type { ToolCall, Turn } from "./turn.ts";

@@ -31,7 +31,7 @@ import {
 } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 6;
+export const MACHINE_VERSION = 7;
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {
   const at = { ...state, seq: record.seq, hash: record.hash, updatedAt: record.at };
@@ -140,6 +140,8 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         handoff: null,
         // What somebody wrote to another user is not this one's to read.
         unread: data["user"] === state.user ? state.unread : [],
+        // It stays where it was.
+        home: null,
         ...inTask(state, { capsule: "none", request: null }),
       };
     case "session_resumed": {
@@ -176,6 +178,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
           base: textOrNull(data["base"]),
           capsule: "there",
         },
+        ...homeIn(data),
       };
     case "task_ended":
       return inTask(state, { outcome: textIn(data["outcome"]) });
@@ -185,7 +188,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     case "capsule_torn_down":
       return inTask(state, { capsule: "torn_down" });
     case "snapshot_taken":
-      return inTask(state, { snapshot: snapshotOf(data) });
+      return { ...inTask(state, { snapshot: snapshotOf(data) }), ...homeIn(data) };
     case "work_published":
       return inTask(state, { branch: textIn(data["branch"]), published: textIn(data["commit"]) });
     case "budget_raised":
@@ -285,6 +288,11 @@ function snapshotOf(data: JsonObject): SnapshotState {
     turn: amount(data["turn"]),
     unanswered: amount(data["unanswered"]),
   };
+}
+
+function homeIn({ home }: JsonObject): Partial<SessionState> {
+  if (typeof home !== "object" || home === null || Array.isArray(home)) return {};
+  return { home: { commit: textIn(home["snapshot"]), manifest: textIn(home["manifest"]) } };
 }
 
 function addSpent(spent: Spent, data: JsonObject): Spent {

@@ -29,6 +29,13 @@ export interface SnapshotState {
   readonly unanswered: number;
 }
 
+/** HOME at a checkpoint. */
+export interface HomeState {
+  /** Empty where there was nothing in it. */
+  readonly commit: string;
+  readonly manifest: string;
+}
+
 /** The latest task. */
 export interface TaskState {
   readonly number: number;
@@ -81,6 +88,8 @@ export interface SessionState {
   /** Since the session was opened or forked. */
   readonly spent: Spent;
   readonly task: TaskState | null;
+  /** HOME at the last checkpoint; null where none was taken of it. */
+  readonly home: HomeState | null;
   /** In the order in which they will begin. */
   readonly queue: readonly QueuedTask[];
   readonly unread: readonly UnreadMessage[];
@@ -130,6 +139,7 @@ export const emptyState: SessionState = {
   budget: {},
   spent: nothingSpent,
   task: null,
+  home: null,
   ...nothingOfItsOwn,
   parent: null,
   unknown: 0,

@@ -22,6 +22,7 @@ import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import type { Session, SessionState, SnapshotState } from "../session/index.ts";
 import { sha256Hex } from "../util/index.ts";
 import type { Room } from "./room.ts";
+import { snapshotHome } from "./session-home.ts";
 
 /** Something that writes without end must not keep us forever. */
 const ATTEMPTS = 3;
@@ -38,7 +39,10 @@ export async function takeCheckpoint(room: Room, capsule: Capsule, limits: Limit
   const { session, ports } = room;
   const { task, turns } = session.state;
   if (!task) throw new HoldfastError("no_capsule", "the session has no task");
-  const snapshot = await snapshotSteadily(capsule, `${task.number}.${turns}.${ports.clock.nowMs()}`, limits);
+  const name = `${task.number}.${turns}.${ports.clock.nowMs()}`;
+  const snapshot = await snapshotSteadily(capsule, name, limits);
+  // T3: nothing of the task runs while both are read; without a sandbox HOME is the user's own.
+  const home = capsule.spec.isSandboxed ? await snapshotHome(room, name) : undefined;
   const work = await workOf(room.repo, session, capsule, snapshot, ports.clock.nowMs());
   const omitted = snapshot.manifest.omitted.length;
   const unanswered = snapshot.unanswered.length;
@@ -49,6 +53,7 @@ export async function takeCheckpoint(room: Room, capsule: Capsule, limits: Limit
     manifest: snapshot.manifestSha256,
     turn: turns,
     ...(omitted > 0 && { omitted }),
+    ...(home && { home: { ...home } }),
     ...(unanswered > 0 && {
       unanswered,
       unansweredPaths: snapshot.unanswered

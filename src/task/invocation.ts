@@ -13,6 +13,7 @@ import {
 } from "../process/index.ts";
 import { kernelLimits, type Quota } from "./quota.ts";
 import { makeScratch, type Room } from "./room.ts";
+import { makeSessionHome } from "./session-home.ts";
 
 /** The way from inside a task to its session process: a directory with `socket` and `token`. */
 export interface DoorView {
@@ -44,7 +45,8 @@ export async function invocationOf(
 ): Promise<Invocation> {
   const view = await capsule.attach();
   const { task, ports } = capsule.spec;
-  const { home, tmp } = await makeScratch(room.sessionDir, task);
+  const tmp = await makeScratch(room.sessionDir, task);
+  const home = await makeSessionHome(room.sessionDir);
   const doorDir = isSandboxed ? DOOR_INSIDE : door?.dir;
   const own = {
     ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),

@@ -97,12 +97,11 @@ export async function currentLimits({ ports, repo }: Pick<Room, "ports" | "repo"
   return settingsOf(await currentConfig(repo), await readSettings(ports.homeDir)).limits;
 }
 
-/** HOME and TMPDIR of a task: nobody else's. */
-export async function makeScratch(sessionDir: string, task: number): Promise<{ home: string; tmp: string }> {
-  const home = join(taskDir(sessionDir, task), "home");
+/** TMPDIR of a task: nobody else's. */
+export async function makeScratch(sessionDir: string, task: number): Promise<string> {
   const tmp = join(taskDir(sessionDir, task), "tmp");
-  for (const dir of [home, tmp]) await mkdir(dir, { recursive: true, mode: 0o700 });
-  return { home, tmp };
+  await mkdir(tmp, { recursive: true, mode: 0o700 });
+  return tmp;
 }
 
 export async function openCapsule({

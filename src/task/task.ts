@@ -21,7 +21,14 @@ import {
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { type CommandEnd, runCommand } from "../process/index.ts";
-import { budgetReached, Excerpt, reachedLimits, type ToolCall, type Turn } from "../session/index.ts";
+import {
+  budgetReached,
+  Excerpt,
+  type HomeState,
+  reachedLimits,
+  type ToolCall,
+  type Turn,
+} from "../session/index.ts";
 import { present, temporaryPath } from "../util/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
 import { type InvocationOptions, invocationOf } from "./invocation.ts";
@@ -39,6 +46,7 @@ import {
   runSetupIn,
   settingsOf,
 } from "./room.ts";
+import { restoreHome } from "./session-home.ts";
 import { tearDown } from "./teardown.ts";
 
 export interface TaskOptions {
@@ -52,6 +60,8 @@ export interface TaskOptions {
   readonly signal?: AbortSignal | undefined;
   /** With `base`: the files begin with this snapshot. */
   readonly snapshot?: string;
+  /** HOME begins as it was then. */
+  readonly home?: HomeState;
   /** What it was queued as. */
   readonly request?: string;
 }
@@ -131,6 +141,8 @@ export class Task {
         ? await createCapsule(room.ports, { ...request, base: from.base })
         : await restoreCapsule(room.ports, request, from.snapshot);
     try {
+      if (options.home) await restoreHome(room, options.home);
+      const home = homeOf(options.home ?? session.state.home);
       // On record when it is there: a task that can't be started leaves the session as it was.
       const { strategy, ports, base } = capsule.spec;
       const { snapshot } = from;
@@ -139,7 +151,7 @@ export class Task {
       const missing = missingIncludes.length > 0 ? { missing: [...missingIncludes] } : {};
       const begun = session.append("task_started", {
         task: number,
-        ...present({ request, snapshot, base: base ?? undefined }),
+        ...present({ request, snapshot, base: base ?? undefined, home }),
       });
       // One sync for both; where the first is refused, so is this.
       const made = session.append("capsule_created", {
@@ -291,4 +303,10 @@ export class Task {
     await this.capsule.detach();
     if (this.#last) await this.capsule.seal(this.#last.snapshot.commit);
   }
+}
+
+/** What HOME begins with, for whoever runs the task again; of one that was never looked at, nothing is known. */
+function homeOf(home: HomeState | null): { snapshot?: string; manifest?: string } | undefined {
+  if (home === null) return undefined;
+  return home.commit === "" ? {} : { snapshot: home.commit, manifest: home.manifest };
 }

@@ -179,7 +179,8 @@ describe("messages", () => {
       async () => (await messageEvents(dispatcher, id)).length,
       (count) => count >= 6,
     );
-    await hasWritten(2);
+    // What the first turn wrote is in the journal, and the file began anew.
+    await hasWritten(1);
     await dispatcher.interrupt(id);
     await reaches(dispatcher, id, "paused");
     const { patch } = await dispatcher.holdfast.diffSession(id);

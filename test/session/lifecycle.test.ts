@@ -70,6 +70,7 @@ for (const type of [
   "task_refused",
 ] as const)
   legal[type] = wherever("open", "active", "waiting", "paused");
+legal.session_kept = wherever("open", "active", "waiting", "handed_off", "paused", "closed", "archived");
 legal.capsule_created = wherever("open", "active", "waiting", "paused");
 legal.artifact_written = wherever("open", "active", "waiting", "paused", "closed");
 legal.work_published = legal.artifact_written;

@@ -1,0 +1,185 @@
+/**
+ * Owns snapshots of a directory that stands on nothing, a session's HOME for one: all of it is kept, but for what is
+ * left where it is. They are commits of the store like a capsule's, and are put back like one.
+ *
+ * K18 What is left where it is, is in no snapshot, and no restore touches it.
+ */
+import { mkdirSync, rmSync } from "node:fs";
+import { HoldfastError } from "../contract/index.ts";
+import { sha256Hex } from "../util/index.ts";
+import { applySnapshot } from "./apply.ts";
+import { contentId, entryOf } from "./changes.ts";
+import { decodeManifest, encodeManifest, type ManifestEntry, type SnapshotManifest } from "./manifest.ts";
+import { Cursor, OpenDir } from "./open-dir.ts";
+import { type BytePath, joined, toText } from "./path.ts";
+import { blob, commit, type Kept } from "./snapshot.ts";
+import { importObjects, nameSnapshot, readManifestBytes, type Store } from "./store.ts";
+import { contentsOf } from "./work.ts";
+
+/** As a journal names it. */
+export interface NamedRoot {
+  readonly commit: string;
+  readonly manifest: string;
+}
+
+export interface RootRequest {
+  readonly store: Store;
+  readonly dir: string;
+  readonly session: string;
+  readonly name: string;
+  readonly atMs: number;
+  readonly maxBytes: number;
+  isLeft(path: BytePath): boolean;
+  /** The last one that was taken: while nothing changes, it stays the one. */
+  readonly before: NamedRoot | undefined;
+}
+
+export interface RootSnapshot {
+  /** Undefined: there is nothing in it. */
+  readonly named: NamedRoot | undefined;
+  /** Beyond the limit: not in it. */
+  readonly omitted: readonly string[];
+}
+
+const FACTS = { base: null, lower: null, setupKey: "none", branch: "none" } as const;
+/** Nobody keeps anything below that, and each level is held open. */
+const MAX_DEPTH = 200;
+
+export async function takeRootSnapshot(request: RootRequest): Promise<RootSnapshot> {
+  const { store, dir, session, name, atMs, before } = request;
+  const { kept, omitted } = choose(request);
+  const said = omitted.map(({ path }) => toText(path));
+  if (kept.length === 0 && omitted.length === 0) return { named: undefined, omitted: said };
+  const entries = kept.map(({ mark: _, ...entry }) => entry);
+  const manifest: SnapshotManifest = {
+    ...FACTS,
+    entries,
+    gone: [],
+    converted: [],
+    omitted: omitted.map(({ path, size }) => ({ path, size })),
+  };
+  const encoded = encodeManifest(manifest);
+  const manifestSha256 = sha256Hex(encoded);
+  if (before?.manifest === manifestSha256 && (await isUnchanged(request, before, manifest)))
+    return { named: before, omitted: said };
+  const marks = kept.filter(({ mark }) => mark !== undefined).length;
+
+  async function* stream(): AsyncGenerator<Uint8Array> {
+    using cursor = new Cursor(dir);
+    yield Buffer.from("feature done\n");
+    for (const entry of kept)
+      if (entry.mark !== undefined) yield* blob(cursor, entry, entry.mark, new Set<BytePath>());
+    yield* commit({ atMs, session, facts: FACTS, store }, encoded, kept, new Map(), marks + 1);
+  }
+
+  const { ids } = await importObjects(store, stream());
+  const commitId = ids.get(marks + 2);
+  if (commitId === undefined) throw new Error("a snapshot ended without its commit");
+  await nameSnapshot(store, session, name, commitId);
+  return { named: { commit: commitId, manifest: manifestSha256 }, omitted: said };
+}
+
+/** The small ones first: what is left out is little in number. */
+function choose({ dir, isLeft, maxBytes }: RootRequest) {
+  using root = OpenDir.root(dir);
+  const all = [...walk(root, "", isLeft, 1)];
+  const isFile = ({ kind }: ManifestEntry) => kind === "file";
+  let bytes = 0;
+  const omitted = new Set<ManifestEntry>();
+  for (const entry of all.filter(isFile).sort((a, b) => a.size - b.size)) {
+    bytes += entry.size;
+    if (bytes > maxBytes) omitted.add(entry);
+  }
+  let marks = 0;
+  const kept: Kept[] = all
+    .filter((entry) => !omitted.has(entry))
+    .map((entry) => {
+      const hasContent = isFile(entry) || entry.kind === "symlink";
+      if (hasContent) marks += 1;
+      return { ...entry, mark: hasContent ? marks : undefined };
+    });
+  return { kept, omitted: [...omitted] };
+}
+
+function* walk(
+  dir: OpenDir,
+  path: BytePath,
+  isLeft: RootRequest["isLeft"],
+  depth: number,
+): Generator<ManifestEntry> {
+  if (depth > MAX_DEPTH)
+    throw new HoldfastError("snapshot_too_large", `${JSON.stringify(toText(path))} has too many levels`);
+  for (const name of dir.names()) {
+    const at = joined(path, name);
+    const stats = isLeft(at) ? undefined : dir.stat(name);
+    if (!stats) continue;
+    yield { ...entryOf(at, stats), role: "ignored" };
+    if (!stats.isDirectory()) continue;
+    using inside = dir.child(name);
+    if (inside) yield* walk(inside, at, isLeft, depth + 1);
+  }
+}
+
+/** By their bytes: a time stamp tells nothing. */
+async function isUnchanged(
+  { dir, store }: RootRequest,
+  before: NamedRoot,
+  manifest: SnapshotManifest,
+): Promise<boolean> {
+  const { contents } = await contentsOf(store, before.commit, manifest).catch(() => ({
+    contents: undefined,
+  }));
+  if (!contents) return false;
+  using cursor = new Cursor(dir);
+  return manifest.entries.every(({ path, kind }) => {
+    if (kind === "symlink") {
+      const target = cursor.inParent(path, (parent, name) => parent.link(name));
+      return target !== undefined && contentId(store.objectFormat, [target]) === contents.get(path);
+    }
+    if (kind !== "file") return true;
+    using file = cursor.inParent(path, (parent, name) => parent.file(name));
+    return file && contentId(store.objectFormat, file.chunks(), file.size) === contents.get(path);
+  });
+}
+
+/** Makes the directory what a snapshot says; without one, empty. What is left where it is stays. */
+export async function restoreRoot(
+  store: Store,
+  dir: string,
+  named: NamedRoot | undefined,
+  isLeft: RootRequest["isLeft"],
+): Promise<void> {
+  // All of it is read before anything is taken away.
+  const manifest = named && decodeManifest(await readNamed(store, named));
+  const contents = manifest && (await contentsOf(store, named.commit, manifest)).contents;
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  {
+    using root = OpenDir.root(dir);
+    clear(root, "", isLeft);
+  }
+  if (manifest && contents) await applySnapshot(dir, store, manifest, contents);
+}
+
+async function readNamed(store: Store, { commit: id, manifest }: NamedRoot): Promise<Buffer> {
+  const bytes = await readManifestBytes(store, id);
+  if (sha256Hex(bytes) === manifest) return bytes;
+  throw new HoldfastError("snapshot_invalid", `snapshot ${id} is not the one that the journal names`, {
+    snapshot: id,
+  });
+}
+
+/** Says whether something was left. */
+function clear(dir: OpenDir, path: BytePath, isLeft: RootRequest["isLeft"]): boolean {
+  let hasLeft = false;
+  for (const name of dir.names()) {
+    const at = joined(path, name);
+    if (isLeft(at)) {
+      hasLeft = true;
+      continue;
+    }
+    using inside = dir.stat(name)?.isDirectory() ? dir.child(name) : undefined;
+    if (inside && clear(inside, at, isLeft)) hasLeft = true;
+    else rmSync(dir.at(name), { recursive: true, force: true });
+  }
+  return hasLeft;
+}

@@ -1,0 +1,75 @@
+/**
+ * Owns the HOME of a session's processes: what an agent keeps there, its conversation and its settings, is there for
+ * the next task and is part of every checkpoint. A task without a sandbox has the user's own HOME, which is never
+ * looked at.
+ *
+ * T3 A checkpoint's files and HOME are of the same moment; a credential is in none.
+ */
+import { existsSync, readdirSync, renameSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { openStore, restoreRoot, takeRootSnapshot } from "../capsule/index.ts";
+import type { HomeState } from "../session/index.ts";
+import { present } from "../util/index.ts";
+import { DEFAULT_EXCLUDE, isLeftInHome } from "./home-files.ts";
+import { currentConfig, type Room } from "./room.ts";
+
+const MEGABYTE = 1024 * 1024;
+
+export const sessionHomeDir = (sessionDir: string) => join(sessionDir, "home");
+
+export async function makeSessionHome(sessionDir: string): Promise<string> {
+  const dir = sessionHomeDir(sessionDir);
+  if (!existsSync(dir)) adoptTaskHome(sessionDir, dir);
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  return dir;
+}
+
+/** An earlier version had one for each task: the last one becomes the session's. */
+function adoptTaskHome(sessionDir: string, dir: string): void {
+  const tasks = join(sessionDir, "tasks");
+  const numbers = existsSync(tasks) ? readdirSync(tasks).map(Number).filter(Number.isInteger) : [];
+  const last = numbers
+    .sort((a, b) => b - a)
+    .find((number) => existsSync(join(tasks, String(number), "home")));
+  if (last !== undefined) renameSync(join(tasks, String(last), "home"), dir);
+}
+
+/** As `snapshot_taken` has it. */
+export interface HomeTaken {
+  readonly snapshot?: string;
+  readonly manifest?: string;
+  readonly omitted?: number;
+}
+
+export async function snapshotHome(room: Room, name: string): Promise<HomeTaken> {
+  const { session, sessionDir, repo, ports } = room;
+  const dir = sessionHomeDir(sessionDir);
+  if (!existsSync(dir)) return {};
+  const { max_home_mb, home_exclude = DEFAULT_EXCLUDE } = (await currentConfig(repo)).capsule;
+  const last = session.state.home;
+  const { named, omitted } = await takeRootSnapshot({
+    store: await openStore(repo, ports.disk),
+    dir,
+    session: session.id,
+    name: `${name}.home`,
+    atMs: ports.clock.nowMs(),
+    maxBytes: max_home_mb * MEGABYTE,
+    isLeft: isLeftInHome(home_exclude),
+    before: last?.commit ? { commit: last.commit, manifest: last.manifest } : undefined,
+  });
+  return present({
+    snapshot: named?.commit,
+    manifest: named?.manifest,
+    omitted: omitted.length > 0 ? omitted.length : undefined,
+  });
+}
+
+/** Makes it what it was; credentials and what can be had again stay. */
+export async function restoreHome(room: Room, { commit, manifest }: HomeState): Promise<void> {
+  const { sessionDir, repo, ports } = room;
+  const { home_exclude = DEFAULT_EXCLUDE } = (await currentConfig(repo)).capsule;
+  const store = await openStore(repo, ports.disk);
+  const named = commit === "" ? undefined : { commit, manifest };
+  await restoreRoot(store, await makeSessionHome(sessionDir), named, isLeftInHome(home_exclude));
+}
