@@ -1,0 +1,169 @@
+/**
+ * The wall itself, word by word: each test plants what the sandbox must keep away, and sees it from outside first.
+ */
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  accessSync,
+  chownSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { findProgram, runProgram, type SandboxView, sandboxed } from "../../src/process/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { TempDir } from "../support/home.ts";
+import { NOBODY } from "../support/nobody.ts";
+
+const isRoot = process.getuid?.() === 0;
+const leaveOut = (what: string, why: string) => console.log(`left out: ${what}: ${why}`);
+if (!hasSandbox) leaveOut("the wall of the sandbox", "bubblewrap is not installed");
+
+const env = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
+
+/** Both streams of a shell script, without a sandbox. */
+async function outside(script: string): Promise<string> {
+  return said(["sh", "-c", script]);
+}
+
+/** The same in a sandbox whose tree is this directory. */
+async function inside(dir: string, script: string, view: Partial<SandboxView> = {}): Promise<string> {
+  const nothing = { tree: dir, at: dir, borrowed: [], hidden: [], readable: [], writable: [] };
+  return said([...sandboxed({ ...nothing, ...view }), "sh", "-c", script]);
+}
+
+async function said(argv: readonly string[]): Promise<string> {
+  const { stdout, stderr } = await runProgram(argv, { env, cwd: "/", timeoutMs: 30_000 });
+  return `${stdout}${stderr}`.trim();
+}
+
+/** Where this user can make a directory below /run. */
+const ownRun = ["/run", process.env["XDG_RUNTIME_DIR"] ?? "", `/run/user/${process.getuid?.()}`].find(
+  (dir) => {
+    try {
+      accessSync(dir, constants.W_OK);
+      return dir === "/run" || dir.startsWith("/run/");
+    } catch {
+      return false;
+    }
+  },
+);
+
+describe.skipIf(!hasSandbox)("the wall", () => {
+  if (!ownRun) leaveOut("sockets below /run", "this user can make none");
+  it.skipIf(!ownRun)(
+    "Q3 whoever listens below /run is not reached, and nothing is written there",
+    async () => {
+      using temp = new TempDir();
+      using run = new TempDir(ownRun);
+      const server = createServer((socket) => socket.end("REACHED")).listen(run.join("socket"));
+      await once(server, "listening");
+      try {
+        // Node itself may stand below /tmp, which is another inside.
+        const knock = `-e 'require("net").connect(process.argv[1]).on("error", () => {}).pipe(process.stdout)' ${run.join("socket")}`;
+        expect(await outside(`${process.execPath} ${knock}`)).toBe("REACHED");
+        const script = `/tmp/node ${knock}; /tmp/node -p '"knocked"'; ls /run/*; (: > /run/x) && echo written`;
+        const heard = await inside(temp.path, script, { readable: [[process.execPath, "/tmp/node"]] });
+        expect(heard).toContain("knocked");
+        expect(heard).not.toMatch(/REACHED|socket|written/);
+      } finally {
+        server.close();
+        await once(server, "close");
+      }
+    },
+  );
+
+  it("files of others in /tmp, /dev and /dev/shm are not there", async () => {
+    using temp = new TempDir();
+    using tmp = new TempDir("/tmp");
+    using shm = new TempDir("/dev/shm");
+    // Only root can put something beside the devices.
+    using dev = new TempDir(isRoot ? "/dev" : "/dev/shm");
+    if (!isRoot) leaveOut("a file in /dev", "only root can make one");
+    const planted = [tmp, shm, dev].map(({ path }) => join(path, "planted"));
+    for (const path of planted) writeFileSync(path, "PLANTED");
+    const look = `cat ${planted.join(" ")} 2>/dev/null; echo looked`;
+    expect(await outside(look)).toBe("PLANTEDPLANTEDPLANTEDlooked");
+    expect(await inside(temp.path, look)).toBe("looked");
+  });
+
+  it("what is hidden is empty, and no place to write to, also where somebody else's line names a part of it", async () => {
+    using temp = new TempDir();
+    for (const dir of ["tree", "home/inner"]) mkdirSync(temp.join(dir), { recursive: true });
+    for (const name of ["home/secret", "home/inner/secret"]) writeFileSync(temp.join(name), "PLANTED");
+    const [home, inner, tree] = [temp.join("home"), temp.join("home/inner"), temp.join("tree")];
+    const look = `cat ${home}/secret ${inner}/secret 2>/dev/null; (: > ${home}/x) 2>/dev/null && echo written; echo looked`;
+    const view = { tree, at: tree, hidden: [home], borrowed: [temp.path, inner] };
+    expect(await inside(tree, look, view)).toBe("looked");
+    expect(await outside(look)).toBe("PLANTEDPLANTEDwritten\nlooked");
+  });
+
+  it("Q3 what is lent is only read; so are the files of a capsule, where that is asked for", async () => {
+    using temp = new TempDir();
+    for (const dir of ["tree", "borrowed", "readable", "writable"]) mkdirSync(temp.join(dir));
+    const dirs = ["borrowed", "readable", "writable", "tree"].map((dir) => temp.join(dir));
+    const script = `for dir in ${dirs.join(" ")}; do (: > $dir/x) 2>/dev/null && basename $dir; done; true`;
+    const view = {
+      borrowed: [temp.join("borrowed")],
+      readable: [[temp.join("readable"), temp.join("readable")]] as const,
+      writable: [temp.join("writable")],
+    };
+    expect(await inside(temp.join("tree"), script, view)).toBe("writable\ntree");
+    expect(await inside(temp.join("tree"), script, { ...view, isReadOnly: true })).toBe("writable");
+  });
+
+  it("namespaces are its own, and shared memory of the machine is not there", async () => {
+    using temp = new TempDir();
+    for (const name of ["pid", "ipc", "uts", "mnt"]) {
+      const seen = await inside(temp.path, `readlink /proc/self/ns/${name}`);
+      expect(seen).toMatch(new RegExp(`^${name}:\\[\\d+\\]$`));
+      expect(seen).not.toBe(readlinkSync(`/proc/self/ns/${name}`));
+    }
+    if (!findProgram("ipcmk")) return leaveOut("shared memory", "ipcmk is not installed");
+    const id = /\d+/.exec(await outside("ipcmk -M 4096"))?.[0] ?? "";
+    try {
+      expect(await outside(`ipcs -m -i ${id}`)).toContain(`shmid=${id}`);
+      expect(await inside(temp.path, `ipcs -m -i ${id}`)).not.toContain("shmid=");
+    } finally {
+      spawnSync("ipcrm", ["-m", id]);
+    }
+  });
+
+  it("Q3 root has no power in it: nothing is mounted, and another user's file stays closed", async () => {
+    using temp = new TempDir();
+    writeFileSync(temp.join("closed"), "PLANTED", { mode: 0o600 });
+    if (isRoot) chownSync(temp.join("closed"), NOBODY, NOBODY);
+    else leaveOut("a file of another user's", "only root can make one");
+    const mount = "mount -t tmpfs none /mnt && echo mounted; grep ^Cap /proc/self/status";
+    const heard = await inside(temp.path, isRoot ? `${mount}; cat closed` : mount);
+    expect(heard).not.toMatch(/PLANTED|mounted/);
+    for (const set of ["CapPrm", "CapEff"]) expect(heard).toMatch(new RegExp(`^${set}:\\s+0{16}$`, "m"));
+  });
+
+  const trigger = "/proc/sysrq-trigger";
+  if (!existsSync(trigger)) leaveOut("the kernel's trigger", "this kernel has none");
+  it.skipIf(!existsSync(trigger))("Q3 /dev/null stands in the place of the kernel's trigger", async () => {
+    using temp = new TempDir();
+    const what = `stat -c '%F %t:%T' ${trigger}`;
+    expect(await outside(what)).toMatch(/^regular/);
+    expect(await inside(temp.path, what)).toBe("character special file 1:3");
+  });
+
+  if (!findProgram("script")) leaveOut("the terminal of whoever starts us", "script is not installed");
+  it.skipIf(!findProgram("script"))("the terminal of whoever starts us can't be typed into", async () => {
+    using temp = new TempDir();
+    const reach = "(: < /dev/tty) 2>/dev/null && echo reached; echo tried";
+    const view = { tree: temp.path, at: temp.path, borrowed: [], hidden: [], readable: [], writable: [] };
+    const inTerminal = (words: readonly string[]) => {
+      const line = [...words, "sh", "-c", `'${reach}'`].join(" ");
+      return said(["script", "-qec", line, "/dev/null"]);
+    };
+    expect(await inTerminal([])).toMatch(/^reached\s+tried$/);
+    expect(await inTerminal(sandboxed(view))).toBe("tried");
+  });
+});
