@@ -1,7 +1,7 @@
 /**
  * The wall itself, word by word: each test plants what the sandbox must keep away, and sees it from outside first.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   accessSync,
@@ -131,6 +131,23 @@ describe.skipIf(!hasSandbox)("the wall", () => {
       expect(await inside(temp.path, `ipcs -m -i ${id}`)).not.toContain("shmid=");
     } finally {
       spawnSync("ipcrm", ["-m", id]);
+    }
+  });
+
+  it("processes of the machine are not there", async () => {
+    using temp = new TempDir();
+    const marker = `PLANTED-${process.pid}`;
+    const child = spawn("sh", ["-c", "echo begun; read -r line", marker], {
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    await once(child.stdout, "data");
+    try {
+      const look = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '";
+      expect(await outside(look)).toContain(marker);
+      expect(await inside(temp.path, `: looked; ${look}`)).toMatch(/^(?!.*PLANTED).*looked/s);
+    } finally {
+      child.stdin.end();
+      await once(child, "close");
     }
   });
 

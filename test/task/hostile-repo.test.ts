@@ -1,7 +1,7 @@
 /**
  * A repo that was made to lead us astray: its gitdir is somebody else's words.
  */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   chownSync,
   existsSync,
@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { hasObject, openRepo } from "../../src/capsule/index.ts";
 import { makeHomeRuntimeDir } from "../../src/mail/index.ts";
 import { USER_HOME } from "../../src/process/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
@@ -152,6 +153,61 @@ describe("rules of what is ignored, in a repo's gitdir", () => {
     } finally {
       delete process.env[USER_HOME];
     }
+  });
+});
+
+describe("what a repo's gitdir and the user's settings would have run", () => {
+  it("K1 no hook, filter or transport is run, and no object is taken for another", async () => {
+    using home = new TaskHome({ "a.txt": "one\n", ".gitattributes": "*.txt filter=x\n" });
+    const { main } = home;
+    const canary = home.join("canary");
+    const ran = () => (existsSync(canary) ? readFileSync(canary, "utf8") : "");
+    const fire = home.join("fire");
+    writeFileSync(fire, `#!/bin/sh\necho "$@" >> ${canary}\ntest "$1" != filter || cat\n`, { mode: 0o755 });
+    const hooks = home.join("hooks");
+    mkdirSync(hooks);
+    for (const hook of ["reference-transaction", "post-index-change"])
+      writeFileSync(join(hooks, hook), `#!/bin/sh\nexec ${fire} ${hook}\n`, { mode: 0o755 });
+    const base = gitIn(main, "rev-parse", "HEAD");
+    gitIn(main, "checkout", "-q", "-b", "forged");
+    const forged = commitFiles(main, { "a.txt": "forged\n" }, "forged");
+    gitIn(main, "checkout", "-q", "main");
+    gitIn(main, "replace", base, forged);
+    for (const [name, value] of [
+      ["core.hooksPath", hooks],
+      ["core.repositoryFormatVersion", "1"],
+      ["extensions.partialClone", "origin"],
+      ["remote.origin.promisor", "true"],
+      ["remote.origin.url", `ext::${fire} transport`],
+      ["protocol.ext.allow", "always"],
+    ] as const)
+      gitIn(main, "config", name, value);
+    const user = home.join("user");
+    mkdirSync(user);
+    writeFileSync(join(user, ".gitconfig"), `[filter "x"]\n\tsmudge = ${fire} filter\n`);
+    const missing = "1".repeat(40);
+    // The user's own git does all of it.
+    const env = { PATH: process.env["PATH"] ?? "", HOME: user };
+    const theirs = `git update-ref refs/heads/x HEAD; git cat-file -e ${missing}; git archive HEAD`;
+    spawnSync("sh", ["-c", theirs], { cwd: main, env, timeout: 10_000 });
+    for (const what of ["reference-transaction", "transport", "filter"]) expect(ran()).toContain(what);
+    expect(gitIn(main, "show", "HEAD:a.txt")).toBe("forged");
+    rmSync(canary);
+    const before = process.env["HOME"];
+    process.env["HOME"] = user;
+    try {
+      const hf = await home.open();
+      expect(await hasObject(await openRepo({ dir: home.dir, id: "home_test" }, main), missing)).toBe(false);
+      const session = await hf.openSession({ repo: main });
+      const task = await hf.startTask(session, { sandbox: hasSandbox });
+      expect(await turn(task, "cat a.txt; echo work > work")).toBe("one");
+      expect((await task.end("done")).stat.paths).toEqual(["work"]);
+      await session.pause();
+      expect(gitIn(main, "show", `holdfast/${session.id}/1:work`)).toBe("work");
+    } finally {
+      process.env["HOME"] = before;
+    }
+    expect(ran()).toBe("");
   });
 });
 

@@ -267,6 +267,31 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
   });
 });
 
+describe("a variable of the shell that starts us", () => {
+  it.each([
+    ["in the sandbox", true],
+    ["without one", false],
+  ])("does not reach the command or set-up %s", async (_, isSandboxed) => {
+    if (isSandboxed && !hasSandbox) return console.log("left out: the environment in the sandbox");
+    using home = new TaskHome({
+      "holdfast.yaml": "capsule: { setup: env > set-up.txt }\n",
+    });
+    process.env["PLANTED_API_KEY"] = "PLANTED";
+    try {
+      const hf = await home.open();
+      const session = await hf.openSession({ repo: home.main });
+      const task = await hf.startTask(session, { sandbox: isSandboxed });
+      const said = await turn(task, "env; cat set-up.txt");
+      expect(said.match(/^PATH=/gm)).toHaveLength(2);
+      expect(said).not.toContain("PLANTED");
+      await task.rest();
+      await session.pause();
+    } finally {
+      delete process.env["PLANTED_API_KEY"];
+    }
+  });
+});
+
 it("a home that is reached through a link works by its real name", async () => {
   using home = new TaskHome();
   mkdirSync(home.join("real"));
