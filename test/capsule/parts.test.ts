@@ -21,10 +21,13 @@ import {
   applySnapshot,
   listBases,
   moveToTrash,
+  openStore,
+  publish,
   type SnapshotManifest,
   sweepTrash,
 } from "../../src/capsule/index.ts";
 import { decodeManifest, encodeManifest } from "../../src/capsule/manifest.ts";
+import { OpenDir } from "../../src/capsule/open-dir.ts";
 import { decodePath, encodePath, isGitLike, storedPath } from "../../src/capsule/path.ts";
 import { probe } from "../../src/capsule/probe.ts";
 import { isHoldfastError } from "../../src/contract/index.ts";
@@ -71,6 +74,80 @@ describe("files that change while they are read", () => {
     expect(all).not.toContain("OUTSIDE-SECRET");
   });
 });
+
+describe("what has become something else than a plain file", () => {
+  it("K2 is not read: a pipe and a device fail at once", () => {
+    using temp = new TempDir();
+    execFileSync("mkfifo", [temp.join("pipe")]);
+    writeFileSync(temp.join("plain"), "content");
+    using dir = OpenDir.root(temp.path);
+    using file = dir.file("plain");
+    expect(Buffer.concat([...file.chunks()]).toString()).toBe("content");
+    using devices = OpenDir.root("/dev");
+    for (const open of [() => dir.file("pipe"), () => devices.file("zero")])
+      expect(open).toThrow(expect.objectContaining({ code: "snapshot_raced" }));
+  });
+});
+
+describe("publishing", () => {
+  const facts = {
+    base: null,
+    branch: "holdfast/x/1",
+    session: "sess_x",
+    identity: { name: "A", email: "a@b" },
+  };
+
+  it("K9 work with an object that git would not take is refused as a whole", async () => {
+    await using lab = new CapsuleLab("worktree");
+    const repo = await lab.repo();
+    const store = await openStore(repo, realDisk);
+    const blob = writeObject(store, "blob", "evil");
+    const row = (mode: string, name: string, id: string) =>
+      Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(id, "hex")]);
+    const commitOf = (tree: string) =>
+      writeObject(
+        store,
+        "commit",
+        `tree ${tree}\nauthor A <a@b> 0 +0000\ncommitter A <a@b> 0 +0000\n\nwork\n`,
+      );
+    const inner = writeObject(store, "tree", row("100644", "config", blob));
+    const evil = commitOf(writeObject(store, "tree", row("40000", ".git", inner)));
+    const request = { ...facts, repo, store, disk: realDisk };
+    await expect(publish({ ...request, commit: evil })).rejects.toMatchObject({ code: "publish_refused" });
+    expect(() => gitIn(lab.main, "cat-file", "-e", evil)).toThrow();
+    expect(gitIn(lab.main, "for-each-ref", "refs/heads/holdfast")).toBe("");
+    await publish({ ...request, commit: commitOf(inner) });
+    expect(gitIn(lab.main, "show", "holdfast/x/1:config")).toBe("evil");
+  });
+
+  it("K9 a branch that somebody moves at the very last moment stays where they put it", async () => {
+    await using lab = new CapsuleLab("worktree");
+    const capsule = await lab.create();
+    await inside(capsule, "echo work > work");
+    const { commit } = await capsule.snapshot("1", limits);
+    const theirs = gitIn(lab.main, "rev-parse", "HEAD");
+    // The last thing before the ref is moved.
+    const disk: typeof realDisk = {
+      ...realDisk,
+      syncDir: async (path) => {
+        gitIn(lab.main, "update-ref", "refs/heads/holdfast/x/1", theirs);
+        await realDisk.syncDir(path);
+      },
+    };
+    const publication = { ...facts, repo: await lab.repo(), store: await capsule.store(), disk, commit };
+    await expect(publish(publication)).rejects.toMatchObject({ code: "publish_refused" });
+    expect(gitIn(lab.main, "rev-parse", "holdfast/x/1")).toBe(theirs);
+  });
+});
+
+/** An object as it is, whatever it says. */
+function writeObject({ gitDir }: { gitDir: string }, type: string, content: string | Buffer): string {
+  return execFileSync("git", ["hash-object", "-t", type, "-w", "--stdin", "--literally"], {
+    env: { PATH: process.env["PATH"], GIT_DIR: gitDir },
+    input: content,
+    encoding: "utf8",
+  }).trim();
+}
 
 describe("a manifest from somewhere else", () => {
   const hostile = (entries: SnapshotManifest["entries"], gone: string[] = []): SnapshotManifest => {
@@ -139,6 +216,24 @@ describe("a manifest from somewhere else", () => {
     }
     await applySnapshot(root, store, manifest, new Map());
     expect(readdirSync(root)).toEqual(["pipe"]);
+  });
+
+  it("K10 a path below a file, or twice, is refused; what git takes for its own is never work", () => {
+    const decoded = (...entries: SnapshotManifest["entries"]) =>
+      decodeManifest(encodeManifest(hostile(entries))).entries.map(({ role }) => role);
+    for (const kind of ["file", "symlink", "fifo"] as const)
+      expect(() => decoded({ ...file("x"), kind }, file("x/y")), kind).toThrow(
+        expect.objectContaining({ code: "snapshot_invalid" }),
+      );
+    expect(() => decoded(file("x"), file("x"))).toThrow(
+      expect.objectContaining({ code: "snapshot_invalid" }),
+    );
+    expect(decoded({ ...file("x"), kind: "dir" }, file("x/y"))).toEqual(["work", "work"]);
+    expect(decoded(file(".git/config"), file("sub/.GIT/config"), file("a/git~1"))).toEqual([
+      "gitdir",
+      "aside",
+      "aside",
+    ]);
   });
 
   it("paths that climb are refused, and every other one survives the way to JSON and back", () => {

@@ -245,6 +245,30 @@ describe("export and import", () => {
     expect(readdirSync(join(there.dir, "staging"))).toEqual([]);
   });
 
+  it("N1 N2 files that no journal vouches for are as their manifest says, and all together are not too much", async () => {
+    using here = new TestHome();
+    using there = new TestHome();
+    const { id, content } = await exported(here);
+    const other = await there.open();
+    const { manifest, body } = parts(content);
+    const files = manifest["files"] as File[];
+    const tried = there.join("tried.holdfast");
+    const kept = Buffer.from("kept as it is");
+    const withKept = (sha256: string) => {
+      const file = { path: "snapshots.pack", bytes: kept.length, sha256 };
+      return forge({ ...manifest, files: [...files, file] }, Buffer.concat([body, kept]));
+    };
+    writeFileSync(tried, withKept(sha256Hex("something else")));
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "export_invalid" });
+    const sha256 = "0".repeat(64);
+    const huge = { path: `blobs/${sha256}`, bytes: 2 ** 40, sha256 };
+    writeFileSync(tried, forge({ ...manifest, files: [...files, huge] }, body));
+    await expect(other.importSession(tried)).rejects.toMatchObject({ code: "export_refused" });
+    expect(readdirSync(join(there.dir, "sessions"))).toEqual([]);
+    writeFileSync(tried, withKept(sha256Hex(kept)));
+    expect(await other.importSession(tried)).toBe(id);
+  });
+
   it("a file that is no export, is empty, is missing or is of a newer format gets a clear error", async () => {
     using home = new TestHome();
     const hf = await home.open();
