@@ -1,7 +1,8 @@
 /**
  * What an agent can do at its session's door, and what it can't at another's.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { isSameToken, makeToken } from "../../src/home/index.ts";
@@ -79,6 +80,31 @@ describe("tokens", () => {
     expect((await ask(door, token, { path: "/v1/elsewhere" })).status).toBe(404);
     expect((await ask(door, token, { method: "POST", path: "/v1/inbox/msg_none/entered" })).status).toBe(200);
     expect((await dispatcher.show(id)).records).toBe(records);
+  });
+});
+
+describe("the door", () => {
+  it("is its user's alone, and holds a limited number of those who say nothing", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const id = await startLoop(home, dispatcher);
+    const door = await until(() => doorOf(home, id), existsSync);
+    expect(statSync(door).mode & 0o077).toBe(0);
+    const silent = Array.from({ length: 200 }, () => connect(door).on("error", () => {}));
+    try {
+      await until(
+        () => silent.filter(({ closed }) => closed).length,
+        (closed) => closed >= 72,
+        5000,
+      );
+    } finally {
+      for (const socket of silent) socket.destroy();
+    }
+    // And it still answers others.
+    await until(
+      () => ask(door, tokenOf(home, id)).catch(() => ({ status: 0 })),
+      ({ status }) => status === 204,
+    );
   });
 });
 

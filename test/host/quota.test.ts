@@ -96,6 +96,24 @@ describe("the watch", () => {
     expect(exceeded).toEqual([]);
   });
 
+  it("says which share was exceeded: files, bytes or processes", async () => {
+    using temp = new TempDir();
+    for (let number = 0; number < 20; number += 1) writeFileSync(temp.join(`${number}`), "x".repeat(9000));
+    // Space is short from the beginning, so that everything is counted at once.
+    const ample = { maxBytes: 1e15, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1e18 };
+    for (const [limit, own] of [
+      ["files", { maxFiles: 10 }],
+      ["bytes", { maxBytes: 100_000 }],
+      ["processes", { maxProcesses: 0 }],
+    ] as const) {
+      const exceeded = Promise.withResolvers<Exceeded | string>();
+      const watch = new Watch(process.pid, [temp.path], { ...ample, ...own }, exceeded.resolve);
+      const said = await Promise.race([exceeded.promise, sleep(3000, "nothing")]);
+      watch.end();
+      expect(said).toMatchObject({ limit });
+    }
+  });
+
   if (whyNotNobody) console.log(`left out: quotas of an ordinary user: ${whyNotNobody}`);
   it.skipIf(whyNotNobody !== undefined || !hasSandbox)(
     "counts what a task hides from its own user; and the kernel keeps an ordinary user's sandbox to its processes",

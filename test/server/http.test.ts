@@ -219,6 +219,26 @@ describe("the API", () => {
     expect(again).toMatchObject({ status: 422, body: { error: "session_damaged" } });
   });
 
+  it("a body that is too long is refused before it comes, or while it comes, whatever it says of its length", async () => {
+    using home = new HostHome();
+    await using served = await Served.start(home);
+    expect(statSync(served.address).mode & 0o077).toBe(0);
+    const head = `POST /v1/sessions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${served.token}\r\ncontent-type: application/json\r\n`;
+    const chunk = `${(65_536).toString(16)}\r\n${" ".repeat(65_536)}\r\n`;
+    for (const [what, sent] of [
+      ["nothing of it has come", `${head}content-length: 2000000\r\n\r\n`],
+      ["it never says that it ends", `${head}transfer-encoding: chunked\r\n\r\n${chunk.repeat(20)}`],
+    ] as const) {
+      const socket = served.raw();
+      socket.on("error", () => {});
+      socket.write(sent);
+      const answer = await Promise.race([once(socket, "data"), sleep(5000, ["no answer"])]);
+      socket.destroy();
+      expect(String(answer[0]), what).toMatch(/^HTTP\/1\.1 413 /);
+    }
+    expect((await served.ask("/v1/sessions")).body).toEqual({ sessions: [] });
+  });
+
   it("moves a session through its life, and its events can be followed from where one was cut off", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
