@@ -16,14 +16,28 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasObject, openRepo } from "../../src/capsule/index.ts";
+import { probe } from "../../src/capsule/probe.ts";
 import { makeHomeRuntimeDir } from "../../src/mail/index.ts";
 import { USER_HOME } from "../../src/process/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
+import { TestChild } from "../support/children.ts";
+import { TempDir } from "../support/home.ts";
 import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
 import { TaskHome, turn } from "../support/tasks.ts";
 
 const isRoot = process.getuid?.() === 0;
 const NOBODY = 65534;
+
+async function canOverlay(): Promise<boolean> {
+  using temp = new TempDir();
+  return (await probe("overlay", temp.path)).isAvailable;
+}
+
+const whyNoEtc = !isRoot
+  ? "only root can plant some"
+  : (await canOverlay())
+    ? undefined
+    : "an overlay can't be mounted over /etc";
 if (!hasSandbox) console.log("left out: what a hostile repo can show in a sandbox: bubblewrap is missing");
 if (!isRoot) console.log("left out: repos of another user: only root can make one");
 
@@ -209,6 +223,34 @@ describe("what a repo's gitdir and the user's settings would have run", () => {
     }
     expect(ran()).toBe("");
   });
+
+  if (whyNoEtc) console.log(`left out: settings of the machine: ${whyNoEtc}`);
+  it.skipIf(whyNoEtc !== undefined)("K1 no setting or attribute of the machine has a say", async () => {
+    using home = new TaskHome({ "a.txt": "one\n", ".gitattributes": "*.sh filter=x\n", "b.sh": "true\n" });
+    const canary = home.join("canary");
+    for (const dir of ["upper", "work"]) mkdirSync(home.join(dir));
+    writeFileSync(home.join("upper/gitconfig"), `[filter "x"]\n\tsmudge = "echo ran >> ${canary}; cat"\n`);
+    writeFileSync(home.join("upper/gitattributes"), "*.txt text eol=crlf\n");
+    // Only the processes of this test see them.
+    const layers = `lowerdir=/etc,upperdir=${home.join("upper")},workdir=${home.join("work")}`;
+    const via = [
+      "unshare",
+      "-m",
+      "sh",
+      "-c",
+      `mount -t overlay planted -o ${layers} /etc && exec "$@"`,
+      "sh",
+    ];
+    const [program = "", ...words] = via;
+    const theirs = [...words, "git", "archive", "HEAD", "a.txt", "b.sh"];
+    expect(spawnSync(program, theirs, { cwd: home.main, encoding: "latin1" }).stdout).toContain("one\r\n");
+    expect(existsSync(canary)).toBe(true);
+    rmSync(canary);
+    await using child = new TestChild("run-task.ts", [home.dir, home.main, "od -c a.txt"], { via });
+    await child.line((line) => line === "ended");
+    expect(child.lines.join("\n")).toMatch(/o +n +e +\\n/);
+    expect(existsSync(canary)).toBe(false);
+  });
 });
 
 describe("a repo that stands in the way", () => {
@@ -294,6 +336,10 @@ describe("a repo that stands in the way", () => {
     await expect(home.open()).rejects.toMatchObject({ code: "unsafe_permissions" });
     expect(readdirSync(home.dir)).toEqual([]);
     chownSync(home.dir, 0, 0);
+    mkdirSync(join(home.dir, "sessions"), { mode: 0o700 });
+    chownSync(join(home.dir, "sessions"), NOBODY, NOBODY);
+    await expect(home.open()).rejects.toMatchObject({ code: "unsafe_permissions" });
+    chownSync(join(home.dir, "sessions"), 0, 0);
     mkdirSync(home.join("precious"));
     writeFileSync(home.join("precious/file"), "kept");
     symlinkSync(home.join("precious"), join(home.dir, "trash"));
