@@ -6,7 +6,8 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Capsule } from "../../src/capsule/index.ts";
+import { ConfinedGit, makeEmptyGitdir } from "../../src/capsule/confined.ts";
+import { type Capsule, sandboxAround } from "../../src/capsule/index.ts";
 import { findProgram, limited, runProgram } from "../../src/process/index.ts";
 import { CapsuleLab, hasSandbox, inside, limits } from "../support/capsules.ts";
 import { TempDir } from "../support/home.ts";
@@ -211,6 +212,33 @@ describe.skipIf(!hasSandbox)("git outside the sandbox", () => {
     const readers =
       /\b(check-ignore|check-attr|hash-object -w|update-index|status|add|diff-index|diff-files|ls-files)\b/;
     expect(git.outside.filter((call) => readers.test(call))).toEqual([]);
+  });
+});
+
+describe("a git that an agent has taken over", () => {
+  it.skipIf(!hasSandbox)("K17 writes to nothing, and has limits of memory, output and time", async () => {
+    await using lab = new CapsuleLab("worktree");
+    const capsule = await lab.create();
+    const view = await capsule.attach();
+    const gitDir = lab.temp.join("asked");
+    await makeEmptyGitdir(gitDir, "sha1");
+    const sandbox = sandboxAround(lab.home, await lab.repo(), view.workTree);
+    const git = new ConfinedGit({ gitDir, view, sandbox });
+    const run = async (script: string) =>
+      (await git.ask([], { script, maxOutputBytes: 1000, timeoutMs: 3000 }))?.stdout.toString().trim();
+    const planted = join(lab.main, "planted");
+    expect(await run(`(: > ${planted}; : > ${gitDir}/planted) 2>/dev/null; cat ${lab.main}/a.txt`)).toBe(
+      "one",
+    );
+    for (const dir of [view.root, lab.main, gitDir])
+      expect(existsSync(join(dir, "planted")), dir).toBe(false);
+    expect(await run("head -c 1000 /dev/zero | tr '\\0' x")).toHaveLength(1000);
+    expect(await run("head -c 1001 /dev/zero | tr '\\0' x")).toBeUndefined();
+    const startedMs = performance.now();
+    expect(await run("sleep 20; echo late")).toBeUndefined();
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
+    if (!findProgram("prlimit")) return console.log("left out: git's limit of memory: prlimit is missing");
+    expect(await run("ulimit -v")).toBe(String(1024 * 1024));
   });
 });
 

@@ -321,9 +321,11 @@ describe("a session process", () => {
       answers += chunk;
     });
     socket.on("error", () => {});
-    const question = `GET /v1/inbox?wait=5 HTTP/1.1\r\nhost: door\r\nauthorization: Bearer ${token}\r\n\r\n`;
+    const question = `GET /v1/inbox?wait=50 HTTP/1.1\r\nhost: door\r\nauthorization: Bearer ${token}\r\n\r\n`;
     socket.write(question.repeat(50));
-    await until(() => socket.closed || socket.destroyed || answers.includes(" 429 "));
+    // Long before any of them has been answered.
+    const isRefused = () => socket.closed || socket.destroyed || answers.includes(" 429 ");
+    await until(isRefused, Boolean, 10_000);
     socket.destroy();
     // And it still answers others.
     await dispatcher.send(id, "stop");
