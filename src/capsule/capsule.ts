@@ -6,7 +6,7 @@ import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
-import type { SandboxView } from "../process/index.ts";
+import { freezeMarked, type SandboxView } from "../process/index.ts";
 import { type Clock, type Disk, errorCode, isDiskFull } from "../util/index.ts";
 import { baseGitlinks, openBase } from "./bases.ts";
 import { sandboxAround } from "./borrowed.ts";
@@ -121,6 +121,11 @@ export class Capsule {
   get sandbox(): Omit<SandboxView, "tree" | "writable"> | undefined {
     const { isSandboxed } = this.#spec;
     return isSandboxed ? sandboxAround(this.#ports.homeDir, this.repo, this.place.tree) : undefined;
+  }
+
+  /** Whatever still runs in it stands still, until this is disposed of. */
+  freeze(): Disposable {
+    return freezeMarked(this.place.dir);
   }
 
   store(): Promise<Store> {

@@ -32,7 +32,7 @@ export {
   treeOf,
   userIdentity,
 } from "./repo.ts";
-export { type NamedRoot, restoreRoot, takeRootSnapshot } from "./root-snapshot.ts";
+export { restoreRoot, takeRootSnapshot } from "./root-snapshot.ts";
 export { type RunSetup, setupRunner } from "./setup.ts";
 export type { Limits, Snapshot } from "./snapshot.ts";
 export {

@@ -102,7 +102,7 @@ export class Door {
     // Whoever does not wait for an answer would have us keep all the questions.
     if (this.#inFlight >= MAX_IN_FLIGHT) {
       response.setHeader("connection", "close");
-      reply(response, 429, { error: "too_many_requests" });
+      reply(response, 429, { error: "too_many_requests", message: "too many requests have no answer yet" });
       request.socket.destroySoon();
       return;
     }
@@ -117,10 +117,10 @@ export class Door {
     const given = /^Bearer (\S+)$/.exec(request.headers.authorization ?? "")?.[1];
     if (!isSameToken(await this.#handler.token(), given)) {
       this.#handler.refused();
-      return reply(response, 401, { error: "unauthorized" });
+      return reply(response, 401, { error: "unauthorized", message: "this session's token is needed" });
     }
     const url = URL.parse(request.url ?? "/", "http://door");
-    if (!url) return reply(response, 400, { error: "invalid_data" });
+    if (!url) return reply(response, 400, { error: "invalid_data", message: "that is no path" });
     const route = `${request.method} ${url.pathname}`;
     if (route === "GET /v1/inbox") return this.#inbox(url, response);
     const entered = /^POST \/v1\/inbox\/([a-z0-9_]+)\/entered$/.exec(route)?.[1];
@@ -135,7 +135,7 @@ export class Door {
         throw new HoldfastError("invalid_data", "to and text are needed");
       return reply(response, 202, { message: await this.#handler.send(to, text) });
     }
-    return reply(response, 404, { error: "not_found" });
+    return reply(response, 404, { error: "not_found", message: "there is nothing here" });
   }
 
   async #inbox(url: URL, response: ServerResponse): Promise<void> {
@@ -153,7 +153,7 @@ const STATUS: Partial<Record<string, number>> = { message_too_large: 413, inbox_
 
 function fail(response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) response.destroy();
-  else if (!isHoldfastError(error)) reply(response, 500, { error: "bug" });
+  else if (!isHoldfastError(error)) reply(response, 500, { error: "bug", message: "a bug of ours" });
   else reply(response, STATUS[error.code] ?? 400, { error: error.code, message: error.message });
 }
 
@@ -162,12 +162,14 @@ function reply(response: ServerResponse, status: number, body: object): void {
 }
 
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<Record<string, unknown>> {
+  const tooLarge = () => new HoldfastError("message_too_large", `a body has ${maxBytes} bytes at most`);
+  // Said before it is read: whoever is cut off while they write hears nothing.
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge();
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > maxBytes)
-      throw new HoldfastError("message_too_large", `a body has ${maxBytes} bytes at most`);
+    if (bytes > maxBytes) throw tooLarge();
     chunks.push(chunk);
   }
   const body = parseObject(Buffer.concat(chunks).toString("utf8"));

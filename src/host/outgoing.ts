@@ -69,6 +69,7 @@ export class Outgoing {
   }
 
   async #send(to: string, text: string): Promise<string> {
+    if (text === "") throw new HoldfastError("invalid_data", "text: there is nothing to send");
     if (!isSessionId(to)) throw new HoldfastError("invalid_id", `${JSON.stringify(to)} is not a session id`);
     assertMessageSize(text);
     if ((await this.#ports.outbox.waiting()).length >= MAX_WAITING)

@@ -10,7 +10,7 @@ export {
   throughHolder,
 } from "./holder.ts";
 export { limited, type ProcessLimits } from "./limits.ts";
-export { CAPSULE_MARK, endMarked, markedProcesses } from "./marks.ts";
+export { CAPSULE_MARK, endMarked, freezeMarked, markedProcesses } from "./marks.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
 export { assertSandbox, canSandbox, type SandboxView, sandboxed } from "./sandbox.ts";
 export {

@@ -28,6 +28,19 @@ export function endMarked(mark: string): Promise<void> {
   );
 }
 
+/** Stops every process that carries this mark, until it is disposed of: what is read meanwhile stays as it is. */
+export function freezeMarked(mark: string): Disposable {
+  const pids = markedProcesses().flatMap((one) =>
+    one.mark === mark && one.pid !== process.pid ? [one.pid] : [],
+  );
+  for (const pid of pids) signalIfThere(pid, "SIGSTOP");
+  return {
+    [Symbol.dispose]: () => {
+      for (const pid of pids) signalIfThere(pid, "SIGCONT");
+    },
+  };
+}
+
 /** Ends whatever is found, until nothing is. */
 export async function endAll(find: () => readonly number[]): Promise<void> {
   for (const deadlineMs = Date.now() + END_MS; Date.now() < deadlineMs; await sleep(2)) {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { verbs } from "../../src/cli/verbs.ts";
 import { errorCodes, exitStatus } from "../../src/contract/errors.ts";
+import { type EventType, eventForms, eventSchema } from "../../src/contract/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";
 import { TestHome } from "../support/home.ts";
@@ -102,6 +103,17 @@ describe("the docs", () => {
     expect(output).toMatch(/(open|running|paused)[\s\S]+msg_\w+[\s\S]+\[persist\][\s\S]+task=2[\s\S]+paused/);
   });
 
+  it("events.md describes every event with its fields, and no other", () => {
+    const rows = [...read("docs/events.md").matchAll(/^\| `(\w+)` \|(.*?)\| (.+) \|$/gm)];
+    const named = rows.map(([, type, fields = ""]) => [
+      type,
+      [...fields.matchAll(/`(\w+\??)`/g)].map(([, field]) => field),
+    ]);
+    const there = Object.keys(eventForms).map((type) => [type, fieldsOf(eventSchema(type as EventType))]);
+    expect(Object.fromEntries(named)).toEqual(Object.fromEntries(there));
+    expect(rows.every(([, , , effect = ""]) => effect.trim() !== "")).toBe(true);
+  });
+
   it("protocol.md lists every route of the API, and no other", () => {
     const named = [...read("docs/protocol.md").matchAll(/^\| `(GET|POST) (\/v1\/sessions[^`]*)`/gm)].map(
       ([, method, path]) => `${method} ${path}`,
@@ -142,3 +154,14 @@ describe("the docs", () => {
     expect(readdirSync(join(home.dir, "sessions"))).toHaveLength(1);
   });
 });
+
+/** The fields of an event, those that may be missing with a question mark. */
+function fieldsOf(schema: unknown): string[] {
+  type Form = {
+    readonly _zod: { readonly def: { readonly type: string; readonly shape?: Record<string, Form> } };
+  };
+  const { shape = {} } = (schema as Form)._zod.def;
+  return Object.entries(shape).map(([name, field]) =>
+    field._zod.def.type === "optional" ? `${name}?` : name,
+  );
+}

@@ -166,6 +166,37 @@ describe("without a sandbox", () => {
   });
 });
 
+describe("what still runs", () => {
+  it("T3 stands still while a checkpoint is taken, and goes on after it", async () => {
+    using home = new TaskHome({ "holdfast.yaml": "capsule: { strategy: worktree }\n" });
+    const hf = await home.open();
+    const session = await hf.openSession({ repo: home.main });
+    const task = await hf.startTask(session, { sandbox: false });
+    // Two files that are the same at every moment but a short one, and many between them that take time to read.
+    const writer = "n=0; while true; do n=$((n+1)); echo $n > a; echo $n > z; done";
+    await turn(
+      task,
+      `i=0; while [ $i -lt 300 ]; do echo $i > m$i; i=$((i+1)); done; setsid sh -c '${writer}' > /dev/null 2>&1 & while [ ! -s z ]; do sleep 0.01; done`,
+    );
+    const { root } = await task.capsule.attach();
+    const differences: number[] = [];
+    for (let round = 0; round < 8; round += 1) {
+      const before = Number(readFileSync(join(root, "a"), "utf8"));
+      const { snapshot } = await task.checkpoint();
+      const store = await task.capsule.store();
+      const read = (name: string) =>
+        Number(gitIn(store.gitDir, "cat-file", "blob", `${snapshot.commit}:files/${name}`));
+      // One that was stopped with its file just emptied says nothing.
+      if (read("a") > 0 && read("z") > 0) differences.push(Math.abs(read("a") - read("z")));
+      await until(() => Number(readFileSync(join(root, "a"), "utf8")) > before);
+    }
+    expect(differences.length).toBeGreaterThan(0);
+    expect(Math.max(...differences)).toBeLessThanOrEqual(1);
+    await task.capsule.detach();
+    await session.pause();
+  });
+});
+
 describe("which files of HOME are kept", () => {
   it("names decide: credentials wherever they are, caches by their path", () => {
     const isLeft = isLeftInHome(DEFAULT_EXCLUDE);

@@ -350,7 +350,7 @@ describe.skipIf(!hasSandbox)("the sandbox", () => {
       "sessions",
       "1",
       "1",
-      home.sessionDir(session.id, "tasks/1/home"),
+      home.sessionDir(session.id, "home"),
     ]);
     expect(existsSync(join(home.main, "written"))).toBe(false);
     await task.rest();
