@@ -5,7 +5,7 @@
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ConfinedGit, makeEmptyGitdir } from "../../src/capsule/confined.ts";
 import { type Capsule, sandboxAround } from "../../src/capsule/index.ts";
 import { findProgram, limited, runProgram } from "../../src/process/index.ts";
@@ -15,6 +15,8 @@ import { listTree } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 const isLong = process.env["HOLDFAST_LONG"] === "1";
+// Of the long run, one test may take its time.
+if (isLong) vi.setConfig({ testTimeout: 900_000 });
 const INDEXES = isLong ? 2000 : 200;
 const LARGE = isLong ? "2G" : "32M";
 const strategies = ["overlay", "worktree"] as const;

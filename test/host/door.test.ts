@@ -76,8 +76,15 @@ describe("tokens", () => {
     expect((await post("{")).status).toBe(400);
     expect((await post('{"to":"sess_x","text":"y"}')).status).toBe(400);
     expect((await post(JSON.stringify({ to: id, text: "x".repeat(300_000) }))).status).toBe(413);
-    expect((await post("x".repeat(2_000_000))).status).toBe(413);
-    expect((await ask(door, token, { path: "/v1/elsewhere" })).status).toBe(404);
+    // Answered, and not cut off while it is written.
+    expect((await post("x".repeat(4_000_000))).status).toBe(413);
+    expect((await post(JSON.stringify({ to: id, text: "" }))).status).toBe(400);
+    const elsewhere = await ask(door, token, { path: "/v1/elsewhere" });
+    expect([elsewhere.status, JSON.parse(elsewhere.text)]).toEqual([
+      404,
+      expect.objectContaining({ message: expect.any(String) }),
+    ]);
+    expect(JSON.parse((await ask(door, "hfs_wrong")).text)).toHaveProperty("message");
     expect((await ask(door, token, { method: "POST", path: "/v1/inbox/msg_none/entered" })).status).toBe(200);
     expect((await dispatcher.show(id)).records).toBe(records);
   });
