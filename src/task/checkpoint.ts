@@ -40,11 +40,12 @@ export async function takeCheckpoint(room: Room, capsule: Capsule, limits: Limit
   const { task, turns } = session.state;
   if (!task) throw new HoldfastError("no_capsule", "the session has no task");
   // T3: what still runs stands still while both are read. In a sandbox nothing does.
-  using _ = capsule.freeze();
+  const { isSandboxed } = capsule.spec;
+  using _ = isSandboxed ? undefined : capsule.freeze();
   const name = `${task.number}.${turns}.${ports.clock.nowMs()}`;
   const snapshot = await snapshotSteadily(capsule, name, limits);
   // Without one, HOME is the user's own.
-  const home = capsule.spec.isSandboxed ? await snapshotHome(room, name) : undefined;
+  const home = isSandboxed ? await snapshotHome(room, name) : undefined;
   const work = await workOf(room.repo, session, capsule, snapshot, ports.clock.nowMs());
   const omitted = snapshot.manifest.omitted.length;
   const unanswered = snapshot.unanswered.length;
