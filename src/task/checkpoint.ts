@@ -21,7 +21,7 @@ import {
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import type { Session, SessionState, SnapshotState } from "../session/index.ts";
 import { sha256Hex } from "../util/index.ts";
-import type { Room } from "./room.ts";
+import type { CheckpointLimits, Room } from "./room.ts";
 import { snapshotHome } from "./session-home.ts";
 
 /** Something that writes without end must not keep us forever. */
@@ -35,7 +35,11 @@ export interface Checkpoint {
   readonly work: Work;
 }
 
-export async function takeCheckpoint(room: Room, capsule: Capsule, limits: Limits): Promise<Checkpoint> {
+export async function takeCheckpoint(
+  room: Room,
+  capsule: Capsule,
+  limits: CheckpointLimits,
+): Promise<Checkpoint> {
   const { session, ports } = room;
   const { task, turns } = session.state;
   if (!task) throw new HoldfastError("no_capsule", "the session has no task");
@@ -45,7 +49,7 @@ export async function takeCheckpoint(room: Room, capsule: Capsule, limits: Limit
   const name = `${task.number}.${turns}.${ports.clock.nowMs()}`;
   const snapshot = await snapshotSteadily(capsule, name, limits);
   // Without one, HOME is the user's own.
-  const home = isSandboxed ? await snapshotHome(room, name) : undefined;
+  const home = isSandboxed ? await snapshotHome(room, name, limits) : undefined;
   const work = await workOf(room.repo, session, capsule, snapshot, ports.clock.nowMs());
   const omitted = snapshot.manifest.omitted.length;
   const unanswered = snapshot.unanswered.length;

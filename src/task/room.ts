@@ -21,6 +21,7 @@ import { CONFIG_FILE, type Config, defaultConfig, parseConfig, type Settings } f
 import { HoldfastError } from "../contract/index.ts";
 import { assertSandbox } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
+import { DEFAULT_EXCLUDE } from "./home-files.ts";
 import { kernelLimits, MEGABYTE, type Quota, quotaOf, readSettings } from "./quota.ts";
 
 export interface Room {
@@ -89,12 +90,28 @@ export function runSetupIn(
 }
 
 /** As the user's newest commit has it: a limit that is too low can be raised while the task is there. */
-export async function currentConfig(repo: Repo): Promise<Config> {
+async function currentConfig(repo: Repo): Promise<Config> {
   return readConfig(repo, await resolveCommit(repo));
 }
 
-export async function currentLimits({ ports, repo }: Pick<Room, "ports" | "repo">): Promise<Limits> {
-  return settingsOf(await currentConfig(repo), await readSettings(ports.homeDir)).limits;
+/** Of a checkpoint: its files, and HOME. */
+export interface CheckpointLimits extends Limits {
+  readonly maxHomeBytes: number;
+  /** Directories of HOME that stay where they are. */
+  readonly homeExclude: readonly string[];
+}
+
+export async function currentLimits({
+  ports,
+  repo,
+}: Pick<Room, "ports" | "repo">): Promise<CheckpointLimits> {
+  const config = await currentConfig(repo);
+  const { max_home_mb, home_exclude = DEFAULT_EXCLUDE } = config.capsule;
+  return {
+    ...settingsOf(config, await readSettings(ports.homeDir)).limits,
+    maxHomeBytes: max_home_mb * MEGABYTE,
+    homeExclude: home_exclude,
+  };
 }
 
 /** TMPDIR of a task: nobody else's. */

@@ -11,10 +11,8 @@ import { join } from "node:path";
 import { openStore, restoreRoot, takeRootSnapshot } from "../capsule/index.ts";
 import type { HomeState } from "../session/index.ts";
 import { present } from "../util/index.ts";
-import { DEFAULT_EXCLUDE, isLeftInHome } from "./home-files.ts";
-import { currentConfig, type Room } from "./room.ts";
-
-const MEGABYTE = 1024 * 1024;
+import { isLeftInHome } from "./home-files.ts";
+import { type CheckpointLimits, currentLimits, type Room } from "./room.ts";
 
 export const sessionHomeDir = (sessionDir: string) => join(sessionDir, "home");
 
@@ -42,11 +40,14 @@ export interface HomeTaken {
   readonly omitted?: number;
 }
 
-export async function snapshotHome(room: Room, name: string): Promise<HomeTaken> {
+export async function snapshotHome(
+  room: Room,
+  name: string,
+  { maxHomeBytes, homeExclude }: CheckpointLimits,
+): Promise<HomeTaken> {
   const { session, sessionDir, repo, ports } = room;
   const dir = sessionHomeDir(sessionDir);
   if (!existsSync(dir)) return {};
-  const { max_home_mb, home_exclude = DEFAULT_EXCLUDE } = (await currentConfig(repo)).capsule;
   const last = session.state.home;
   const { named, omitted } = await takeRootSnapshot({
     store: await openStore(repo, ports.disk),
@@ -54,8 +55,8 @@ export async function snapshotHome(room: Room, name: string): Promise<HomeTaken>
     session: session.id,
     name: `${name}.home`,
     atMs: ports.clock.nowMs(),
-    maxBytes: max_home_mb * MEGABYTE,
-    isLeft: isLeftInHome(home_exclude),
+    maxBytes: maxHomeBytes,
+    isLeft: isLeftInHome(homeExclude),
     before: last?.commit ? { commit: last.commit, manifest: last.manifest } : undefined,
   });
   return present({
@@ -68,8 +69,8 @@ export async function snapshotHome(room: Room, name: string): Promise<HomeTaken>
 /** Makes it what it was; credentials and what can be had again stay. */
 export async function restoreHome(room: Room, { commit, manifest }: HomeState): Promise<void> {
   const { sessionDir, repo, ports } = room;
-  const { home_exclude = DEFAULT_EXCLUDE } = (await currentConfig(repo)).capsule;
+  const { homeExclude } = await currentLimits(room);
   const store = await openStore(repo, ports.disk);
   const named = commit === "" ? undefined : { commit, manifest };
-  await restoreRoot(store, await makeSessionHome(sessionDir), named, isLeftInHome(home_exclude));
+  await restoreRoot(store, await makeSessionHome(sessionDir), named, isLeftInHome(homeExclude));
 }
