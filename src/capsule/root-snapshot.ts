@@ -11,7 +11,7 @@ import { applySnapshot } from "./apply.ts";
 import { contentId, entryOf } from "./changes.ts";
 import { decodeManifest, encodeManifest, type ManifestEntry, type SnapshotManifest } from "./manifest.ts";
 import { Cursor, OpenDir } from "./open-dir.ts";
-import { type BytePath, joined, toText } from "./path.ts";
+import { type BytePath, joined } from "./path.ts";
 import { blob, commit, type Kept } from "./snapshot.ts";
 import { importObjects, nameSnapshot, readManifestBytes, type Store } from "./store.ts";
 import { contentsOf } from "./work.ts";
@@ -29,6 +29,7 @@ export interface RootRequest {
   readonly name: string;
   readonly atMs: number;
   readonly maxBytes: number;
+  readonly maxEntries: number;
   isLeft(path: BytePath): boolean;
   /** The last one that was taken: while nothing changes, it stays the one. */
   readonly before: NamedRoot | undefined;
@@ -37,8 +38,8 @@ export interface RootRequest {
 export interface RootSnapshot {
   /** Undefined: there is nothing in it. */
   readonly named: NamedRoot | undefined;
-  /** Beyond the limit: not in it. */
-  readonly omitted: readonly string[];
+  /** How many are beyond a limit, and not in it. */
+  readonly omitted: number;
 }
 
 const FACTS = { base: null, lower: null, setupKey: "none", branch: "none" } as const;
@@ -47,9 +48,9 @@ const MAX_DEPTH = 200;
 
 export async function takeRootSnapshot(request: RootRequest): Promise<RootSnapshot> {
   const { store, dir, session, name, atMs, before } = request;
-  const { kept, omitted } = choose(request);
-  const said = omitted.map(({ path }) => toText(path));
-  if (kept.length === 0 && omitted.length === 0) return { named: undefined, omitted: said };
+  const { kept, omitted, uncounted } = choose(request);
+  const said = omitted.length + uncounted;
+  if (kept.length === 0 && said === 0) return { named: undefined, omitted: said };
   const entries = kept.map(({ mark: _, ...entry }) => entry);
   const manifest: SnapshotManifest = {
     ...FACTS,
@@ -80,12 +81,18 @@ export async function takeRootSnapshot(request: RootRequest): Promise<RootSnapsh
 }
 
 /** The small ones first: what is left out is little in number. */
-function choose({ dir, isLeft, maxBytes }: RootRequest) {
+function choose({ dir, isLeft, maxBytes, maxEntries }: RootRequest) {
   using root = OpenDir.root(dir);
-  const all = [...walk(root, "", isLeft, 1)];
+  const all: ManifestEntry[] = [];
+  const omitted = new Set<ManifestEntry>();
+  let uncounted = 0;
+  for (const { entry, isTooDeep } of walk(root, "", isLeft, 1)) {
+    if (all.length >= maxEntries) uncounted += 1;
+    else all.push(entry);
+    if (isTooDeep) omitted.add(entry);
+  }
   const isFile = ({ kind }: ManifestEntry) => kind === "file";
   let bytes = 0;
-  const omitted = new Set<ManifestEntry>();
   for (const entry of all.filter(isFile).sort((a, b) => a.size - b.size)) {
     bytes += entry.size;
     if (bytes > maxBytes) omitted.add(entry);
@@ -98,25 +105,24 @@ function choose({ dir, isLeft, maxBytes }: RootRequest) {
       if (hasContent) marks += 1;
       return { ...entry, mark: hasContent ? marks : undefined };
     });
-  return { kept, omitted: [...omitted] };
+  return { kept, omitted: [...omitted], uncounted };
 }
 
-function* walk(
-  dir: OpenDir,
-  path: BytePath,
-  isLeft: RootRequest["isLeft"],
-  depth: number,
-): Generator<ManifestEntry> {
-  if (depth > MAX_DEPTH)
-    throw new HoldfastError("snapshot_too_large", `${JSON.stringify(toText(path))} has too many levels`);
+interface Met {
+  readonly entry: ManifestEntry;
+  /** A directory with something in it that nobody goes into. */
+  readonly isTooDeep: boolean;
+}
+
+function* walk(dir: OpenDir, path: BytePath, isLeft: RootRequest["isLeft"], depth: number): Generator<Met> {
   for (const name of dir.names()) {
     const at = joined(path, name);
     const stats = isLeft(at) ? undefined : dir.stat(name);
     if (!stats) continue;
-    yield { ...entryOf(at, stats), role: "ignored" };
-    if (!stats.isDirectory()) continue;
-    using inside = dir.child(name);
-    if (inside) yield* walk(inside, at, isLeft, depth + 1);
+    using inside = stats.isDirectory() ? dir.child(name) : undefined;
+    const isTooDeep = inside !== undefined && depth >= MAX_DEPTH && inside.names().length > 0;
+    yield { entry: { ...entryOf(at, stats), role: "ignored" }, isTooDeep };
+    if (inside && !isTooDeep) yield* walk(inside, at, isLeft, depth + 1);
   }
 }
 

@@ -14,6 +14,9 @@ import { present } from "../util/index.ts";
 import { isLeftInHome } from "./home-files.ts";
 import { type CheckpointLimits, currentLimits, type Room } from "./room.ts";
 
+/** An agent keeps few files there; one that makes many must not keep us from the rest. */
+const MAX_ENTRIES = 100_000;
+
 export const sessionHomeDir = (sessionDir: string) => join(sessionDir, "home");
 
 export async function makeSessionHome(sessionDir: string): Promise<string> {
@@ -56,13 +59,14 @@ export async function snapshotHome(
     name: `${name}.home`,
     atMs: ports.clock.nowMs(),
     maxBytes: maxHomeBytes,
+    maxEntries: MAX_ENTRIES,
     isLeft: isLeftInHome(homeExclude),
     before: last?.commit ? { commit: last.commit, manifest: last.manifest } : undefined,
   });
   return present({
     snapshot: named?.commit,
     manifest: named?.manifest,
-    omitted: omitted.length > 0 ? omitted.length : undefined,
+    omitted: omitted > 0 ? omitted : undefined,
   });
 }
 

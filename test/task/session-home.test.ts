@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { takeRootSnapshot } from "../../src/capsule/index.ts";
 import { DEFAULT_EXCLUDE, isCredential, isLeftInHome } from "../../src/task/home-files.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { HostHome, reaches, script, until } from "../support/hosts.ts";
@@ -107,6 +108,40 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     expect(await turn(next, 'cat "$HOME/.cache/x/y"; wc -c < "$HOME/large"')).toBe("CACHED\n3000000");
     await next.rest();
     await session.pause();
+  });
+
+  it("K18 one that is very deep, or full of names, is no reason to fail: what is beyond the limits is counted", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(
+      task,
+      'echo kept > "$HOME/kept"; cd "$HOME"; i=0; while [ $i -lt 300 ]; do i=$((i+1)); mkdir d && cd d || exit; done; echo deep > file',
+    );
+    const end = await task.end("done");
+    expect(end.outcome).toBe("done");
+    const last = session.state.home;
+    expect(last?.commit).toMatch(/^[0-9a-f]{40}$/);
+    const store = await task.capsule.store();
+    const few = await takeRootSnapshot({
+      store,
+      dir: home.sessionDir(session.id, "home"),
+      session: session.id,
+      name: "few",
+      atMs: 0,
+      maxBytes: 1e6,
+      maxEntries: 10,
+      isLeft: () => false,
+      before: undefined,
+    });
+    // Those beyond the tenth; of the ones that are too deep nobody knows how many they are.
+    expect(few.omitted).toBeGreaterThan(150);
+    await session.pause();
+    const fork = await hf.forkSession(session.id);
+    const forked = await hf.startTask(fork, sandbox);
+    expect(await turn(forked, 'cat "$HOME/kept"')).toBe("kept");
+    await forked.rest();
+    await fork.pause();
   });
 
   it("T3 after a teardown, and after somebody took it away, restore brings it back", async () => {
