@@ -5,6 +5,7 @@ export { Capsule, type CapsulePorts } from "./capsule.ts";
 export { type CapsuleSettings, clearUnfinished, createCapsule, restoreCapsule } from "./create.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directories.ts";
 export { makeGitdir, surroundingsOf } from "./gitdir.ts";
+export { heldCommits, holdCommit, holdOf, releaseCommit } from "./held.ts";
 export { findLayer, forgetLayer, layerDir, listLayers } from "./layers.ts";
 export { decodeManifest, type SnapshotManifest } from "./manifest.ts";
 export { mirrorFiles } from "./mirror.ts";
@@ -15,9 +16,6 @@ export { probeStrategies } from "./probe.ts";
 export { publish, publishedBranch } from "./publish.ts";
 export {
   hasObject,
-  heldCommits,
-  holdCommit,
-  holdOf,
   isMerged,
   isUsersCommit,
   listCommit,
@@ -25,7 +23,6 @@ export {
   openRepo,
   type Repo,
   readCommittedBytes,
-  releaseCommit,
   remember,
   repoLock,
   resolveCommit,

@@ -170,24 +170,6 @@ export async function readRefs(repo: Repo): Promise<{ name: string; id: string }
     .filter(({ name }) => !isOurs(name));
 }
 
-/** Keeps a base, and all that a snapshot leaves to it, safe from the user's own garbage collection. */
-export async function holdCommit(repo: Repo, commit: string): Promise<void> {
-  if (existsSync(join(repo.gitDir, holdOf(repo, commit)))) return;
-  await git(userPlace(repo), ["update-ref", holdOf(repo, commit), commit]);
-}
-
-/** Another home's are its own; so are those without a home's name, which the version before has made. */
-export const holdOf = ({ holds }: Pick<Repo, "holds">, commit: string) => `${holds}/${commit}`;
-
-export async function heldCommits(repo: Repo): Promise<string[]> {
-  const refs = await git(userPlace(repo), ["for-each-ref", "--format=%(objectname)", `${repo.holds}/`]);
-  return refs.toString("utf8").split("\n").filter(Boolean);
-}
-
-export async function releaseCommit(repo: Repo, commit: string): Promise<void> {
-  await git(userPlace(repo), ["update-ref", "-d", holdOf(repo, commit), commit]);
-}
-
 function userSettings(repo: Repo): Promise<UserSetting[]> {
   return remember(repo, "settings", () =>
     readUserConfig(repo.gitDir, "^(user\\.(name|email)|core\\.excludesfile)$"),
