@@ -7,7 +7,7 @@ export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directori
 export { makeGitdir, surroundingsOf } from "./gitdir.ts";
 export { heldCommits, holdCommit, holdOf, releaseCommit } from "./held.ts";
 export { findLayer, forgetLayer, layerDir, listLayers } from "./layers.ts";
-export { decodeManifest, type SnapshotManifest } from "./manifest.ts";
+export type { SnapshotManifest } from "./manifest.ts";
 export { mirrorFiles } from "./mirror.ts";
 export { toText } from "./path.ts";
 export { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
@@ -41,9 +41,10 @@ export {
   listManifestBases,
   listSnapshotSessions,
   makeAside,
+  type NamedSnapshot,
   openStore,
   packSnapshots,
-  readManifestBytes,
+  readNamedManifest,
   repackStore,
   type Store,
   unpackSnapshots,

@@ -5,22 +5,15 @@
  * K18 What is left where it is, is in no snapshot, and no restore touches it.
  */
 import { mkdirSync, rmSync } from "node:fs";
-import { HoldfastError } from "../contract/index.ts";
 import { sha256Hex } from "../util/index.ts";
 import { applySnapshot } from "./apply.ts";
 import { contentId, entryOf } from "./changes.ts";
-import { decodeManifest, encodeManifest, type ManifestEntry, type SnapshotManifest } from "./manifest.ts";
+import { encodeManifest, type ManifestEntry, type SnapshotManifest } from "./manifest.ts";
 import { Cursor, OpenDir } from "./open-dir.ts";
 import { type BytePath, joined } from "./path.ts";
 import { blob, commit, type Kept } from "./snapshot.ts";
-import { importObjects, nameSnapshot, readManifestBytes, type Store } from "./store.ts";
+import { importObjects, type NamedSnapshot, nameSnapshot, readNamedManifest, type Store } from "./store.ts";
 import { contentsOf } from "./work.ts";
-
-/** As a journal names it. */
-export interface NamedRoot {
-  readonly commit: string;
-  readonly manifest: string;
-}
 
 export interface RootRequest {
   readonly store: Store;
@@ -32,12 +25,12 @@ export interface RootRequest {
   readonly maxEntries: number;
   isLeft(path: BytePath): boolean;
   /** The last one that was taken: while nothing changes, it stays the one. */
-  readonly before: NamedRoot | undefined;
+  readonly before: NamedSnapshot | undefined;
 }
 
 export interface RootSnapshot {
   /** Undefined: there is nothing in it. */
-  readonly named: NamedRoot | undefined;
+  readonly named: NamedSnapshot | undefined;
   /** How many are beyond a limit, and not in it. */
   readonly omitted: number;
 }
@@ -129,7 +122,7 @@ function* walk(dir: OpenDir, path: BytePath, isLeft: RootRequest["isLeft"], dept
 /** By their bytes: a time stamp tells nothing. */
 async function isUnchanged(
   { dir, store }: RootRequest,
-  before: NamedRoot,
+  before: NamedSnapshot,
   manifest: SnapshotManifest,
 ): Promise<boolean> {
   const { contents } = await contentsOf(store, before.commit, manifest).catch(() => ({
@@ -152,11 +145,11 @@ async function isUnchanged(
 export async function restoreRoot(
   store: Store,
   dir: string,
-  named: NamedRoot | undefined,
+  named: NamedSnapshot | undefined,
   isLeft: RootRequest["isLeft"],
 ): Promise<void> {
   // All of it is read before anything is taken away.
-  const manifest = named && decodeManifest(await readNamed(store, named));
+  const manifest = named && (await readNamedManifest(store, named));
   const contents = manifest && (await contentsOf(store, named.commit, manifest)).contents;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   {
@@ -164,14 +157,6 @@ export async function restoreRoot(
     clear(root, "", isLeft);
   }
   if (manifest && contents) await applySnapshot(dir, store, manifest, contents);
-}
-
-async function readNamed(store: Store, { commit: id, manifest }: NamedRoot): Promise<Buffer> {
-  const bytes = await readManifestBytes(store, id);
-  if (sha256Hex(bytes) === manifest) return bytes;
-  throw new HoldfastError("snapshot_invalid", `snapshot ${id} is not the one that the journal names`, {
-    snapshot: id,
-  });
 }
 
 /** Says whether something was left. */

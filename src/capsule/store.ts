@@ -9,8 +9,9 @@ import { createReadStream, existsSync } from "node:fs";
 import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import { type Disk, isAlive, readTextOr, replaceFile, withFileLock } from "../util/index.ts";
+import { type Disk, isAlive, readTextOr, replaceFile, sha256Hex, withFileLock } from "../util/index.ts";
 import { type GitPlace, git, gitLine, gitToFile, runGit } from "./git.ts";
+import { decodeManifest, type SnapshotManifest } from "./manifest.ts";
 import { type Repo, repoLock } from "./repo.ts";
 
 export interface Store extends GitPlace {
@@ -165,6 +166,24 @@ export async function readManifestBytes(store: Store, commit: string): Promise<B
       snapshot: commit,
     });
   return stdout;
+}
+
+/** As a journal names it. */
+export interface NamedSnapshot {
+  readonly commit: string;
+  readonly manifest: string;
+}
+
+/** The manifest of a snapshot that a journal names: the one that it means, or none. */
+export async function readNamedManifest(
+  store: Store,
+  { commit, manifest }: NamedSnapshot,
+): Promise<SnapshotManifest> {
+  const bytes = await readManifestBytes(store, commit);
+  if (sha256Hex(bytes) === manifest) return decodeManifest(bytes);
+  throw new HoldfastError("snapshot_invalid", `snapshot ${commit} is not the one that the journal names`, {
+    snapshot: commit,
+  });
 }
 
 /** A fork keeps what it may need, whatever becomes of its parent. */

@@ -12,7 +12,14 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { createZstdDecompress } from "node:zlib";
-import { dropSnapshots, hasObject, openRepo, openStore, unpackSnapshots } from "../capsule/index.ts";
+import {
+  dropSnapshots,
+  hasObject,
+  type NamedSnapshot,
+  openRepo,
+  openStore,
+  unpackSnapshots,
+} from "../capsule/index.ts";
 import { HoldfastError, isSessionId, parseUser, type SessionId } from "../contract/index.ts";
 import {
   FORMAT_VERSION,
@@ -24,7 +31,7 @@ import {
   readDurable,
   segmentName,
 } from "../journal/index.ts";
-import { type NamedSnapshot, readSnapshot } from "../task/index.ts";
+import { readSnapshot } from "../task/index.ts";
 import { type Disk, isPlainObject, LINE_FEED, openSealedJson, present, writeAll } from "../util/index.ts";
 import { type Audit, auditSession } from "./audit.ts";
 import { type ExportedFile, type ExportManifest, SNAPSHOTS_FILE } from "./export.ts";
@@ -85,10 +92,9 @@ async function takeSnapshots(home: Home, repoPath: string, id: SessionId, staged
   const named = new Map<string, NamedSnapshot>();
   for await (const { record } of readDurable(staged)) {
     if (record.type !== "snapshot_taken") continue;
-    const { snapshot, tree, manifest } = record.data;
+    const { snapshot, manifest } = record.data;
     named.set(String(snapshot), {
       commit: String(snapshot),
-      tree: String(tree),
       manifest: String(manifest),
     });
   }

@@ -6,11 +6,11 @@ import {
   type Capsule,
   type Contents,
   contentsOf,
-  decodeManifest,
   type Limits,
   makeWork,
+  type NamedSnapshot,
   type Repo,
-  readManifestBytes,
+  readNamedManifest,
   type Snapshot,
   type SnapshotManifest,
   type Store,
@@ -20,7 +20,6 @@ import {
 } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import type { Session, SessionState, SnapshotState } from "../session/index.ts";
-import { sha256Hex } from "../util/index.ts";
 import type { CheckpointLimits, Room } from "./room.ts";
 import { snapshotHome } from "./session-home.ts";
 
@@ -109,22 +108,12 @@ function messageOf({ id, state }: { readonly id: string; readonly state: Session
   return `${title}\n\nSession: ${id}\nTask: ${number}\n`;
 }
 
-/** As a journal names it. */
-export type NamedSnapshot = Pick<SnapshotState, "commit" | "tree" | "manifest">;
-
 /** A snapshot that a journal names, read back and compared with what the journal says of it. */
 export async function readSnapshot(
   store: Store,
   named: NamedSnapshot,
 ): Promise<Contents & { readonly manifest: SnapshotManifest }> {
-  const bytes = await readManifestBytes(store, named.commit);
-  if (sha256Hex(bytes) !== named.manifest)
-    throw new HoldfastError(
-      "snapshot_invalid",
-      `snapshot ${named.commit} is not the one that the journal names`,
-      { snapshot: named.commit },
-    );
-  const manifest = decodeManifest(bytes);
+  const manifest = await readNamedManifest(store, named);
   return { manifest, ...(await contentsOf(store, named.commit, manifest)) };
 }
 
@@ -132,7 +121,7 @@ export async function readSnapshot(
 export async function workAgain(
   { repo, ...session }: { readonly repo: Repo; readonly id: string; readonly state: SessionState },
   store: Store,
-  named: NamedSnapshot,
+  named: NamedSnapshot & Pick<SnapshotState, "tree">,
 ): Promise<Work> {
   const { manifest, contents, converted } = await readSnapshot(store, named);
   const identity = await userIdentity(repo);

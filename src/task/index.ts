@@ -1,4 +1,4 @@
-export { type NamedSnapshot, readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
+export { readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
 export { type Quota, readSettings } from "./quota.ts";
 export {

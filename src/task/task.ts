@@ -33,7 +33,7 @@ import { present, temporaryPath } from "../util/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
 import { type InvocationOptions, invocationOf } from "./invocation.ts";
 import { publishWork, startingPoint } from "./outcome.ts";
-import { type Quota, readSettings } from "./quota.ts";
+import { type Quota, quotaOf, readSettings } from "./quota.ts";
 import {
   artifactsDir,
   assertCanSandbox,
@@ -121,8 +121,10 @@ export class Task {
     if (await openCapsule(room)) await tearDown(room);
     const startedMs = room.ports.clock.monotonicMs();
     const from = await startingPoint(room, options.base, options.snapshot);
-    const settings = settingsOf(await readConfig(repo, from.base), await readSettings(room.ports.homeDir));
-    const quota = await readQuota(room, from.base);
+    const config = await readConfig(repo, from.base);
+    const own = await readSettings(room.ports.homeDir);
+    const settings = settingsOf(config, own);
+    const quota = quotaOf(config.quota, own);
     const number = (session.state.task?.number ?? 0) + 1;
     if (!isSandboxed) await session.append("sandbox_waived", { task: number, reason: "asked" });
     const dir = capsuleDir(sessionDir, number);
