@@ -4,6 +4,7 @@
  *
  * K12 One holder per capsule: an upper layer is never mounted twice.
  */
+import { existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
@@ -33,7 +34,7 @@ export const overlay: Strategy = {
 
   async attach(ground, place, spec) {
     const known = place.readHolder();
-    if (known && isAlive(known)) return viewOf(place);
+    if (known && overlay.isAttached(place)) return viewOf(place);
     // Whatever still has the upper layer mounted must be gone before it is mounted again (K12).
     if (known) await endHolder(known, place.dir);
     for (const dir of [place.upper, place.work, place.tree])
@@ -62,7 +63,8 @@ export const overlay: Strategy = {
 
   isAttached(place) {
     const holder = place.readHolder();
-    return holder !== undefined && isAlive(holder);
+    // One that is being killed is there a little longer than what can be reached through it.
+    return holder !== undefined && isAlive(holder) && existsSync(throughHolder(holder, place.tree));
   },
 
   *changes({ repo }: Ground, place: Place, spec: CapsuleSpec, view: View): Generator<Change> {
