@@ -15,6 +15,7 @@ import {
   removeTree,
   resolveCommit,
   restoreCapsule,
+  type Snapshot,
   type StrategyName,
   setupRunner,
 } from "../src/capsule/index.ts";
@@ -239,18 +240,20 @@ class CapsuleBench {
       fork: [] as number[],
       createAgain: [] as number[],
     };
-    let last = "";
+    let taken: Snapshot | undefined;
     for (let round = 0; round < rounds; round += 1) {
       for (let file = 0; file < 3; file += 1)
         writeFileSync(join(root, `src/d${round}/f${round * 100 + file}.ts`), `changed ${round}`);
       times.status.push(await timeMs(statusOnce));
       times.snapshot.push(
         await timeMs(async () => {
-          last = (await capsule.snapshot(`${round}`, limits)).commit;
+          taken = await capsule.snapshot(`${round}`, limits);
         }),
       );
     }
-    await capsule.seal(last);
+    if (!taken) throw new Error("no round was run");
+    await capsule.settle(taken);
+    const last = taken.commit;
     for (let round = 0; round < rounds; round += 1) {
       let made: Capsule | undefined;
       times.fork.push(

@@ -56,10 +56,13 @@ export type {
   Turn,
 } from "./session/index.ts";
 export type {
+  Branched,
+  BranchOptions,
   HandOff,
   Receipt,
   Restored,
   Returned,
+  Rewound,
   TakeBackOptions,
   Task,
   TaskEnd,

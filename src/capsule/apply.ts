@@ -19,6 +19,7 @@ import { HoldfastError } from "../contract/index.ts";
 import { runMkfifo } from "../process/index.ts";
 import { temporaryPath } from "../util/index.ts";
 import { BatchReader } from "./batch-reader.ts";
+import type { Entry } from "./changes.ts";
 import { git } from "./git.ts";
 import type { ManifestEntry, Role, SnapshotManifest } from "./manifest.ts";
 import { Cursor, ensureDir, type OpenDir } from "./open-dir.ts";
@@ -135,7 +136,7 @@ class ContentWriter {
   }
 }
 
-function makeFifo(cursor: Cursor, path: BytePath): void {
+export function makeFifo(cursor: Cursor, path: BytePath): void {
   const place = (dir: OpenDir, name: BytePath) => {
     // Its own name may be bytes that no argument of a program can hold.
     const temporary = temporaryPath("fifo");
@@ -146,7 +147,8 @@ function makeFifo(cursor: Cursor, path: BytePath): void {
   cursor.inParent(path, place, { make: true });
 }
 
-function settle(cursor: Cursor, { path, kind, mode, mtimeMs }: ManifestEntry): void {
+/** The mode and the time that it had. */
+export function settle(cursor: Cursor, { path, kind, mode, mtimeMs }: Entry): void {
   if (kind === "socket" || kind === "device") return;
   cursor.inParent(path, (dir, name) => {
     const stats = dir.stat(name);

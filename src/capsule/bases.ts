@@ -199,7 +199,7 @@ export async function checkOut(place: { gitDir: string; workTree: string }, tree
 }
 
 /** The index of another commit, with the files left as they are. */
-export async function setIndex(place: { gitDir: string; workTree: string }, treeish: string): Promise<void> {
+export async function setIndex(place: { gitDir: string; workTree?: string }, treeish: string): Promise<void> {
   await git(place, ["read-tree", "--reset", treeish]);
 }
 

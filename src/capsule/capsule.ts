@@ -7,15 +7,17 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { freezeMarked, type SandboxView } from "../process/index.ts";
-import { type Clock, type Disk, errorCode, isDiskFull } from "../util/index.ts";
+import { type Clock, type Disk, errorCode, isDiskFull, sha256Hex } from "../util/index.ts";
 import { baseGitlinks, openBase } from "./bases.ts";
 import { sandboxAround } from "./borrowed.ts";
 import type { Change } from "./changes.ts";
 import type { Rules } from "./classify.ts";
 import { ConfinedGit, makeEmptyGitdir } from "./confined.ts";
 import { moveToTrash, removeTree } from "./directories.ts";
+import { flatten } from "./flatten.ts";
 import { isUnchangedInclude } from "./include.ts";
-import { layerDir, sealUpper, settleSealing } from "./layers.ts";
+import { KnownFiles, rememberFiles } from "./known-files.ts";
+import { layerDir, MAX_LAYERS, sealUpper, settleSealing } from "./layers.ts";
 import { Cursor } from "./open-dir.ts";
 import { fromText } from "./path.ts";
 import { type CapsuleSpec, Place } from "./place.ts";
@@ -170,6 +172,7 @@ export class Capsule {
       const changes = this.#strategy.changes(this.#ground, this.place, this.#spec, view);
       return await takeSnapshot({
         store,
+        known: await KnownFiles.read(this.#spec.stack.map((layer) => layerDir(this.repo, layer))),
         changes: this.#ownChanges(changes, view),
         rules: await this.#rules(view, aside, limits.answerMs ?? ANSWER_MS),
         limits,
@@ -219,8 +222,10 @@ export class Capsule {
     const gitDir = join(aside, "git");
     await makeEmptyGitdir(gitDir, this.repo.objectFormat);
     await mkdir(join(gitDir, "info"));
-    await writeFile(join(gitDir, "info", "exclude"), await userExcludes(this.repo));
+    const excludes = await userExcludes(this.repo);
+    await writeFile(join(gitDir, "info", "exclude"), excludes);
     return {
+      key: sha256Hex(JSON.stringify([excludes, baseKey, lower, gitlinks, Object.keys(included)])),
       confined: new ConfinedGit({ gitDir, view, sandbox: this.sandbox }),
       view,
       aside,
@@ -234,19 +239,34 @@ export class Capsule {
     };
   }
 
-  /** After a snapshot, with every process of the capsule gone: forks stand on this layer at once. */
-  async seal(snapshot: string): Promise<void> {
-    if (this.#spec.strategy !== "overlay") return;
+  /**
+   * After a snapshot, with every process of the capsule gone: its files are those of the snapshot until something is
+   * started in it again. On an overlay the next task and forks stand on this layer at once.
+   */
+  async settle(snapshot: Snapshot): Promise<void> {
     await this.detach();
+    if (this.#spec.strategy === "overlay") await this.#seal(snapshot);
+    else await this.update({ ...this.#spec, settled: snapshot.commit });
+  }
+
+  /** Something is about to be started in it. */
+  async unsettle(): Promise<void> {
+    if (this.#spec.settled !== null) await this.update({ ...this.#spec, settled: null });
+  }
+
+  async #seal({ commit, manifest, learned }: Snapshot): Promise<void> {
+    const { disk } = this.#ports;
     try {
-      this.#spec = await sealUpper(this.#ports.disk, this.repo, this.place, this.#spec, snapshot);
+      const sealing = { snapshot: commit, hasOmitted: manifest.omitted.length > 0 };
+      this.#spec = await sealUpper(disk, this.repo, this.place, this.#spec, sealing);
+      const [top] = this.#spec.stack;
+      if (top === commit) await rememberFiles(disk, layerDir(this.repo, top), learned);
+      if (this.#spec.stack.length > MAX_LAYERS)
+        this.#spec = await flatten(this.#ground, this.place, this.#spec, commit);
     } catch (error) {
-      // A layer is a cache: without space for it, or a way to it, the capsule goes on as it is.
+      // Without space for a layer, or a way to it, the capsule goes on as it is.
       if (!isDiskFull(error) && errorCode(error) !== "EACCES") throw error;
-      this.#spec = await settleSealing(this.#ports.disk, this.repo, this.place, {
-        ...this.#spec,
-        sealing: snapshot,
-      });
+      this.#spec = await settleSealing(disk, this.repo, this.place, await this.place.readSpec());
     }
   }
 
@@ -254,7 +274,7 @@ export class Capsule {
   async remove(trashDir: string, name: string): Promise<void> {
     await this.detach();
     await moveToTrash(this.#ports.disk, trashDir, this.place.dir, name);
-    const { ports, session, task } = this.#spec;
-    await releasePorts(this.#ports.homeDir, Object.values(ports), `${session}/${task}`);
+    const { ports, session } = this.#spec;
+    await releasePorts(this.#ports.homeDir, Object.values(ports), session);
   }
 }

@@ -21,9 +21,22 @@ export interface Entry {
   readonly size: number;
 }
 
+/** Which file of an overlay's layers it is. */
+export interface LayerInode {
+  /** Its number and the time of its last change: layers may have numbers of their own each. */
+  readonly key: string;
+  /** Whether it stands in a layer that is never written to. */
+  readonly isSealed: boolean;
+}
+
 /** An entry that is new or changed, with the way to its content; or a path of the base that is gone. */
 export type Change =
-  | { readonly entry: Entry; readonly dir: OpenDir; readonly name: BytePath }
+  | {
+      readonly entry: Entry;
+      readonly dir: OpenDir;
+      readonly name: BytePath;
+      readonly inode?: LayerInode | undefined;
+    }
   | { readonly gone: BytePath };
 
 /** The furthest that a date can be. */
@@ -82,34 +95,32 @@ function close(dirs: readonly OpenDir[]): void {
 }
 
 /**
- * Of an overlay: `layers` are the directories above the base, `merged` is what a task sees. Only directories
- * that stand in a layer are entered, so the cost is that of what was touched, not of the repo.
+ * Of an overlay: `layers` are the directories above the base, that which is written to first; `merged` is what a task
+ * sees. Only directories that stand in a layer are entered, so the cost is that of what was touched, not of the repo.
  */
 export function* overlayChanges(
   merged: OpenDir,
   base: OpenDir,
   layers: readonly OpenDir[],
 ): Generator<Change> {
-  const first = enter("", merged, base, layers);
+  const first = enter("", merged, base, layers, layers[0]);
   yield* goneFrom(first);
   yield* walk(first, function* (level, name) {
-    const { path, merged: here, base: baseHere, layers: layersHere } = level as OverlayLevel;
+    const { path, merged: here, base: baseHere, layers: layersHere, upper } = level as OverlayLevel;
     const stats = here.stat(name);
     if (!stats) return undefined;
     const at = joined(path, name);
     if (!stats.isDirectory()) {
-      yield { entry: entryOf(at, stats), dir: here, name };
+      yield { entry: entryOf(at, stats), dir: here, name, inode: inodeOf(stats, upper?.stat(name)) };
       return undefined;
     }
     const baseStats = baseHere?.stat(name);
     const inside = here.child(name);
     if (!inside) return undefined;
-    const below = enter(
-      at,
-      inside,
-      baseHere?.child(name),
-      layersHere.flatMap((layer) => layer.child(name) ?? []),
-    );
+    const upperBelow = upper?.child(name);
+    const sealedBelow = layersHere.flatMap((layer) => (layer === upper ? [] : (layer.child(name) ?? [])));
+    const layersBelow = [...(upperBelow ? [upperBelow] : []), ...sealedBelow];
+    const below = enter(at, inside, baseHere?.child(name), layersBelow, upperBelow);
     // What the base has there is gone as a whole: something else was put in its place.
     if (below.isForeign || (baseStats && !baseStats.isDirectory())) yield { gone: at };
     const isSameDir = baseStats?.isDirectory() && (baseStats.mode & 0o7777) === (stats.mode & 0o7777);
@@ -124,6 +135,8 @@ interface OverlayLevel extends Level {
   /** Undefined where the base has no directory, or another one was renamed over it. */
   readonly base: OpenDir | undefined;
   readonly layers: readonly OpenDir[];
+  /** The layer that is written to, if it has this directory; it is one of the layers. */
+  readonly upper: OpenDir | undefined;
   readonly isForeign: boolean;
   /** Names of the base that are not there any more. */
   readonly gone: readonly BytePath[];
@@ -134,6 +147,7 @@ function enter(
   merged: OpenDir,
   base: OpenDir | undefined,
   layers: readonly OpenDir[],
+  upper: OpenDir | undefined,
 ): OverlayLevel {
   const seen = merged.names();
   const present = new Set(seen);
@@ -144,8 +158,18 @@ function enter(
   const gone = (own?.names() ?? []).filter((name) => !present.has(name));
   const names = seen.filter((name) => own === undefined || touched.has(name));
   const dirs = [merged, ...(base ? [base] : []), ...layers];
-  return { path, names: names.values(), dirs, merged, base: own, layers, isForeign, gone };
+  return { path, names: names.values(), dirs, merged, base: own, layers, upper, isForeign, gone };
 }
+
+/**
+ * What stands in the layer that is written to, stands there under the name that it is seen by. Its inode is taken from
+ * there: seen from above, a file that was changed keeps the one that it had before.
+ */
+function inodeOf(seen: Stats, own: Stats | undefined): LayerInode {
+  return { key: inodeKey(own ?? seen), isSealed: own === undefined };
+}
+
+export const inodeKey = ({ ino, ctimeMs }: Stats) => `${ino}:${ctimeMs}`;
 
 function* goneFrom({ path, gone }: OverlayLevel): Generator<Change> {
   for (const name of gone) yield { gone: joined(path, name) };

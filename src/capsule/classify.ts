@@ -30,6 +30,8 @@ export interface Rules {
   readonly algorithm: "sha1" | "sha256";
   /** How long git may take over one kind of question: patterns can be made that take forever. */
   readonly answerMs: number;
+  /** All of these that don't stand in the capsule, as one text: the answers are the same while it is. */
+  readonly key: string;
   /** Of these, those that the base has with CRLF. */
   committedCrlf(paths: readonly BytePath[]): Promise<ReadonlySet<BytePath>>;
 }
@@ -46,14 +48,19 @@ const MAX_INDEX_BYTES = 256 * 1024 * 1024;
 /** Each names one submodule of the agent's own index, whose files are plain files here. */
 const MAX_SUBMODULES = 16;
 
-export async function rolesOf(rules: Rules, entries: readonly Entry[]): Promise<Roles> {
+/** Of those that are asked about, among all that differ. */
+export async function rolesOf(
+  rules: Rules,
+  entries: readonly Entry[],
+  asked: readonly Entry[] = entries,
+): Promise<Roles> {
   const roles = new Map<BytePath, Role>();
   const open: BytePath[] = [];
   const unanswered: BytePath[] = [];
   const unreadable = new Set(entries.filter(isUnreadableRules).map(({ path }) => parentOf(path)));
   const isUnreadable = (path: BytePath) =>
     unreadable.size > 0 && ["", ...ancestorsOf(path)].some((dir) => unreadable.has(dir));
-  for (const { path, kind } of entries) {
+  for (const { path, kind } of asked) {
     const role = ownRole(rules, path);
     if (role) roles.set(path, role);
     // A directory is no file of a commit: its role is only for people.
@@ -68,6 +75,11 @@ export async function rolesOf(rules: Rules, entries: readonly Entry[]): Promise<
   }
   for (const path of unanswered) roles.set(path, "aside");
   return { roles, unanswered };
+}
+
+/** Whether what git says of others depends on it. */
+export function isRules(path: BytePath): boolean {
+  return path === ".git/index" || [".gitignore", ".gitattributes"].includes(nameOf(path));
 }
 
 /** A pipe in the place of these files would keep git waiting, and one without end would fill its memory. */
@@ -101,7 +113,8 @@ async function ignoredAmong(
   return found && new Set([...found].filter((path) => !rules.tracked.has(path)));
 }
 
-function copyIndex(view: View, to: string): string | undefined {
+/** The capsule's own, as a file of ours. */
+export function copyIndex(view: View, to: string): string | undefined {
   try {
     using root = OpenDir.root(view.root);
     using gitdir = root.child(".git");

@@ -12,7 +12,7 @@ import { gitEnvironment, gitWords } from "./git.ts";
 import type { View } from "./view.ts";
 
 export interface ConfinedOptions {
-  /** One of ours, which goes away with what is asked. */
+  /** One of ours, which goes away with what is asked; or `own`: the capsule's. */
   readonly gitDir: string;
   readonly view: View;
   /** What the task's sandbox shows around its files; undefined where it has none. */
@@ -82,8 +82,10 @@ export class ConfinedGit {
   }
 
   #invocation(args: readonly string[], { indexFile, readable = [], writable = [], script }: Question) {
-    const { view, sandbox, gitDir, config } = this.#options;
+    const { view, sandbox, config } = this.#options;
     const workTree = sandbox?.at ?? view.workTree;
+    const isOwn = this.#options.gitDir === "own";
+    const gitDir = isOwn ? join(workTree, ".git") : this.#options.gitDir;
     const objects = sandbox ? OBJECTS_INSIDE : join(gitDir, "objects");
     const place = { gitDir, workTree, ...(indexFile !== undefined && { indexFile }) };
     const git = gitWords(place, config);
@@ -96,7 +98,10 @@ export class ConfinedGit {
       ? sandboxed({
           ...sandbox,
           tree: view.workTree,
-          readable: [...sandbox.readable, ...[gitDir, ...readable].map((path) => [path, path] as const)],
+          readable: [
+            ...sandbox.readable,
+            ...[...(isOwn ? [] : [gitDir]), ...readable].map((path) => [path, path] as const),
+          ],
           writable,
           isReadOnly: writable.length === 0,
         })

@@ -14,7 +14,7 @@ import { removeTree, syncFileSystem } from "./directories.ts";
 import { linkObjects, makeGitdir, type Surroundings, surroundingsOf } from "./gitdir.ts";
 import { holdCommit } from "./held.ts";
 import { type Included, includeFiles } from "./include.ts";
-import { findLayer, layerDir, MAX_LAYERS } from "./layers.ts";
+import { findLayer, layerDir } from "./layers.ts";
 import { decodeManifest } from "./manifest.ts";
 import { type BytePath, fromText } from "./path.ts";
 import { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
@@ -128,10 +128,13 @@ export interface RestoredCapsule extends CreatedCapsule {
   readonly left: readonly string[];
 }
 
+/** With `base`: what it is to stand on from now on; default: what it stood on. */
+export type RestoreRequest = Omit<NewCapsule, "base"> & { readonly base?: string | null };
+
 /** A capsule with the files of a snapshot, in a directory of its own. */
 export function restoreCapsule(
   ports: CapsulePorts,
-  request: Omit<NewCapsule, "base">,
+  request: RestoreRequest,
   snapshot: string,
 ): Promise<RestoredCapsule> {
   return orDiskFull(ports.disk, () => restore(ports, request, snapshot));
@@ -139,7 +142,7 @@ export function restoreCapsule(
 
 async function restore(
   ports: CapsulePorts,
-  request: Omit<NewCapsule, "base">,
+  request: RestoreRequest,
   snapshot: string,
 ): Promise<RestoredCapsule> {
   const { repo, settings } = request;
@@ -153,10 +156,11 @@ async function restore(
         { base: commit },
       );
   const strategy = strategies[await chooseStrategy(ports.homeDir, settings.strategy)];
-  const { base, lower, setupKey } = manifest;
+  const { lower, setupKey } = manifest;
+  const base = request.base === undefined ? manifest.base : request.base;
   const removed = new Set(manifest.gone);
   const layer = strategy.name === "overlay" ? await findLayer(repo, snapshot) : undefined;
-  if (layer && layer.stack.length < MAX_LAYERS) {
+  if (layer) {
     const spec = { base, lower, setupKey, baseKey: layer.baseKey, stack: [...layer.stack] };
     try {
       return {
@@ -213,19 +217,20 @@ async function build(
     task,
     repo: repo.key,
     setup: settings.setup,
-    branch: publishedBranch(session, task),
+    branch: publishedBranch(session),
     sealing: null,
+    settled: null,
+    previous: null,
     ports: {},
     included: {},
     umask: process.umask(),
     isSandboxed: request.isSandboxed,
   };
-  const holder = `${session}/${task}`;
   let leased: Record<string, number> = {};
   const capsule = new Capsule(ports, repo, place, spec);
   try {
     await place.make();
-    leased = await leasePorts(ports.homeDir, settings.ports, holder);
+    leased = await leasePorts(ports.homeDir, settings.ports, session);
     // Under the lock: a base that is in use is one that a capsule.json names, or one that is being taken now.
     await withFileLock(repoLock(repo), async () => {
       const needed = [
@@ -248,7 +253,7 @@ async function build(
   } catch (error) {
     await strategy.detach(place).catch(() => {});
     await removeTree(place.dir);
-    await releasePorts(ports.homeDir, Object.values(leased), holder);
+    await releasePorts(ports.homeDir, Object.values(leased), session);
     throw error;
   }
 }
@@ -261,7 +266,7 @@ export async function clearUnfinished(place: Place): Promise<void> {
   await removeTree(place.dir);
 }
 
-async function bringIncludes(
+export async function bringIncludes(
   capsule: Capsule,
   repo: Repo,
   paths: readonly string[],

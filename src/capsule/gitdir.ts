@@ -8,18 +8,27 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { copyFile, mkdir, open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { GIVEN_REFS, packedRefs, type Ref } from "./agent-git.ts";
 import type { Identity } from "./git.ts";
 import { Cursor } from "./open-dir.ts";
 import { objectsLink, type Repo, readRefs, readShallow, userExcludes, userIdentity } from "./repo.ts";
 
 /** What a gitdir needs to know of the user's repo, read once for many of them. */
 export interface Surroundings {
-  readonly refs: readonly { readonly name: string; readonly id: string }[];
+  readonly refs: readonly Ref[];
   readonly identity: Identity;
   readonly shallow: Buffer | undefined;
   /** The user's own rules of what is ignored. */
   readonly excludes: string;
 }
+
+/** For a gitdir that only serves us. */
+export const noSurroundings: Surroundings = {
+  refs: [],
+  identity: { name: "", email: "" },
+  shallow: undefined,
+  excludes: "",
+};
 
 export async function surroundingsOf(repo: Repo): Promise<Surroundings> {
   const [refs, identity, excludes] = await Promise.all([
@@ -59,6 +68,8 @@ export async function makeGitdir({
     write("HEAD", `ref: refs/heads/${branch}\n`),
     write("config", configOf(repo, identity)),
     write("packed-refs", packedRefs(refs)),
+    // Without it the refs are not brought up to date later, and nothing else: it needs no sync.
+    writeFile(join(path, GIVEN_REFS), packedRefs(refs)),
     write("info/exclude", surroundings.excludes),
     write("objects/info/alternates", alternatesOf(repo)),
     commit && writeFile(refFile, `${commit}\n`, { flush: true }),
@@ -111,9 +122,4 @@ function configOf(repo: Repo, { name, email }: Identity): string {
 
 function quotedValue(text: string): string {
   return `"${text.replace(/["\\]/g, "\\$&").replace(/\p{Cc}/gu, " ")}"`;
-}
-
-function packedRefs(refs: Surroundings["refs"]): string {
-  const lines = refs.map(({ id, name }) => `${id} ${name}\n`);
-  return `# pack-refs with: sorted \n${lines.join("")}`;
 }

@@ -1,19 +1,30 @@
+export { listAgentCommits, publishAgentCommits } from "./agent-commits.ts";
+export { AgentGit } from "./agent-git.ts";
 export { applySnapshot } from "./apply.ts";
 export { abandonedBuilds, checkOut, listBases, openBase, setIndex } from "./bases.ts";
 export { sandboxAround } from "./borrowed.ts";
 export { Capsule, type CapsulePorts } from "./capsule.ts";
-export { type CapsuleSettings, clearUnfinished, createCapsule, restoreCapsule } from "./create.ts";
+export { catchUp, differenceFor } from "./catch-up.ts";
+export {
+  type CapsuleSettings,
+  clearUnfinished,
+  createCapsule,
+  type NewCapsule,
+  restoreCapsule,
+} from "./create.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directories.ts";
 export { makeGitdir, surroundingsOf } from "./gitdir.ts";
+export { equip, findHanded, handBack, handOn, settleHandOn } from "./hand-on.ts";
 export { heldCommits, holdCommit, holdOf, releaseCommit } from "./held.ts";
-export { findLayer, forgetLayer, layerDir, listLayers } from "./layers.ts";
+export { forgetFiles } from "./known-files.ts";
+export { dropOnlyCopies, findLayer, forgetLayered, layerDir, listLayered, listLayers } from "./layers.ts";
 export type { SnapshotManifest } from "./manifest.ts";
 export { mirrorFiles } from "./mirror.ts";
 export { toText } from "./path.ts";
 export { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
 export { listLeases, releasePorts } from "./ports.ts";
 export { probeStrategies } from "./probe.ts";
-export { publish, publishedBranch } from "./publish.ts";
+export { branchTip, publish, publishedBranch } from "./publish.ts";
 export {
   hasObject,
   isMerged,
@@ -39,6 +50,7 @@ export {
   dropSnapshots,
   hasSnapshot,
   listManifestBases,
+  listNamedSnapshots,
   listSnapshotSessions,
   makeAside,
   type NamedSnapshot,
@@ -50,4 +62,13 @@ export {
   unpackSnapshots,
 } from "./store.ts";
 export { chooseStrategy } from "./strategies.ts";
-export { type Contents, contentsOf, type DiffStat, makeWork, statOf, type Work, writePatch } from "./work.ts";
+export {
+  type Contents,
+  commitWork,
+  contentsOf,
+  type DiffStat,
+  makeWork,
+  statOf,
+  type Work,
+  writePatch,
+} from "./work.ts";

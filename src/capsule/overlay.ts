@@ -67,19 +67,27 @@ export const overlay: Strategy = {
     return holder !== undefined && isAlive(holder) && existsSync(throughHolder(holder, place.tree));
   },
 
-  *changes({ repo }: Ground, place: Place, spec: CapsuleSpec, view: View): Generator<Change> {
-    using merged = OpenDir.root(view.root);
-    using base = OpenDir.root(openBase(repo, spec.baseKey ?? "").tree);
-    const layers = [place.upper, ...spec.stack.map((layer) => layerDir(repo, layer))].map((dir) =>
-      OpenDir.root(dir),
-    );
-    try {
-      yield* overlayChanges(merged, base, layers);
-    } finally {
-      for (const layer of layers) layer[Symbol.dispose]();
-    }
-  },
+  changes: changesAbove,
 };
+
+/** What differs from the base. */
+export function* changesAbove(
+  { repo }: Ground,
+  place: Place,
+  spec: CapsuleSpec,
+  view: View,
+): Generator<Change> {
+  using merged = OpenDir.root(view.root);
+  using base = OpenDir.root(openBase(repo, spec.baseKey ?? "").tree);
+  const layers = [place.upper, ...spec.stack.map((layer) => layerDir(repo, layer))].map((dir) =>
+    OpenDir.root(dir),
+  );
+  try {
+    yield* overlayChanges(merged, base, layers);
+  } finally {
+    for (const layer of layers) layer[Symbol.dispose]();
+  }
+}
 
 function viewOf(place: Place): View {
   const holder = place.readHolder();

@@ -41,6 +41,10 @@ const schema = z.object({
   stack: z.array(z.string()),
   /** A layer that is being sealed: its rename may have happened or not. */
   sealing: z.nullable(z.string()),
+  /** The snapshot that its files are, for certain: nothing was started in it since. */
+  settled: z._default(z.nullable(z.string()), null),
+  /** Whose it was, until the task that it was handed on to is on record. */
+  previous: z._default(z.nullable(z.object({ task: z.int(), base: commit })), null),
   ports: z.record(z.string(), z.int()),
   /** What `include` brought in, with its content's id. */
   included: z.record(z.string(), z.string()),

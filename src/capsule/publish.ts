@@ -1,17 +1,20 @@
 /**
- * Owns publishing: the task's work becomes a branch of the user's repo, and nothing else there changes.
+ * Owns publishing: the work of a session's tasks becomes a branch of the user's repo, and nothing else there changes.
  *
  * K9 What reaches the user's repo is exactly the objects of one commit, checked by git as they come in, and one
  *    ref, moved only from where it was known to be. No tag, no FETCH_HEAD, no hook.
+ * K21 A branch is moved on, or away from a commit that we put there; never while a working tree has it checked out. A
+ *     commit of a person's on it stays: the next task begins there. A tip that is left behind is kept.
  */
 
 import { createReadStream, existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import type { Disk } from "../util/index.ts";
+import { type Disk, readPlainFile } from "../util/index.ts";
 import { git, gitToFile, type Identity, runGit } from "./git.ts";
-import { objectsLink, type Repo, userPlace } from "./repo.ts";
+import { holdCommit } from "./held.ts";
+import { isAncestor, isMerged, objectsLink, type Repo, userPlace } from "./repo.ts";
 import { makeAside, type Store } from "./store.ts";
 
 export interface Publication {
@@ -21,56 +24,94 @@ export interface Publication {
   readonly commit: string;
   readonly base: string | null;
   readonly branch: string;
-  /** Whose work it is: a tip that doesn't say so was put there by somebody else. */
-  readonly session: string;
+  /** Commits that we put there, as the journal says: any other tip is a person's. */
+  readonly ours: readonly string[];
   readonly identity: Identity;
+  /** Called before the branch is moved. */
+  readonly onMove: () => Promise<void>;
 }
 
-export const publishedBranch = (session: string, task: number) => `holdfast/${session}/${task}`;
+/** Until sessions have names: short enough to type, and nobody else's. */
+export const publishedBranch = (session: string) => `holdfast/${session.slice(-10)}`;
 
-export async function publish({
-  repo,
-  store,
-  disk,
-  commit,
-  base,
-  branch,
-  session,
-  identity,
-}: Publication): Promise<void> {
+/** The commit that the branch was moved away from, where it was not simply moved on. */
+export async function publish(publication: Publication): Promise<string | undefined> {
+  const { repo, store, disk, commit, base, branch, identity } = publication;
   const ref = `refs/heads/${branch}`;
-  const before = await currentValue(repo, ref);
-  if (before === commit) return;
-  if (before !== undefined && !(await isOurs(repo, before, session)))
-    throw new HoldfastError("publish_refused", `the branch ${branch} was moved by somebody else`, { branch });
+  const before = await branchTip(repo, branch);
+  if (before === commit) return undefined;
+  const replaced = await assertMovable(publication, before);
   await copyObjects(repo, store, commit, base);
   await disk.syncDir(join(repo.objects, "pack"));
+  if (replaced !== undefined) await holdCommit(repo, replaced);
+  await publication.onMove();
   const { exitCode, stderr } = await runGit(
     userPlace(repo),
     ["update-ref", "-m", "holdfast: published", ref, commit, before ?? "0".repeat(commit.length)],
     { accept: [0, 128], identity },
   );
-  if (exitCode !== 0)
-    throw new HoldfastError("publish_refused", `the branch ${branch} could not be set: ${stderr.trim()}`, {
-      branch,
-    });
+  if (exitCode !== 0) throw refused(branch, `could not be set: ${stderr.trim()}`);
   // Where refs are files, their directory has the new name.
   const dir = dirname(join(repo.gitDir, ref));
   if (existsSync(dir)) await disk.syncDir(dir);
+  return replaced;
 }
 
-async function currentValue(repo: Repo, ref: string): Promise<string | undefined> {
-  const { exitCode, stdout } = await runGit(userPlace(repo), ["rev-parse", "--verify", "--quiet", ref], {
-    accept: [0, 1, 128],
-  });
+/** Says which tip is left behind, if one is. */
+async function assertMovable(
+  { repo, branch, ours, base }: Publication,
+  before: string | undefined,
+): Promise<string | undefined> {
+  if (before === undefined) return undefined;
+  const isMovedOn = base !== null && (base === before || (await isAncestor(repo, before, base)));
+  if (!isMovedOn && !ours.includes(before))
+    throw refused(branch, "has commits of a person's by now: the next task begins with them");
+  const place = await checkedOutIn(repo, branch);
+  if (place !== undefined)
+    throw refused(branch, `is checked out in ${place}: switch to another there, then say holdfast branch`);
+  if (isMovedOn) return undefined;
+  if (await isMerged(repo, before))
+    throw refused(
+      branch,
+      "is merged, and this work stands on an earlier commit: rename or delete the branch",
+    );
+  return before;
+}
+
+function refused(branch: string, reason: string): HoldfastError {
+  return new HoldfastError("publish_refused", `the branch ${branch} ${reason}`, { branch });
+}
+
+export async function branchTip(repo: Repo, branch: string): Promise<string | undefined> {
+  const args = ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`];
+  const { exitCode, stdout } = await runGit(userPlace(repo), args, { accept: [0, 1, 128] });
   return exitCode === 0 ? stdout.toString("utf8").trim() : undefined;
 }
 
-async function isOurs(repo: Repo, commit: string, session: string): Promise<boolean> {
-  // The bytes of the commit, and not `git log`, which may have its signature checked by a program of the config.
-  const text = (await git(userPlace(repo), ["cat-file", "commit", commit])).toString("utf8");
-  const message = text.slice(text.indexOf("\n\n"));
-  return message.split("\n").includes(`Session: ${session}`);
+/** The working tree that has a branch checked out, or is in the middle of rebasing it. */
+async function checkedOutIn(repo: Repo, branch: string): Promise<string | undefined> {
+  const ref = `refs/heads/${branch}`;
+  const out = (await git(userPlace(repo), ["worktree", "list", "--porcelain", "-z"])).toString("utf8");
+  for (const fields of out.split("\0\0").map((part) => part.split("\0"))) {
+    const path = fields.find((field) => field.startsWith("worktree "))?.slice("worktree ".length);
+    if (path === undefined) continue;
+    if (fields.includes(`branch ${ref}`) || rebased(await gitDirOf(path)) === ref) return path;
+  }
+  return undefined;
+}
+
+const MAX_LINE_BYTES = 4096;
+
+async function gitDirOf(workTree: string): Promise<string> {
+  const pointer = readPlainFile(join(workTree, ".git"), { maxBytes: MAX_LINE_BYTES });
+  return /^gitdir: (\S.*)/.exec(pointer?.toString("utf8") ?? "")?.[1]?.trim() ?? join(workTree, ".git");
+}
+
+function rebased(gitDir: string): string | undefined {
+  const [name] = ["rebase-merge", "rebase-apply"].flatMap(
+    (dir) => readPlainFile(join(gitDir, dir, "head-name"), { maxBytes: MAX_LINE_BYTES }) ?? [],
+  );
+  return name?.toString("utf8").trim();
 }
 
 /** One pack with what the base has not got; refused as a whole if any object is not as it should be. */
@@ -88,7 +129,8 @@ async function copyObjects(repo: Repo, store: Store, commit: string, base: strin
   }
 }
 
-async function takeInto(repo: Repo, pack: string): Promise<void> {
+/** A pack of objects from elsewhere; git checks each of them. */
+export async function takeInto(repo: Repo, pack: string): Promise<void> {
   const { exitCode, stderr } = await runGit(
     userPlace(repo),
     ["index-pack", "--stdin", "--strict", "--fix-thin"],

@@ -150,14 +150,19 @@ export async function isUsersCommit(repo: Repo, commit: string): Promise<boolean
     gitLine({ gitDir: repo.headDir }, ["rev-parse", "HEAD"], { accept: [0, 128] }),
   );
   if ((await head) === commit) return true;
-  const refs = await git(userPlace(repo), ["for-each-ref", "--format=%(refname)", "--contains", commit]);
-  return refs
-    .toString("utf8")
-    .split("\n")
-    .some((ref) => ref !== "" && !isOurs(ref));
+  return remember(repo, `whose is ${commit}`, async () => {
+    // One walk from all refs at once: `for-each-ref --contains` makes one for each.
+    const others = OURS.map((prefix) => `--exclude=${prefix}*`);
+    const args = ["rev-list", "--max-count=1", commit, "--not", ...others, "--all"];
+    const { exitCode, stdout } = await runGit(userPlace(repo), args, { accept: [0, 128] });
+    return exitCode === 0 && stdout.length === 0;
+  });
 }
 
-const isOurs = (ref: string) => ref.startsWith("refs/holdfast/") || ref.startsWith("refs/heads/holdfast/");
+/** What we made in the user's repo. */
+const OURS = ["refs/holdfast/", "refs/heads/holdfast/"];
+
+const isOurs = (ref: string) => OURS.some((prefix) => ref.startsWith(prefix));
 
 /** What stands in a capsule's packed-refs: the user's branches and tags, as they are now. */
 export async function readRefs(repo: Repo): Promise<{ name: string; id: string }[]> {

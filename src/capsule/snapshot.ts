@@ -6,9 +6,10 @@
  */
 import { HoldfastError } from "../contract/index.ts";
 import { sha256Hex } from "../util/index.ts";
-import type { Change, Entry } from "./changes.ts";
-import { type Rules, rolesOf } from "./classify.ts";
+import { type Change, contentId, type Entry, type LayerInode } from "./changes.ts";
+import { isRules, type Rules, rolesOf } from "./classify.ts";
 import { type Content, type Conversions, conversionsOf, withoutCrlf } from "./conversion.ts";
+import type { KnownFile, KnownFiles, LayerFile, LayerFiles } from "./known-files.ts";
 import { encodeManifest, type ManifestEntry, type SnapshotManifest } from "./manifest.ts";
 import { Cursor } from "./open-dir.ts";
 import { type BytePath, quoted, storedPath, toBytes, toText } from "./path.ts";
@@ -25,6 +26,8 @@ export interface SnapshotRequest {
   readonly store: Store;
   readonly changes: AsyncIterable<Change>;
   readonly rules: Rules;
+  /** Of what need not be read. */
+  readonly known: KnownFiles;
   readonly limits: Limits;
   readonly facts: Pick<SnapshotManifest, "base" | "lower" | "setupKey" | "branch">;
   readonly session: string;
@@ -42,21 +45,34 @@ export interface Snapshot {
   readonly converted: ReadonlyMap<BytePath, string>;
   /** What the capsule holds beyond its base. */
   readonly bytes: number;
+  /** Of an overlay: what was not known before of its files. */
+  readonly learned: LayerFiles;
   /** Kept, and not part of the work, because git gave no answer about them. */
   readonly unanswered: readonly BytePath[];
 }
 
-/** With the number of its content in the stream. */
+/** With its content: its number in the stream, or its id in the store. */
 export interface Kept extends ManifestEntry {
   readonly mark: number | undefined;
+  readonly id?: string | undefined;
+}
+
+/** As it was met. */
+interface Met extends Entry {
+  readonly inode: LayerInode | undefined;
 }
 
 export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> {
   const { store, rules, facts, session } = request;
   const { entries, gone } = await collect(request.changes);
-  const { kept, omitted, bytes, conversions, unanswered } = await choose(request, entries);
+  const { kept, omitted, bytes, conversions, unanswered, answers, rulesKey } = await choose(
+    request,
+    entries,
+    gone,
+  );
   let marks = kept.filter(({ mark }) => mark !== undefined).length;
-  const converted = new Map<BytePath, number>();
+  const converted = new Map<BytePath, string>();
+  for (const [path, { converted: id }] of answers) if (id !== null) converted.set(path, id);
   let encoded: Buffer | undefined;
   let manifest: SnapshotManifest | undefined;
 
@@ -67,12 +83,12 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> 
     for (const entry of kept) if (entry.mark !== undefined) yield* blob(cursor, entry, entry.mark, crlf);
     for await (const { path, content } of converting(rules, conversions, kept, crlf)) {
       marks += 1;
-      converted.set(path, marks);
+      converted.set(path, `:${marks}`);
       yield header(marks, content.size);
       yield* content.chunks();
       yield LINE_FEED;
     }
-    const plain = kept.map(({ mark: _, ...entry }) => entry);
+    const plain = kept.map(({ mark: _, id: __, ...entry }) => entry);
     manifest = { ...facts, entries: plain, gone, converted: [...converted.keys()], omitted };
     encoded = encodeManifest(manifest);
     yield* commit(request, encoded, kept, converted, marks + 1);
@@ -82,10 +98,17 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> 
   const commitId = ids.get(marks + 2);
   if (!encoded || !manifest || commitId === undefined) throw new Error("a snapshot ended without its commit");
   await nameSnapshot(store, session, request.name, commitId);
+  const idOf = (content: string) =>
+    content.startsWith(":") ? (ids.get(Number(content.slice(1))) ?? "") : content;
   const contents = new Map(
-    kept.flatMap(({ path, mark }) => (mark ? [[path, ids.get(mark) ?? ""] as const] : [])),
+    kept.flatMap((one) => {
+      const content = contentIn(one);
+      return content === undefined ? [] : [[one.path, idOf(content)] as const];
+    }),
   );
-  const stored = new Map([...converted].map(([path, mark]) => [path, ids.get(mark) ?? ""]));
+  // What was known before; and what git gave no answer about, which is asked about again.
+  const skipped = new Set([...answers.keys(), ...unanswered]);
+  const stored = new Map([...converted].map(([path, content]) => [path, idOf(content)]));
   return {
     commit: commitId,
     manifestSha256: sha256Hex(encoded),
@@ -94,7 +117,29 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> 
     converted: stored,
     bytes,
     unanswered,
+    learned: { rulesKey, files: learnedFiles(entries, manifest, contents, stored, skipped) },
   };
+}
+
+/** In a stream. */
+function contentIn({ mark, id }: Kept): string | undefined {
+  return mark === undefined ? id : `:${mark}`;
+}
+
+function learnedFiles(
+  met: readonly Met[],
+  { entries }: SnapshotManifest,
+  contents: ReadonlyMap<BytePath, string>,
+  converted: ReadonlyMap<BytePath, string>,
+  skipped: ReadonlySet<BytePath>,
+): LayerFile[] {
+  const roleOf = new Map(entries.map(({ path, role }) => [path, role]));
+  return met.flatMap(({ path, kind, inode }) => {
+    const id = contents.get(path);
+    const role = roleOf.get(path);
+    if (kind !== "file" || !inode || !id || !role || skipped.has(path)) return [];
+    return { inode: inode.key, path, id, role, converted: converted.get(path) ?? null };
+  });
 }
 
 async function* converting(
@@ -112,51 +157,93 @@ async function* converting(
   );
 }
 
-async function collect(changes: AsyncIterable<Change>): Promise<{ entries: Entry[]; gone: BytePath[] }> {
-  const entries: Entry[] = [];
+async function collect(changes: AsyncIterable<Change>): Promise<{ entries: Met[]; gone: BytePath[] }> {
+  const entries: Met[] = [];
   const gone: BytePath[] = [];
   for await (const change of changes) {
     if ("gone" in change) gone.push(change.gone);
-    else entries.push(change.entry);
+    else entries.push({ ...change.entry, inode: change.inode });
   }
   return { entries, gone };
 }
 
 /** Before a byte is read: what each entry is, and whether it fits. */
-async function choose({ rules, limits }: SnapshotRequest, entries: readonly Entry[]) {
-  const { roles, unanswered } = await rolesOf(rules, entries);
-  const ofWork = entries.filter(({ path, kind }) => kind === "file" && roles.get(path) === "work");
+async function choose(request: SnapshotRequest, entries: readonly Met[], gone: readonly BytePath[]) {
+  const { rules, limits, known } = request;
+  const rulesKey = rulesKeyOf(request, entries, gone);
+  const answers = new Map<BytePath, KnownFile>();
+  for (const { path, inode } of entries) {
+    const answer = inode?.isSealed ? known.answerFor(inode.key, path, rulesKey) : undefined;
+    if (answer) answers.set(path, answer);
+  }
+  const asked = answers.size === 0 ? entries : entries.filter(({ path }) => !answers.has(path));
+  const { roles, unanswered } = await rolesOf(rules, entries, asked);
+  const ofWork = asked.filter(({ path, kind }) => kind === "file" && roles.get(path) === "work");
   const conversions = await conversionsOf(
     rules,
     ofWork.map(({ path }) => path),
   );
   for (const path of conversions.unanswered) roles.set(path, "aside");
-  const all = entries.map((entry) => ({ ...entry, role: roles.get(entry.path) ?? ("aside" as const) }));
+  const roleOf = (path: BytePath) => answers.get(path)?.role ?? roles.get(path) ?? ("aside" as const);
+  const all = entries.map((entry) => ({ ...entry, role: roleOf(entry.path) }));
   const beyond = beyondLimit(all, limits.maxIgnoredBytes);
   let bytes = 0;
   let marks = 0;
   const kept: Kept[] = [];
-  for (const entry of all) {
-    if (beyond.has(entry)) continue;
+  for (const { inode, ...entry } of all.filter((one) => !beyond.has(one))) {
     bytes += entry.kind === "file" ? entry.size : 0;
     if (bytes > limits.maxSnapshotBytes) throw tooLarge(entry, limits.maxSnapshotBytes);
-    const hasContent = entry.kind === "file" || entry.kind === "symlink";
-    if (hasContent) marks += 1;
-    kept.push({ ...entry, mark: hasContent ? marks : undefined });
+    const isRead = needsReading(entry, conversions, answers);
+    const id = inode?.isSealed && !isRead ? known.contentOf(inode.key) : undefined;
+    const hasMark = id === undefined && (entry.kind === "file" || entry.kind === "symlink");
+    if (hasMark) marks += 1;
+    kept.push({ ...entry, mark: hasMark ? marks : undefined, id });
   }
+  const omitted = [...beyond].map(({ path, size }) => ({ path, size }));
+  const isKept = new Set(kept.map(({ path }) => path));
+  for (const path of answers.keys()) if (!isKept.has(path)) answers.delete(path);
   return {
     kept,
     bytes,
-    omitted: [...beyond].map(({ path, size }) => ({ path, size })),
+    omitted,
     conversions,
     unanswered: [...unanswered, ...conversions.unanswered],
+    answers,
+    rulesKey,
   };
 }
 
+/** Whether its ends of lines may be others in a commit: that is found out while it is read. */
+function needsReading(
+  { path, role }: ManifestEntry,
+  { attributes }: Conversions,
+  answers: ReadonlyMap<BytePath, KnownFile>,
+): boolean {
+  return role === "work" && !answers.has(path) && attributes.has(path);
+}
+
+/** All that git's answers depend on. */
+function rulesKeyOf(
+  { rules, known }: SnapshotRequest,
+  entries: readonly Met[],
+  gone: readonly BytePath[],
+): string {
+  using cursor = new Cursor(rules.view.root);
+  const contentOf = ({ path, kind, inode }: Met): string => {
+    const sealed = inode?.isSealed ? known.contentOf(inode.key) : undefined;
+    if (sealed !== undefined || kind !== "file") return sealed ?? kind;
+    using file = cursor.inParent(path, (dir, name) => dir.file(name));
+    return file ? contentId(rules.algorithm, file.chunks(), file.size) : "";
+  };
+  const ruling = entries.filter(({ path }) => isRules(path));
+  const parts = [rules.key, ...ruling.map((entry) => [entry.path, contentOf(entry)]), gone.filter(isRules)];
+  return sha256Hex(JSON.stringify(parts));
+}
+
 /** Ignored files are kept up to the limit, the small ones first; the others are named. */
-function beyondLimit(entries: readonly ManifestEntry[], maxBytes: number): Set<ManifestEntry> {
+function beyondLimit<T extends ManifestEntry>(entries: readonly T[], maxBytes: number): Set<T> {
   const ignored = entries.filter(({ role, kind }) => role === "ignored" && kind === "file");
-  const beyond = new Set<ManifestEntry>();
+  const beyond = new Set<T>();
   let kept = 0;
   for (const entry of ignored.sort((a, b) => a.size - b.size)) {
     kept += entry.size;
@@ -198,7 +285,7 @@ export async function* commit(
   { atMs, session, facts, store }: Pick<SnapshotRequest, "atMs" | "session" | "facts" | "store">,
   manifest: Buffer,
   entries: readonly Kept[],
-  converted: ReadonlyMap<BytePath, number>,
+  converted: ReadonlyMap<BytePath, string>,
   mark: number,
 ): AsyncGenerator<Uint8Array> {
   const { ref, forget } = streamRef(store);
@@ -212,14 +299,15 @@ export async function* commit(
     `data ${message.length}\n${message}`,
     `M 100644 :${mark} manifest.json`,
   ];
-  for (const { path, kind, mark: content } of entries) {
+  for (const entry of entries) {
+    const content = contentIn(entry);
     if (content === undefined) continue;
-    const mode = kind === "symlink" ? "120000" : "100644";
-    lines.push(`M ${mode} :${content} ${quoted(`files/${storedPath(path)}`)}`);
+    const mode = entry.kind === "symlink" ? "120000" : "100644";
+    lines.push(`M ${mode} ${content} ${quoted(`files/${storedPath(entry.path)}`)}`);
     if (lines.length > 1000) yield toBytes(`${lines.splice(0).join("\n")}\n`);
   }
   for (const [path, content] of converted)
-    lines.push(`M 100644 :${content} ${quoted(`converted/${storedPath(path)}`)}`);
+    lines.push(`M 100644 ${content} ${quoted(`converted/${storedPath(path)}`)}`);
   yield toBytes(`${lines.map((line) => `${line}\n`).join("")}\n${forget}done\n`);
 }
 

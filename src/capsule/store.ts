@@ -230,6 +230,12 @@ export async function unpackSnapshots(
   for (const commit of commits) await nameSnapshot(store, session, commit, commit);
 }
 
+/** All that sessions name. */
+export async function listNamedSnapshots(store: Store): Promise<ReadonlySet<string>> {
+  const out = await gitLine(store, ["for-each-ref", "--format=%(objectname)", SNAPSHOTS]);
+  return new Set(out.split("\n").filter(Boolean));
+}
+
 /** The commits that all snapshots stand on. Each names them in its message, so that no manifest has to be read. */
 export async function listManifestBases(store: Store): Promise<string[]> {
   const out = await gitLine(store, ["for-each-ref", "--format=%(contents:body)", SNAPSHOTS]);

@@ -5,16 +5,38 @@
 
 import { writeFile } from "node:fs/promises";
 import { HoldfastError } from "../contract/index.ts";
-import { git, gitToFile, type Identity } from "./git.ts";
+import { git, gitLine, gitToFile, type Identity } from "./git.ts";
 import type { SnapshotManifest } from "./manifest.ts";
 import { type BytePath, quoted, storedPath, toBytes, toText } from "./path.ts";
-import { objectsLink, type Repo, treeOf } from "./repo.ts";
+import { objectsLink, type Repo, treeOf, userPlace } from "./repo.ts";
 import { importObjects, type Store, streamRef } from "./store.ts";
 
 export interface Work {
   readonly commit: string;
   readonly tree: string;
 }
+
+export interface WorkCommit {
+  readonly tree: string;
+  readonly base: string | null;
+  readonly message: string;
+  readonly identity: Identity;
+  readonly atMs: number;
+}
+
+/** A commit of a tree that the store has, on its base. */
+export async function commitWork(
+  store: Store,
+  { tree, base, message, identity, atMs }: WorkCommit,
+): Promise<string> {
+  const who = signature(identity, atMs);
+  const parent = base === null ? "" : `parent ${base}\n`;
+  const text = `tree ${tree}\n${parent}author ${who}\ncommitter ${who}\n\n${message}`;
+  return gitLine(store, ["hash-object", "-t", "commit", "-w", "--stdin"], { input: [Buffer.from(text)] });
+}
+
+const signature = ({ name, email }: Identity, atMs: number) =>
+  `${name} <${email}> ${Math.trunc(atMs / 1000)} +0000`;
 
 export interface WorkRequest {
   readonly repo: Repo;
@@ -37,7 +59,10 @@ export async function makeWork(request: WorkRequest): Promise<Work> {
   const { base, lower } = manifest;
   if (lowerTree !== null && base !== null && base === lower && !hasWork(manifest))
     return { commit: base, tree: lowerTree };
-  const { ids, answers } = await importObjects(store, stream(request, lowerTree), [objectsLink(repo)]);
+  const gitlinks = await movedGitlinks(repo, lower, base);
+  const { ids, answers } = await importObjects(store, stream(request, lowerTree, gitlinks), [
+    objectsLink(repo),
+  ]);
   const commit = ids.get(COMMIT_MARK);
   const tree = /^040000 tree ([0-9a-f]{40,64})/m.exec(answers)?.[1] ?? (await treeOf(repo, null));
   if (commit === undefined) throw new Error("git made no commit of the work");
@@ -47,9 +72,9 @@ export async function makeWork(request: WorkRequest): Promise<Work> {
 async function* stream(
   { store, manifest, contents, converted, identity, message, atMs }: WorkRequest,
   lowerTree: string | null,
+  gitlinks: readonly string[],
 ): AsyncGenerator<Uint8Array> {
-  const seconds = Math.trunc(atMs / 1000);
-  const who = `${identity.name} <${identity.email}> ${seconds} +0000`;
+  const who = signature(identity, atMs);
   const text = Buffer.from(message);
   yield Buffer.from("feature done\n");
   const { ref, forget } = streamRef(store);
@@ -59,7 +84,7 @@ async function* stream(
   yield text;
   yield Buffer.from(`\n${manifest.base === null ? "" : `from ${manifest.base}\n`}deleteall\n`);
   if (lowerTree !== null) yield Buffer.from(`M 040000 ${lowerTree} ""\n`);
-  let lines: string[] = manifest.gone.map((path) => `D ${quoted(path)}`);
+  let lines = [...gitlinks, ...manifest.gone.map((path) => `D ${quoted(path)}`)];
   const isWork = ({ role, kind }: SnapshotManifest["entries"][number]) =>
     role === "work" && (kind === "file" || kind === "symlink");
   // What is not the work's any more leaves the tree, also where something else stands at its path now.
@@ -79,6 +104,24 @@ async function* stream(
   yield toBytes(`${asLines(lines)}\nls :${COMMIT_MARK} ""\n`);
   yield Buffer.from(`${forget}done\n`);
 }
+
+/** Where a submodule points is in no file: the work has what its base has. */
+async function movedGitlinks(repo: Repo, lower: string | null, base: string | null): Promise<string[]> {
+  if (lower === base) return [];
+  const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames"];
+  const out = await git(userPlace(repo), [...args, await treeOf(repo, lower), await treeOf(repo, base)]);
+  const fields = out.toString("latin1").split("\0");
+  const lines: string[] = [];
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [oldMode, mode, , id] = (fields[at] ?? "").slice(1).split(" ");
+    const path = quoted(fields[at + 1] ?? "");
+    if (mode === GITLINK) lines.push(`M ${GITLINK} ${id} ${path}`);
+    else if (oldMode === GITLINK && mode === "000000") lines.push(`D ${path}`);
+  }
+  return lines;
+}
+
+const GITLINK = "160000";
 
 /** What a commit would not notice: its own gitdir, and directories. */
 function hasWork({ gone, entries }: SnapshotManifest): boolean {

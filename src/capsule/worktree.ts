@@ -12,7 +12,7 @@ import { endMarked } from "../process/index.ts";
 import { parseObject, readTextOr, realDisk, replaceFile } from "../util/index.ts";
 import { checkOut, openBase } from "./bases.ts";
 import { contentId, type Listed, type Listing, listedChanges } from "./changes.ts";
-import { makeGitdir, type Surroundings } from "./gitdir.ts";
+import { makeGitdir, noSurroundings } from "./gitdir.ts";
 import { OpenDir } from "./open-dir.ts";
 import { ancestorsOf, type BytePath } from "./path.ts";
 import type { CapsuleSpec } from "./place.ts";
@@ -36,7 +36,7 @@ export const worktree: Strategy = {
     await mkdir(place.tree, { mode: 0o700 });
     const gitDir = join(place.tree, ".git");
     const { branch, lower } = spec;
-    const own = surroundings ?? NO_SURROUNDINGS;
+    const own = surroundings ?? noSurroundings;
     await makeGitdir({ path: gitDir, repo, surroundings: own, branch, commit: lower });
     await checkOut({ gitDir, workTree: place.tree }, lower ?? (await treeOf(repo, null)));
     // The files will bring the gitdir that belongs to them.
@@ -79,13 +79,6 @@ export const clone: Strategy = {
     using root = OpenDir.root(place.tree);
     yield* listedChanges(root, listing, ground.repo.objectFormat);
   },
-};
-
-const NO_SURROUNDINGS: Surroundings = {
-  refs: [],
-  identity: { name: "", email: "" },
-  shallow: undefined,
-  excludes: "",
 };
 
 const LISTING_FILE = "listing.json";

@@ -94,6 +94,7 @@ export class TaskView {
           { session: this.#session, task: data["task"], user: this.#user },
           `session=${this.#session} task=${data["task"]} scope=user:${this.#user}`,
         );
+        this.#carried(data["carried"]);
         return undefined;
       case "capsule_created":
         return this.#capsule(data);
@@ -135,6 +136,18 @@ export class TaskView {
     }
   }
 
+  /** Worth a line where the last task did not end as it should. */
+  #carried(carried: Data[string] | undefined): void {
+    if (typeof carried !== "object" || carried === null || Array.isArray(carried)) return;
+    const { task, outcome = "never ended" } = carried;
+    if (outcome === "done") return;
+    this.tell(
+      "router",
+      { carried },
+      `goes on with what task ${task} left, which ${HOW[String(outcome)] ?? outcome}`,
+    );
+  }
+
   #capsule(data: Data): undefined {
     const { strategy, durationMs: ms } = data;
     const base = typeof data["base"] === "string" ? data["base"] : null;
@@ -169,6 +182,7 @@ export class TaskView {
     if (unanswered > 0) this.#tellUnanswered(unanswered);
     const { tree, snapshot } = this.#snapshot;
     const branch = this.#branch;
+    const unpublished = (data["unpublished"] ?? null) as { code: string; reason: string } | null;
     const published = branch
       ? `branch ${branch}`
       : stat.files === 0
@@ -176,10 +190,12 @@ export class TaskView {
         : `not published; holdfast diff ${this.#session} shows it`;
     this.tell(
       "persist",
-      { task, outcome, snapshot, tree, branch, omitted, ...stat },
+      { task, outcome, snapshot, tree, branch, omitted, unpublished, ...stat },
       `tree=${String(tree).slice(0, 12)} ${published}`,
     );
+    if (unpublished) this.tell("review", { ...unpublished }, unpublished.reason);
     if (outcome === "done") return { status: exitStatus.done };
+    if (outcome === "needs_review") return { status: exitStatus.held };
     return { status: outcome === "cancelled" ? exitStatus.interrupted : exitStatus.failed };
   }
 
@@ -191,6 +207,14 @@ export class TaskView {
     this.tell("snapshot", { unanswered, paths }, `${text}${paths.join(", ")}${more}`);
   }
 }
+
+const HOW: Readonly<Record<string, string>> = {
+  failed: "failed",
+  cancelled: "was cancelled",
+  interrupted: "was interrupted",
+  needs_review: "needs a review",
+  rewound: "was rewound",
+};
 
 const OF_A_TASK: ReadonlySet<string> = new Set([
   "capsule_created",

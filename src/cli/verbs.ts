@@ -31,6 +31,16 @@ export const verbs: readonly VerbEntry[] = [
     summary: "end the turn that a session is at",
     load: () => import("./verbs/interrupt.ts"),
   },
+  {
+    name: "branch",
+    summary: "publish what a session has, also of a task that failed",
+    load: () => import("./verbs/branch.ts"),
+  },
+  {
+    name: "rewind",
+    summary: "take a session back to the end of a turn, or forward again",
+    load: () => import("./verbs/rewind.ts"),
+  },
   { name: "retry", summary: "run the last task again", load: () => import("./verbs/retry.ts") },
   { name: "open", summary: "open a session", load: () => import("./verbs/open.ts") },
   { name: "ls", summary: "list sessions", load: () => import("./verbs/ls.ts") },

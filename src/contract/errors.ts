@@ -93,6 +93,14 @@ export const errorCodes = {
   ],
   snapshot_raced: [exitStatus.refused, "something writes to the capsule: end it, then try again"],
   snapshot_invalid: [exitStatus.damaged, "it can't be restored; an earlier turn may be: holdfast fork --at"],
+  needs_review: [
+    exitStatus.held,
+    "look at it (holdfast diff, or holdfast handoff), then say holdfast branch --reviewed",
+  ],
+  work_conflicts: [
+    exitStatus.conflict,
+    "begin clean with --fresh or --base, or bring the two together by hand: holdfast handoff",
+  ],
   publish_refused: [exitStatus.refused, "the work is safe in its snapshot: holdfast diff shows it"],
   output_too_large: [exitStatus.refused, "look at it in the repo: the branch and the snapshot are whole"],
   git_failed: [exitStatus.refused, "the message has git's own words"],

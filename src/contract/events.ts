@@ -83,6 +83,27 @@ export const eventForms = {
       /** Unread messages, which were for another user. */
       droppedMessages: z.optional(count),
     }),
+  /**
+   * Files, HOME and conversation went back to the end of a turn. `history`: the turns that led there, as pairs of the
+   * first and the last of those that follow each other. `checkpoint`: what was left behind. The other fields are those
+   * of the task at that turn; without a snapshot it had no files.
+   */
+  session_rewound: () =>
+    fields({
+      toTurn: count,
+      fromTurn: count,
+      history: z.array(z.tuple([count, count])),
+      checkpoint: z.optional(gitObject),
+      snapshot: z.optional(gitObject),
+      tree: z.optional(gitObject),
+      manifest: z.optional(sha256),
+      unanswered: z.optional(count),
+      base: z.optional(gitObject),
+      published: z.optional(gitObject),
+      head: z.optional(gitObject),
+      hasUnpublished: z.optional(z.boolean()),
+      home: z.optional(home),
+    }),
   session_handed_off: () => fields({ to: name, directory: z.optional(z.string()) }),
   session_returned: () => fields({ by: name }),
 
@@ -114,13 +135,28 @@ export const eventForms = {
   // Tasks and what they leave.
   /** A task gets its number when it starts: until then it goes by its request. */
   task_queued: () => fields({ request: name, spec: content, priority: z.optional(z.int()) }),
-  /** `snapshot`: its files began with this one, not with the base alone. */
+  /**
+   * `snapshot`: its files began with this one, not with the base alone. `carried`: they are those that a task before it
+   * left; with that task's outcome, the commit that they stood on and their tree, and whether some of its work is in no
+   * commit of the base.
+   */
   task_started: () =>
     fields({
       task,
       request: z.optional(name),
+      /** What it is about, in short. */
+      asked: z.optional(z.string().check(z.maxLength(500))),
       base: z.optional(gitObject),
       snapshot: z.optional(gitObject),
+      carried: z.optional(
+        z.looseObject({
+          task,
+          outcome: z.optional(name),
+          from: z.optional(gitObject),
+          tree: gitObject,
+          hasUnpublished: z.optional(z.boolean()),
+        }),
+      ),
       home: z.optional(home),
       lane: z.optional(name),
     }),
@@ -137,6 +173,10 @@ export const eventForms = {
       files: z.optional(count),
       insertions: z.optional(count),
       deletions: z.optional(count),
+      /** The commit that the agent's own git stands on. */
+      head: z.optional(gitObject),
+      /** Why its work is not on the session's branch, where it should be. */
+      unpublished: z.optional(z.looseObject({ code: name, reason: z.string() })),
     }),
   artifact_written: () => fields({ task, name, sha256, bytes: count }),
   summary_written: () => fields({ task, summary: content, tokens: count }),
@@ -171,7 +211,12 @@ export const eventForms = {
   checkpoint_taken: () => fields({ turn: count, snapshot: z.optional(gitObject) }),
   capsule_restored: () => fields({ task, snapshot: gitObject }),
   capsule_torn_down: () => fields({ task, snapshot: z.optional(gitObject), freedBytes: count }),
-  work_published: () => fields({ task, branch: name, commit: gitObject }),
+  /** The intent: on disk before the branch is moved, so that a tip which we set is known for ours after a crash. */
+  publishing_started: () => fields({ task, branch: name, commit: gitObject }),
+  /** `replaced`: the tip of ours that the branch was moved away from, which is kept. */
+  work_published: () => fields({ task, branch: name, commit: gitObject, replaced: z.optional(gitObject) }),
+  /** The agent's own commits, as a branch beside the session's. */
+  commits_published: () => fields({ task: count, branch: name, commit: gitObject }),
   work_merged: () => fields({ task, into: name, commit: gitObject }),
   merge_conflicted: () => fields({ task, into: name, paths: z.array(z.string()) }),
 

@@ -11,10 +11,18 @@ export const taskSpecSchema = z.strictObject({
   command: z.array(z.string()).check(z.minLength(1)),
   /** The agent definition, or what stands in for one: what its need of memory is remembered by. */
   definition: z.string().check(z.minLength(1), z.maxLength(200)),
-  /** A name of a commit; without one, the session's own work, else HEAD. */
+  /** What it is about, in a person's words. */
+  title: z.optional(text),
+  /** A name of a commit; without one, everything that the session's last task left, else HEAD. */
   base: z.optional(text),
+  /** Begin clean, with HEAD, whatever the last task left. */
+  isFresh: z.optional(z.boolean()),
   /** With `base`: begin with the files of this snapshot. */
   snapshot: z.optional(text),
+  /** With `snapshot`: as `task_started` has it, of a task that is run again. */
+  carried: z.optional(
+    z.looseObject({ from: z.optional(text), tree: text, hasUnpublished: z.optional(z.boolean()) }),
+  ),
   /** Begin with HOME as it was at a checkpoint; with nothing in it, where no snapshot is named. */
   home: z.optional(z.strictObject({ snapshot: z.optional(text), manifest: z.optional(text) })),
   sandbox: z.boolean(),

@@ -154,9 +154,10 @@ export class Dispatcher {
     if (!queued || !begun)
       throw new HoldfastError("no_task", `the last task of session ${found.id} is not on record whole`);
     assertWhole(queued);
-    const { base: _base, snapshot: _snapshot, home: _home, ...rest } = parseTaskSpec(queued.data["spec"]);
-    const { base, snapshot, home } = begun.data;
-    return parseTaskSpec({ ...rest, ...present({ base, snapshot, home }) });
+    const spec = parseTaskSpec(queued.data["spec"]);
+    const { base, snapshot, home, carried } = begun.data;
+    // It begins where it began, whatever that was called then.
+    return parseTaskSpec(present({ ...spec, isFresh: undefined, base, snapshot, home, carried }));
   }
 
   async send(id: string, text: string, options: SendOptions & Scope = {}): Promise<Sent> {

@@ -9,15 +9,19 @@ import {
   followRecords,
   type HistoryTurn,
   historyOf,
+  inspectSession,
   readRecords,
   type Session,
   type SessionState,
 } from "../session/index.ts";
 import type {
+  Branched,
+  BranchOptions,
   HandOff,
   Receipt,
   Restored,
   Returned,
+  Rewound,
   TakeBackOptions,
   Task,
   TaskOptions,
@@ -47,12 +51,14 @@ import { type HoldfastOptions, openHome } from "./open.ts";
 import { type Repair, repairSession } from "./repair.ts";
 import { type SessionSummary, summarise } from "./status.ts";
 import {
+  branchSession,
   currentTask,
   type Diff,
   diffSession,
   discardUnused,
   handOffSession,
   restoreSession,
+  rewindSession,
   startTask,
   takeBackSession,
   tearDownSession,
@@ -141,6 +147,19 @@ export class Holdfast {
     return this.#run((home) => restoreSession(home, id, user));
   }
 
+  /** Publishes what the session has, also of a task that failed; with `commits`, what its agent committed itself. */
+  branchSession(
+    id: string,
+    { user, ...options }: Scope & BranchOptions & { readonly commits?: boolean | string } = {},
+  ): Promise<Branched> {
+    return this.#run((home) => branchSession(home, id, user, options));
+  }
+
+  /** Files, HOME and conversation go back to the end of a turn, or forward again. */
+  rewindSession(id: string, toTurn: number, { user }: Scope = {}): Promise<Rewound> {
+    return this.#run((home) => rewindSession(home, id, user, toTurn));
+  }
+
   handOffSession(
     id: string,
     options: Scope & { readonly to: string; readonly directory?: string },
@@ -184,7 +203,10 @@ export class Holdfast {
 
   /** The turns that ended: no call without its result. */
   async *readHistory(id: string, scope: Scope = {}): AsyncGenerator<HistoryTurn> {
-    yield* historyOf(this.readJournal(id, scope));
+    const { state } = await this.#run(async (home) =>
+      inspectSession((await findSession(home, id, scope.user)).dir),
+    );
+    yield* historyOf(this.readJournal(id, scope), state);
   }
 
   search(words: readonly string[], options: SearchOptions = {}): Promise<SearchHit[]> {

@@ -13,11 +13,14 @@ import {
   countPacks,
   dropSnapshots,
   findLayer,
-  forgetLayer,
+  forgetFiles,
+  forgetLayered,
   layerDir,
   listBases,
+  listLayered,
   listLayers,
   listLeases,
+  listNamedSnapshots,
   listRepos,
   listSnapshotSessions,
   moveToTrash,
@@ -134,15 +137,17 @@ async function temporaries(home: Home): Promise<Leftover[]> {
 }
 
 async function leases(home: Home, capsules: readonly FoundCapsule[]): Promise<Leftover[]> {
-  const holders = new Set(capsules.map(({ id, spec }) => `${id}/${spec?.task}`));
-  const isBusy = (holder: string) => probeOwner(sessionDirOf(home, holder.split("/")[0] as SessionId)).held;
+  const leased = new Set(
+    capsules.flatMap(({ id, spec }) => Object.values(spec?.ports ?? {}).map((port) => `${id} ${port}`)),
+  );
+  const isBusy = (session: string) => probeOwner(sessionDirOf(home, session as SessionId)).held;
   return (await listLeases(home.dir))
-    .filter(({ holder }) => !holders.has(holder) && !isBusy(holder))
-    .map(({ port, holder }) => ({
+    .filter(({ port, session }) => !leased.has(`${session} ${port}`) && !isBusy(session))
+    .map(({ port, session }) => ({
       what: `port ${port}`,
-      why: `leased to ${holder}, which has no capsule`,
+      why: `leased to ${session}, whose capsule does not have it`,
       isCache: false,
-      clear: () => releasePorts(home.dir, [port], holder),
+      clear: () => releasePorts(home.dir, [port], session),
     }));
 }
 
@@ -167,7 +172,7 @@ async function caches(home: Home, capsules: readonly FoundCapsule[]): Promise<Le
         isCache: false,
         clear: () => removeTree(path),
       });
-    found.push(...(await oldBases(home, repo, specs)), ...(await oldLayers(home, repo, specs)));
+    found.push(...(await oldBases(home, repo, specs)), ...(await oldLayers(home, repo, store, specs)));
     found.push(...(await packed(store)));
     for (const { ref, release } of await unneededHolds(home, repo, specs))
       found.push({ what: ref, why: "no snapshot stands on it any more", isCache: true, clear: release });
@@ -204,16 +209,22 @@ async function oldBases(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): 
 }
 
 async function layerBases(repo: Repo): Promise<string[]> {
-  const layers = await Promise.all((await listLayers(repo)).map((layer) => findLayer(repo, layer)));
+  const snapshots = [...(await listLayered(repo)).keys()];
+  const layers = await Promise.all(snapshots.map((snapshot) => findLayer(repo, snapshot)));
   return layers.flatMap((layer) => layer?.baseKey ?? []);
 }
 
 /** One that is being sealed is the capsule's too, whether its rename happened or not. */
 const layersOf = ({ stack, sealing }: CapsuleSpec) => (sealing === null ? stack : [sealing, ...stack]);
 
-async function oldLayers(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Promise<Leftover[]> {
-  const used = new Set(specs.flatMap(layersOf));
-  const found: Leftover[] = [];
+async function oldLayers(
+  home: Home,
+  repo: Repo,
+  store: Store,
+  specs: readonly CapsuleSpec[],
+): Promise<Leftover[]> {
+  const used = new Set([...specs.flatMap(layersOf), ...(await onlyCopies(repo, store))]);
+  const found: Leftover[] = await brokenLayers(repo);
   for (const layer of await listLayers(repo)) {
     const path = layerDir(repo, layer);
     const ageMs = home.ports.clock.nowMs() - (await stat(path)).ctimeMs;
@@ -224,11 +235,30 @@ async function oldLayers(home: Home, repo: Repo, specs: readonly CapsuleSpec[]):
         repo,
         (spec) => layersOf(spec).includes(layer),
         async () => {
-          await forgetLayer(repo, layer);
+          await forgetFiles(path);
           await discard(home, path, layer);
         },
       );
     found.push({ what: path, why: "a layer that is not used", isCache: true, clear });
+  }
+  return found;
+}
+
+/** Layers with files that no snapshot has, while a session names theirs. */
+async function onlyCopies(repo: Repo, store: Store): Promise<string[]> {
+  const only = [...(await listLayered(repo))].filter(([, { isOnlyCopy }]) => isOnlyCopy);
+  if (only.length === 0) return [];
+  const named = await listNamedSnapshots(store);
+  return only.filter(([snapshot]) => named.has(snapshot)).flatMap(([, { stack }]) => stack);
+}
+
+/** What is written down of layers of which one is gone. */
+async function brokenLayers(repo: Repo): Promise<Leftover[]> {
+  const found: Leftover[] = [];
+  for (const snapshot of (await listLayered(repo)).keys()) {
+    if (await findLayer(repo, snapshot)) continue;
+    const clear = () => forgetLayered(repo, snapshot);
+    found.push({ what: `layers of ${snapshot}`, why: "one of them is gone", isCache: true, clear });
   }
   return found;
 }

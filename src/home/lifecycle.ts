@@ -19,6 +19,7 @@ import {
   emptyState,
   fold,
   inspectSession,
+  lastTurnOf,
   nextStatus,
   reachedLimits,
   Session,
@@ -148,7 +149,7 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
   const { state, position, damage } = await inspectSession(found.dir);
   if (damage) throw damaged(damage);
   const last = state.turns - (state.openTurn ? 1 : 0);
-  const atTurn = options.atTurn ?? last;
+  const atTurn = options.atTurn ?? lastEndedTurn(state);
   if (!Number.isSafeInteger(atTurn) || atTurn < 0 || atTurn > last) {
     throw new HoldfastError(
       "turn_not_found",
@@ -156,7 +157,7 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
     );
   }
   // The end, unless a task was begun behind the last turn.
-  const isEnd = atTurn === state.turns && (state.task === null || state.task.snapshot !== null);
+  const isEnd = atTurn === lastTurnOf(state) && (state.task === null || state.task.snapshot !== null);
   const cut = isEnd
     ? { position, fold: { position, state } }
     : ((await cutAfterTurn(found.dir, atTurn)) ?? { position, fold: { position, state } });
@@ -194,12 +195,20 @@ export interface Cut {
   readonly blobs?: ReadonlySet<string>;
 }
 
-/** Before the next turn, or the task that it is the first of. Undefined where nothing of the kind follows. */
+/** Of the conversation as it stands. */
+function lastEndedTurn({ history, openTurn }: SessionState): number {
+  const isEnded = (turn: number) => turn !== openTurn?.turn;
+  const [first = 0, last = 0] = history.at(-1) ?? [];
+  if (isEnded(last)) return last;
+  return first < last ? last - 1 : (history.at(-2)?.[1] ?? 0);
+}
+
+/** Before the next turn, the task that it is the first of, or a rewind. Undefined where nothing of the kind follows. */
 async function cutAfterTurn(dir: string, turn: number): Promise<Cut | undefined> {
   const blobs = new Set<string>();
   let turns = 0;
   for await (const { record, start } of readDurable(dir)) {
-    if (turns === turn && (record.type === "turn_started" || record.type === "task_started"))
+    if (turns === turn && ["turn_started", "task_started", "session_rewound"].includes(record.type))
       return { position: start, blobs };
     if (record.type === "turn_started") turns += 1;
     for (const { $blob } of blobReferences(record.data)) blobs.add($blob.sha256);

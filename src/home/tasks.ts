@@ -20,18 +20,34 @@ import {
   writePatch,
 } from "../capsule/index.ts";
 import { type EventType, HoldfastError } from "../contract/index.ts";
+import { readDurable } from "../journal/index.ts";
 import { Maildir } from "../mail/index.ts";
-import { inspectSession, nextStatus, Session, type SessionState } from "../session/index.ts";
 import {
+  emptyState,
+  fold,
+  inspectSession,
+  lastTurnOf,
+  nextStatus,
+  Session,
+  type SessionState,
+} from "../session/index.ts";
+import {
+  type Branched,
+  type BranchOptions,
+  branchCommits,
+  branchWork,
   currentLimits,
+  finishRewind,
   type HandOff,
   handOff,
   openCapsule,
   type Receipt,
   type Restored,
   type Returned,
+  type Rewound,
   type Room,
   restore,
+  rewind,
   type TakeBackOptions,
   Task,
   type TaskOptions,
@@ -126,6 +142,7 @@ export async function bringFiles(home: Home, session: Session): Promise<Restored
   // Imported without a repo: its files are kept aside, its history goes on.
   if (!task || repo === null || (task.snapshot === null && task.capsule !== "there")) return undefined;
   const room = await roomOf(home, session);
+  await finishRewind(room);
   const capsule = await openCapsule(room);
   if (!capsule) return task.snapshot ? restore(room) : undefined;
   if (task.capsule !== "there")
@@ -144,7 +161,7 @@ export async function restFiles(home: Home, session: Session): Promise<void> {
   await capsule.detach();
   try {
     const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room));
-    await capsule.seal(snapshot.commit);
+    await capsule.settle(snapshot);
   } finally {
     await capsule.detach();
   }
@@ -205,6 +222,52 @@ export async function tearDownSession(
 export async function restoreSession(home: Home, idText: string, user?: string): Promise<Restored> {
   const found = await findSession(home, idText, user);
   return asOwner(home, found, (room) => restore(room), assertAllows("capsule_restored", "restored"));
+}
+
+/** Its work, or the agent's own commits, become a branch of the user's repo. */
+export async function branchSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  { commits, ...options }: BranchOptions & { readonly commits?: boolean | string },
+): Promise<Branched> {
+  const found = await findSession(home, idText, user);
+  const ofBranch = typeof commits === "string" ? commits : undefined;
+  return asOwner(
+    home,
+    found,
+    (room) => (commits ? branchCommits(room, ofBranch) : branchWork(room, options)),
+    assertAllows("work_published", "published"),
+  );
+}
+
+export async function rewindSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  toTurn: number,
+): Promise<Rewound> {
+  const found = await findSession(home, idText, user);
+  const there = await stateAfterTurn(found.dir, toTurn);
+  return asOwner(home, found, (room) => rewind(room, there), assertAllows("session_rewound", "rewound"));
+}
+
+/** The last one that the session had at the end of a turn, also of a turn that was left behind since. */
+async function stateAfterTurn(dir: string, toTurn: number): Promise<SessionState> {
+  let state = emptyState;
+  let found: SessionState | undefined;
+  for await (const { record } of readDurable(dir)) {
+    state = fold(state, record);
+    // A task that has only begun has no checkpoint yet: its files are those of the one before.
+    const isWhole = !state.openTurn && state.task?.snapshot !== null;
+    if (lastTurnOf(state) === toTurn && isWhole) found = state;
+  }
+  if (!found)
+    throw new HoldfastError(
+      "turn_not_found",
+      `there is no turn ${toTurn} to go back to; the last that began is ${state.turns}`,
+    );
+  return found;
 }
 
 export async function handOffSession(
@@ -274,7 +337,7 @@ export async function diffSession(home: Home, idText: string, user?: string): Pr
     });
   const repo = await repoOf(home, state);
   const store = await openStore(repo, home.ports.disk);
-  const work = await workAgain({ repo, id: found.id, state }, store, task.snapshot);
+  const work = await workAgain({ repo, id: found.id }, store, task.snapshot);
   const aside = await makeAside(store);
   const path = join(aside, "patch");
   try {

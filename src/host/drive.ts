@@ -26,6 +26,8 @@ export interface Surroundings {
   news(): void;
 }
 
+const ASKED_LENGTH = 200;
+
 /** Why a turn was ended from outside. */
 export type Stop = "interrupt" | "pause";
 
@@ -55,7 +57,9 @@ export async function driveTask(around: Surroundings, { request, spec, stop }: A
       request,
       sandbox: spec.sandbox,
       signal: stop,
-      ...present({ base: spec.base, snapshot: spec.snapshot }),
+      asked: (spec.title ?? spec.command.join(" ")).slice(0, ASKED_LENGTH),
+      ...present({ base: spec.base, snapshot: spec.snapshot, isFresh: spec.isFresh }),
+      ...(spec.carried && { carried: carriedOf(spec.carried) }),
       ...(spec.home && { home: { commit: spec.home.snapshot ?? "", manifest: spec.home.manifest ?? "" } }),
       onSetup: (chunk) => {
         spool.add("setup", chunk);
@@ -171,6 +175,10 @@ async function runCommand(
     if (peakBytes > 0) await addPeak(home, spec.definition, peakBytes).catch(() => {});
     await feed.close();
   }
+}
+
+function carriedOf({ from, tree, hasUnpublished = false }: NonNullable<TaskSpec["carried"]>) {
+  return { from: from ?? null, tree, hasUnpublished };
 }
 
 function outcomeOf(turn: TurnEnd, stop: AbortSignal): TaskEnd["outcome"] {

@@ -4,6 +4,7 @@
  */
 import type { JournalRecord, Json, Usage } from "../contract/index.ts";
 import { textIn } from "./arrivals.ts";
+import { isInHistory, type SessionState } from "./state.ts";
 
 export type HistoryEntry =
   | { readonly kind: "message"; readonly role: string; readonly content: Json }
@@ -33,12 +34,19 @@ interface Building {
   )[];
 }
 
-/** A turn that is still open is left out: it is handed out when it has ended. */
-export async function* historyOf(records: AsyncIterable<JournalRecord>): AsyncGenerator<HistoryTurn> {
+/**
+ * A turn that is still open is left out: it is handed out when it has ended. So are those that a rewind has left behind,
+ * as the state says.
+ */
+export async function* historyOf(
+  records: AsyncIterable<JournalRecord>,
+  state: Pick<SessionState, "history">,
+): AsyncGenerator<HistoryTurn> {
   let building: Building | undefined;
   for await (const { type, data } of records) {
     if (type === "turn_started") {
-      building = { turn: Number(data["turn"]), input: data["input"] ?? null, entries: [] };
+      const turn = Number(data["turn"]);
+      building = isInHistory(state, turn) ? { turn, input: data["input"] ?? null, entries: [] } : undefined;
     } else if (!building || data["turn"] !== building.turn) {
       // Not part of this conversation.
     } else if (type === "message_added") {

@@ -17,9 +17,11 @@ export {
 export {
   emptyState,
   type HomeState,
+  lastTurnOf,
   type SessionState,
   type SnapshotState,
   type Spent,
+  standsOn,
   type TaskState,
 } from "./state.ts";
 export type { ToolCall, Turn } from "./turn.ts";

@@ -59,8 +59,11 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   capsule_restored: staying([...working, "paused", "closed", "handed_off"]),
   capsule_torn_down: staying([...working, "paused", "closed", "handed_off"]),
   artifact_written: staying([...working, "paused", "closed"]),
+  publishing_started: staying([...working, "paused", "closed"]),
   work_published: staying([...working, "paused", "closed"]),
+  commits_published: staying([...working, "paused", "closed"]),
   task_ended: staying([...working, "paused", "closed"]),
+  session_rewound: staying([...working, "paused"]),
   session_kept: staying([...working, "handed_off", "paused", "closed", "archived"]),
   // A budget is raised, and a message arrives, also while nobody works on the session.
   budget_raised: staying([...working, "paused", "closed", "archived"]),

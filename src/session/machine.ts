@@ -13,6 +13,7 @@ import {
   type HoldfastError,
   isEventType,
   type JournalRecord,
+  type Json,
   type JsonObject,
   type PauseReason,
   pauseReasons,
@@ -28,10 +29,11 @@ import {
   type SnapshotState,
   type Spent,
   type TaskState,
+  type TurnRange,
 } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 7;
+export const MACHINE_VERSION = 8;
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {
   const at = { ...state, seq: record.seq, hash: record.hash, updatedAt: record.at };
@@ -77,6 +79,7 @@ export function refusal(state: SessionState, type: EventType, data: JsonObject):
       return data["task"] === state.task?.number
         ? undefined
         : refuse("invalid_data", `task ${JSON.stringify(data["task"])} is not the one that was started last`);
+    case "session_rewound":
     case "session_paused":
     case "session_closed":
     case "session_archived":
@@ -150,7 +153,11 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
       return { crashes, ...(Object.keys(state.pending).length > 0 && { status: "waiting" as const }) };
     }
     case "turn_started":
-      return { turns: state.turns + 1, openTurn: { turn: state.turns + 1, startedAt: at, calls: {} } };
+      return {
+        turns: state.turns + 1,
+        history: withTurn(state.history, state.turns + 1),
+        openTurn: { turn: state.turns + 1, startedAt: at, calls: {} },
+      };
     case "tool_called":
       return withCalls(state, { ...state.openTurn?.calls, [textIn(data["call"])]: textIn(data["tool"]) });
     case "tool_returned":
@@ -161,6 +168,8 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         spent: addSpent(state.spent, data),
         ...(data["outcome"] !== "interrupted" && { crashes: 0 }),
       };
+    case "session_rewound":
+      return rewound(state, data);
     case "session_kept":
       return { isKept: data["isKept"] === true };
     case "session_handed_off":
@@ -175,13 +184,19 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
           ...nothingDone,
           number: amount(data["task"]),
           request: textOrNull(data["request"]),
+          asked: textOrNull(data["asked"]),
           base: textOrNull(data["base"]),
           capsule: "there",
+          hasUnpublished: isRecord(data["carried"]) && data["carried"]["hasUnpublished"] === true,
+          headBefore: state.head,
         },
         ...homeIn(data),
       };
     case "task_ended":
-      return inTask(state, { outcome: textIn(data["outcome"]) });
+      return {
+        ...inTask(state, { outcome: textIn(data["outcome"]) }),
+        ...(typeof data["head"] === "string" && { head: data["head"] }),
+      };
     case "capsule_created":
     case "capsule_restored":
       return inTask(state, { capsule: "there" });
@@ -189,8 +204,17 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
       return inTask(state, { capsule: "torn_down" });
     case "snapshot_taken":
       return { ...inTask(state, { snapshot: snapshotOf(data) }), ...homeIn(data) };
-    case "work_published":
-      return inTask(state, { branch: textIn(data["branch"]), published: textIn(data["commit"]) });
+    case "publishing_started": {
+      const tip = state.branch?.tip ?? null;
+      return { branch: { name: textIn(data["branch"]), tip, intended: textIn(data["commit"]) } };
+    }
+    case "work_published": {
+      const name = textIn(data["branch"]);
+      return {
+        ...inTask(state, { branch: name, published: textIn(data["commit"]), hasUnpublished: false }),
+        branch: { name, tip: textIn(data["commit"]), intended: null },
+      };
+    }
     case "budget_raised":
       return { budget: { ...state.budget, ...budgetIn(data["budget"]) } };
     case "approval_requested":
@@ -206,6 +230,45 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     default:
       return effectOfArrival(state, type, data);
   }
+}
+
+/** Whatever was asked of a person was asked in turns that are left behind. Queue, inbox and what was spent stay. */
+function rewound(state: SessionState, data: JsonObject): Partial<SessionState> {
+  const published = textOrNull(data["published"]);
+  return {
+    history: historyIn(data["history"]),
+    pending: {},
+    ...(state.status === "waiting" && { status: "active" as const }),
+    head: textOrNull(data["head"]),
+    ...homeIn(data),
+    ...inTask(state, {
+      outcome: "rewound",
+      capsule: "rewound",
+      base: textOrNull(data["base"]),
+      published,
+      branch: published === null ? null : (state.branch?.name ?? null),
+      hasUnpublished: data["hasUnpublished"] === true,
+      headBefore: textOrNull(data["head"]),
+      snapshot:
+        typeof data["snapshot"] === "string" ? snapshotOf({ ...data, turn: data["toTurn"] ?? 0 }) : null,
+    }),
+  };
+}
+
+/** Only what rises: the fold also reads what this program did not write. */
+function historyIn(value: Json | undefined): TurnRange[] {
+  const ranges: TurnRange[] = [];
+  for (const pair of Array.isArray(value) ? value : []) {
+    const [first, last] = Array.isArray(pair) ? pair.map(amount) : [];
+    if (first === undefined || last === undefined) continue;
+    if (first > (ranges.at(-1)?.[1] ?? 0) && last >= first) ranges.push([first, last]);
+  }
+  return ranges;
+}
+
+function withTurn(history: readonly TurnRange[], turn: number): readonly TurnRange[] {
+  const last = history.at(-1);
+  return last?.[1] === turn - 1 ? [...history.slice(0, -1), [last[0], turn]] : [...history, [turn, turn]];
 }
 
 /** Of a record that pauses it; what is recorded while it is paused changes nothing about why. */
@@ -268,12 +331,15 @@ function settle(state: SessionState, id: string): Partial<SessionState> {
 const nothingDone: TaskState = {
   number: 0,
   request: null,
+  asked: null,
   base: null,
   outcome: null,
   capsule: "none",
   snapshot: null,
   branch: null,
   published: null,
+  hasUnpublished: false,
+  headBefore: null,
 };
 
 function inTask(state: SessionState, change: Partial<TaskState>): Partial<SessionState> {
@@ -290,8 +356,12 @@ function snapshotOf(data: JsonObject): SnapshotState {
   };
 }
 
+function isRecord(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 function homeIn({ home }: JsonObject): Partial<SessionState> {
-  if (typeof home !== "object" || home === null || Array.isArray(home)) return {};
+  if (!isRecord(home)) return {};
   return { home: { commit: textIn(home["snapshot"]), manifest: textIn(home["manifest"]) } };
 }
 

@@ -226,7 +226,7 @@ export class Session implements AsyncDisposable {
 
   /** The turns that ended, oldest first, with long content in place. */
   async *history(): AsyncGenerator<HistoryTurn> {
-    yield* historyOf(readRecords(this.#sessionDir));
+    yield* historyOf(readRecords(this.#sessionDir), this.#state);
   }
 
   /** The directory was renamed, with this session in it: it is the owner there from the first moment. */

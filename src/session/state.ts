@@ -11,6 +11,14 @@ export interface OpenTurn {
   readonly calls: Readonly<Record<string, string>>;
 }
 
+export type TurnRange = readonly [first: number, last: number];
+
+/** The turn that a conversation ends with; 0 where it has none. */
+export const lastTurnOf = ({ history }: Pick<SessionState, "history">) => history.at(-1)?.[1] ?? 0;
+
+export const isInHistory = ({ history }: Pick<SessionState, "history">, turn: number) =>
+  history.some(([first, last]) => first <= turn && turn <= last);
+
 export interface Spent {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -41,15 +49,34 @@ export interface TaskState {
   readonly number: number;
   /** What it was queued as; null where a harness drove it itself. */
   readonly request: string | null;
+  /** What it is about, where that was said. */
+  readonly asked: string | null;
   /** The commit that its files began with. */
   readonly base: string | null;
   readonly outcome: string | null;
-  /** `none`: never made, or a fork's parent has it. */
-  readonly capsule: "none" | "there" | "torn_down";
+  /** `none`: never made, or a fork's parent has it. `rewound`: it is to be made from the snapshot, and HOME too. */
+  readonly capsule: "none" | "there" | "torn_down" | "rewound";
   readonly snapshot: SnapshotState | null;
+  /** Where its work was published; null while it was not. */
   readonly branch: string | null;
-  /** The commit that was published last. */
+  /** As which commit; a fork knows it too. */
   readonly published: string | null;
+  /** Whether it began with work of earlier tasks that is in no commit of its base. */
+  readonly hasUnpublished: boolean;
+  /** The commit that the agent's own git stood on when the task before it ended. */
+  readonly headBefore: string | null;
+}
+
+/** The commit that the files of a task stand on when it is over. */
+export const standsOn = ({ published, base }: TaskState): string | null => published ?? base;
+
+/** The session's branch in the user's repo: one, with a commit for each task. */
+export interface BranchState {
+  readonly name: string;
+  /** The commit that we put there last; null while the first one is on its way. */
+  readonly tip: string | null;
+  /** The commit that was to be put there next: after a crash it may be there. */
+  readonly intended: string | null;
 }
 
 /** A task that has not begun. */
@@ -82,12 +109,18 @@ export interface SessionState {
   /** Turns that were begun, those of a fork's parent included: turns number through. */
   readonly turns: number;
   readonly openTurn: OpenTurn | null;
+  /** The turns of the conversation as it stands: first and last of those that follow each other. A rewind leaves some out. */
+  readonly history: readonly TurnRange[];
   /** Approvals and questions that are due, by id. */
   readonly pending: Readonly<Record<string, "approval" | "question">>;
   readonly budget: Budget;
   /** Since the session was opened or forked. */
   readonly spent: Spent;
   readonly task: TaskState | null;
+  /** Null while nothing was published. */
+  readonly branch: BranchState | null;
+  /** The commit that the agent's own git stood on when a task last ended. */
+  readonly head: string | null;
   /** HOME at the last checkpoint; null where none was taken of it. */
   readonly home: HomeState | null;
   /** In the order in which they will begin. */
@@ -117,6 +150,7 @@ export const nothingOfItsOwn = {
   arrived: [],
   lastSent: null,
   crashes: 0,
+  branch: null,
   isKept: false,
   handoff: null,
 } satisfies Partial<SessionState>;
@@ -135,10 +169,12 @@ export const emptyState: SessionState = {
   hash: "",
   turns: 0,
   openTurn: null,
+  history: [],
   pending: {},
   budget: {},
   spent: nothingSpent,
   task: null,
+  head: null,
   home: null,
   ...nothingOfItsOwn,
   parent: null,

@@ -19,7 +19,7 @@ import {
   type Work,
 } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
-import type { Session, SessionState, SnapshotState } from "../session/index.ts";
+import type { Session, SnapshotState } from "../session/index.ts";
 import type { CheckpointLimits, Room } from "./room.ts";
 import { snapshotHome } from "./session-home.ts";
 
@@ -97,15 +97,9 @@ async function workOf(
     contents,
     converted,
     identity: await userIdentity(repo),
-    message: messageOf(session),
+    message: `Work of ${session.id}\n`,
     atMs,
   });
-}
-
-function messageOf({ id, state }: { readonly id: string; readonly state: SessionState }): string {
-  const number = state.task?.number ?? 0;
-  const title = (state.title ?? "").split("\n", 1)[0]?.trim() || `Task ${number} of ${id}`;
-  return `${title}\n\nSession: ${id}\nTask: ${number}\n`;
 }
 
 /** A snapshot that a journal names, read back and compared with what the journal says of it. */
@@ -119,7 +113,7 @@ export async function readSnapshot(
 
 /** The work of a snapshot, made again: the same tree that the journal names. */
 export async function workAgain(
-  { repo, ...session }: { readonly repo: Repo; readonly id: string; readonly state: SessionState },
+  { repo, id }: { readonly repo: Repo; readonly id: string },
   store: Store,
   named: NamedSnapshot & Pick<SnapshotState, "tree">,
 ): Promise<Work> {
@@ -132,7 +126,7 @@ export async function workAgain(
     contents,
     converted,
     identity,
-    message: messageOf(session),
+    message: `Work of ${id}\n`,
     atMs: 0,
   });
   if (work.tree !== named.tree)

@@ -19,10 +19,10 @@ import {
   syncFileSystem,
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { budgetReached, reachedLimits } from "../session/index.ts";
+import { budgetReached, reachedLimits, standsOn } from "../session/index.ts";
 import { errorCode, printable } from "../util/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
-import { publishWork } from "./outcome.ts";
+import { messageOfPerson, publishOrSay, type Unpublished } from "./publishing.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
 import { restore } from "./teardown.ts";
 
@@ -68,7 +68,7 @@ export async function handOff(
       path: gitDir,
       repo,
       surroundings,
-      branch: publishedBranch(session.id, task.number),
+      branch: session.state.branch?.name ?? publishedBranch(session.id),
       commit: base,
     });
     await writeFile(join(gitDir, "objects", "info", "alternates"), `${repo.objects}\n`);
@@ -105,6 +105,10 @@ export interface Returned {
   readonly snapshot: string;
   readonly tree: string;
   readonly isChanged: boolean;
+  /** Where the change is, as a commit of its own. */
+  readonly branch: string | null;
+  /** Why it is not. */
+  readonly unpublished: Unpublished | null;
 }
 
 export interface TakeBackOptions {
@@ -125,7 +129,8 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   if (options.unchanged) {
     await session.append("session_returned", { by: handoff.to });
     const { commit = "", tree = "" } = task.snapshot ?? {};
-    return { turn: session.state.turns, snapshot: commit, tree, isChanged: false };
+    const { turns } = session.state;
+    return { turn: turns, snapshot: commit, tree, isChanged: false, branch: null, unpublished: null };
   }
   const directory = resolve(options.directory ?? handoff.directory ?? "");
   // A directory that is not the one we made would empty the capsule.
@@ -141,6 +146,7 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   if (limitsReached.length > 0) throw budgetReached(limitsReached);
   if (!(await openCapsule(room))) await restore(room);
   const capsule = await requireCapsule(room);
+  await capsule.unsettle();
   const { root } = await capsule.attach();
   const hasOwnNote = isThere(join(root, NOTE_FILE));
   mirrorFiles(directory, root, await givenPaths(room), (path) => !hasOwnNote && path === NOTE_FILE);
@@ -148,15 +154,16 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   const turn = await session.beginTurn(`The files came back from ${handoff.to}.`, { by: handoff.to });
   await turn.end();
   const { snapshot, work } = await takeCheckpoint(room, capsule, await currentLimits(room));
-  await capsule.detach();
-  // What was published goes on to be what the session has.
-  if (task.branch !== null && work.tree !== task.snapshot?.tree) await publishWork(room, work.commit);
-  return {
-    turn: turn.number,
-    snapshot: snapshot.commit,
-    tree: work.tree,
-    isChanged: work.tree !== task.snapshot?.tree,
-  };
+  await capsule.settle(snapshot);
+  const isChanged = work.tree !== task.snapshot?.tree;
+  const { branch, unpublished } = isChanged
+    ? await publishOrSay(room, {
+        tree: work.tree,
+        base: standsOn(task),
+        message: messageOfPerson(session, handoff.to, task.branch === null),
+      })
+    : { branch: null, unpublished: null };
+  return { turn: turn.number, snapshot: snapshot.commit, tree: work.tree, isChanged, branch, unpublished };
 }
 
 /** What the person got: the base's files, and what the snapshot changed of them. */

@@ -1,6 +1,8 @@
+export { type Branched, type BranchOptions, branchCommits, branchWork } from "./branch.ts";
 export { readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
 export { type Quota, readSettings } from "./quota.ts";
+export { finishRewind, type Rewound, rewind } from "./rewind.ts";
 export {
   currentLimits,
   openCapsule,

@@ -4,9 +4,10 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
-  Capsule,
+  type Capsule,
   type CapsulePorts,
   type CapsuleSettings,
+  findHanded,
   isUsersCommit,
   type Limits,
   type Repo,
@@ -129,7 +130,8 @@ export async function openCapsule({
   trashDir,
 }: Room): Promise<Capsule | undefined> {
   const { task } = session.state;
-  const capsule = task ? await Capsule.open(ports, repo, capsuleDir(sessionDir, task.number)) : undefined;
+  const dirOf = (number: number) => capsuleDir(sessionDir, number);
+  const capsule = task ? await findHanded(ports, repo, task.number, dirOf) : undefined;
   if (!capsule?.isHollow || !task?.snapshot) return capsule;
   // Its layers were taken away from under it, and nothing was written since: its snapshot has all of it.
   await capsule.remove(trashDir, `${session.id}-hollow-${ports.clock.nowMs()}`);

@@ -9,16 +9,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
-import {
-  type Capsule,
-  clearUnfinished,
-  createCapsule,
-  type DiffStat,
-  Place,
-  restoreCapsule,
-  statOf,
-  writePatch,
-} from "../capsule/index.ts";
+import { AgentGit, type Capsule, type DiffStat, statOf, writePatch } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { type CommandEnd, runCommand } from "../process/index.ts";
 import {
@@ -30,9 +21,10 @@ import {
   type Turn,
 } from "../session/index.ts";
 import { present, temporaryPath } from "../util/index.ts";
+import { beginFiles, carriedIn, settleLast } from "./begin.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
 import { type InvocationOptions, invocationOf } from "./invocation.ts";
-import { publishWork, startingPoint } from "./outcome.ts";
+import { messageOf, publishOrSay, type Unpublished } from "./publishing.ts";
 import { type Quota, quotaOf, readSettings } from "./quota.ts";
 import {
   artifactsDir,
@@ -47,19 +39,18 @@ import {
   settingsOf,
 } from "./room.ts";
 import { restoreHome } from "./session-home.ts";
-import { tearDown } from "./teardown.ts";
+import { type StartingOptions, startingPoint } from "./starting-point.ts";
 
-export interface TaskOptions {
-  /** A name of a commit. Default: what the session's last task left, unless that is merged; else HEAD. */
-  readonly base?: string;
+/** Without a base: everything that the session's last task left, else HEAD. */
+export interface TaskOptions extends StartingOptions {
   /** Without a sandbox nothing keeps the command from the rest of the machine. */
   readonly sandbox?: boolean;
   /** What `capsule.setup` writes, while it runs. */
   readonly onSetup?: (chunk: Buffer) => void;
   /** Ends the set-up. */
   readonly signal?: AbortSignal | undefined;
-  /** With `base`: the files begin with this snapshot. */
-  readonly snapshot?: string;
+  /** What it is about, for the commit of its work. Default: the session's title. */
+  readonly asked?: string;
   /** HOME begins as it was then. */
   readonly home?: HomeState;
   /** What it was queued as. */
@@ -76,13 +67,15 @@ export interface TurnEnd {
 
 export interface TaskEnd {
   readonly task: number;
-  readonly outcome: "done" | "failed" | "cancelled" | "interrupted";
+  readonly outcome: "done" | "failed" | "needs_review" | "cancelled" | "interrupted";
   readonly snapshot: string;
   readonly tree: string;
   readonly stat: DiffStat;
   readonly patch: string;
   /** Null when there was nothing to publish, or the task failed. */
   readonly branch: string | null;
+  /** Why work that should be on the branch is not. */
+  readonly unpublished: Unpublished | null;
   readonly omitted: readonly string[];
 }
 
@@ -118,9 +111,9 @@ export class Task {
     assertCanSandbox(isSandboxed);
     const limits = reachedLimits(session.state);
     if (limits.length > 0) throw budgetReached(limits);
-    if (await openCapsule(room)) await tearDown(room);
+    await settleLast(room);
     const startedMs = room.ports.clock.monotonicMs();
-    const from = await startingPoint(room, options.base, options.snapshot);
+    const from = await startingPoint(room, options);
     const config = await readConfig(repo, from.base);
     const own = await readSettings(room.ports.homeDir);
     const settings = settingsOf(config, own);
@@ -135,25 +128,21 @@ export class Task {
       ...(options.onSetup && { onOutput: options.onSetup }),
       signal,
     });
-    // One that is there and on no record was made by somebody who was killed before it was used.
-    await clearUnfinished(new Place(dir));
-    const request = { dir, session: session.id, task: number, repo, settings, isSandboxed, runSetup, signal };
-    const { capsule, missingIncludes } =
-      from.snapshot === undefined
-        ? await createCapsule(room.ports, { ...request, base: from.base })
-        : await restoreCapsule(room.ports, request, from.snapshot);
+    const begun = await beginFiles(room, from, { number, settings, isSandboxed, runSetup, signal });
+    const { capsule, missingIncludes } = begun;
     try {
       if (options.home) await restoreHome(room, options.home);
       const home = homeOf(options.home ?? session.state.home);
       // On record when it is there: a task that can't be started leaves the session as it was.
       const { strategy, ports, base } = capsule.spec;
-      const { snapshot } = from;
-      const { request } = options;
+      const { request, asked } = options;
+      const snapshot = from.carried?.snapshot;
+      const carried = carriedIn(room, from);
       const durationMs = Math.round(room.ports.clock.monotonicMs() - startedMs);
       const missing = missingIncludes.length > 0 ? { missing: [...missingIncludes] } : {};
-      const begun = session.append("task_started", {
+      const started = session.append("task_started", {
         task: number,
-        ...present({ request, snapshot, base: base ?? undefined, home }),
+        ...present({ request, asked, snapshot, base: base ?? undefined, carried, home }),
       });
       // One sync for both; where the first is refused, so is this.
       const made = session.append("capsule_created", {
@@ -164,10 +153,11 @@ export class Task {
         ...missing,
         ...present({ base: base ?? undefined }),
       });
-      await Promise.all([begun, made]);
+      await Promise.all([started, made]);
+      await begun.settle();
       return new Task(room, capsule, isSandboxed, missingIncludes);
     } catch (error) {
-      await capsule.detach();
+      await begun.undo();
       throw error;
     }
   }
@@ -193,6 +183,7 @@ export class Task {
     let pid = 0;
     const { door, hasTerminal, signal } = options;
     const isSandboxed = this.#isSandboxed;
+    await this.capsule.unsettle();
     const invocation = await invocationOf(this.room, this.capsule, command, {
       isSandboxed,
       quota: await this.quota(),
@@ -252,7 +243,7 @@ export class Task {
     }
   }
 
-  async #end(outcome: TaskEnd["outcome"], at: Checkpoint | undefined): Promise<TaskEnd> {
+  async #end(asked: TaskEnd["outcome"], at: Checkpoint | undefined): Promise<TaskEnd> {
     const { session, repo } = this.room;
     const { snapshot, work } = at ?? (await this.checkpoint());
     const store = await this.capsule.store();
@@ -260,10 +251,27 @@ export class Task {
       writePatch(repo, store, this.base, work, path),
     );
     const stat = await statOf(repo, store, this.base, work);
-    const branch = outcome === "done" && stat.files > 0 ? await publishWork(this.room, work.commit) : null;
-    await session.append("task_ended", { task: this.number, outcome, ...stat });
+    const own = new AgentGit((await this.capsule.attach()).root);
+    const unfinished = asked === "done" ? own.unfinished : undefined;
+    const outcome = unfinished === undefined ? asked : "needs_review";
+    const { branch, unpublished } =
+      outcome === "done" && stat.files > 0
+        ? await publishOrSay(this.room, {
+            tree: work.tree,
+            base: this.base,
+            message: await messageOf(session, this.capsule),
+          })
+        : { branch: null, unpublished: unfinished === undefined ? null : leftUnfinished(unfinished) };
+    await session.append("task_ended", {
+      task: this.number,
+      outcome,
+      files: stat.files,
+      insertions: stat.insertions,
+      deletions: stat.deletions,
+      ...present({ head: own.head.commit }),
+      ...(unpublished && { unpublished: { ...unpublished } }),
+    });
     await this.rest();
-    const omitted = snapshot.manifest.omitted.map(({ path }) => path);
     return {
       task: this.number,
       outcome,
@@ -272,7 +280,8 @@ export class Task {
       stat,
       patch,
       branch,
-      omitted,
+      unpublished,
+      omitted: snapshot.manifest.omitted.map(({ path }) => path),
     };
   }
 
@@ -303,9 +312,14 @@ export class Task {
   /** Nothing of the task runs after this; its files stay. After a checkpoint, forks stand on them at once. */
   async rest(): Promise<void> {
     await this.capsule.detach();
-    if (this.#last) await this.capsule.seal(this.#last.snapshot.commit);
+    if (this.#last) await this.capsule.settle(this.#last.snapshot);
   }
 }
+
+const leftUnfinished = (what: string): Unpublished => ({
+  code: "unfinished",
+  reason: `the agent left a ${what} unfinished: look at it, then say holdfast branch --reviewed`,
+});
 
 /** What HOME begins with, for whoever runs the task again; of one that was never looked at, nothing is known. */
 function homeOf(home: HomeState | null): { snapshot?: string; manifest?: string } | undefined {

@@ -5,7 +5,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { moveToTrash, openStore, restoreCapsule } from "../capsule/index.ts";
+import { dropOnlyCopies, moveToTrash, openStore, restoreCapsule } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { canSandbox } from "../process/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
@@ -38,10 +38,12 @@ export interface Receipt {
 export interface TeardownOptions {
   /** Let go of ignored files beyond `max_ignored_mb`. */
   readonly dropIgnored?: boolean;
+  /** Another one takes its place: on an overlay the layers keep what its snapshot leaves out. */
+  readonly isReplaced?: boolean;
 }
 
 export async function tearDown(room: Room, options: TeardownOptions = {}): Promise<Receipt> {
-  const { session, sessionDir, ports, trashDir } = room;
+  const { session, sessionDir, ports, trashDir, repo } = room;
   const { task } = session.state;
   const capsule = await openCapsule(room);
   if (!task || task.capsule === "none")
@@ -61,7 +63,11 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
   await capsule.detach();
   const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room));
   const omitted = snapshot.manifest.omitted.map(({ path }) => path);
-  if (omitted.length > 0 && !options.dropIgnored) {
+  await capsule.settle(snapshot);
+  const { strategy, settled, stack } = capsule.spec;
+  const isKept = options.isReplaced && strategy === "overlay" && settled === snapshot.commit;
+  if (options.dropIgnored) await dropOnlyCopies(repo, stack);
+  else if (omitted.length > 0 && !isKept) {
     await capsule.detach();
     throw new HoldfastError(
       "snapshot_too_large",

@@ -74,7 +74,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     expect(
       await inside(
         capsule,
-        "git checkout -q -b side other; echo c > c; git add c; git commit -qm c; git rebase -q holdfast/sess_1/1; git log --format=%s",
+        "git checkout -q -b side other; echo c > c; git add c; git commit -qm c; git rebase -q holdfast/sess_1; git log --format=%s",
       ),
     ).toBe("c\ntwo\nthe first");
     expect(await inside(capsule, "git stash list | wc -l; git diff --stat main | tail -1")).toContain("1\n");
@@ -171,11 +171,11 @@ describe.each(available)("$strategy", ({ strategy }) => {
     );
     const before = await filesOf(capsule);
     const first = await capsule.snapshot("1", limits);
-    await capsule.seal(first.commit);
+    await capsule.settle(first);
     await inside(capsule, "mv d i; mv h d");
     const later = await filesOf(capsule);
     const second = await capsule.snapshot("2", limits);
-    await capsule.seal(second.commit);
+    await capsule.settle(second);
     for (const [{ commit }, expected] of [
       [first, before],
       [second, later],
@@ -290,10 +290,11 @@ describe.each(available)("$strategy", ({ strategy }) => {
       commit: work.commit,
       base: snapshot.manifest.base,
       branch: "holdfast/x/1",
-      session: "sess_x",
+      ours: [],
+      onMove: async () => {},
       identity: { name: "A", email: "a@b" },
     });
-    await capsule.seal(snapshot.commit);
+    await capsule.settle(snapshot);
     await lab.remove(capsule);
     const again = await lab.restore(snapshot.commit);
     await again.snapshot("2", limits);
@@ -332,7 +333,8 @@ describe.each(available)("$strategy", ({ strategy }) => {
       commit: work.commit,
       base: snapshot.manifest.base,
       branch: "holdfast/s/1",
-      session: "sess_x",
+      ours: [],
+      onMove: async () => {},
       identity: await userIdentity(repo),
     });
     await lab.remove(capsule);
@@ -418,7 +420,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     });
     await capsule.detach();
     const snapshot = await capsule.snapshot("1", limits);
-    await capsule.seal(snapshot.commit);
+    await capsule.settle(snapshot);
     const fork = await lab.restore(snapshot.commit);
     const log = snapshot.manifest.entries.find(({ path }) => path === "log");
     const grown = statSync(join((await fork.attach()).root, "log")).size;

@@ -96,7 +96,8 @@ describe("publishing", () => {
   const facts = {
     base: null,
     branch: "holdfast/x/1",
-    session: "sess_x",
+    ours: [],
+    onMove: async () => {},
     identity: { name: "A", email: "a@b" },
   };
 
@@ -406,21 +407,73 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(markedProcesses().filter(({ mark }) => mark === temp.path)).toEqual([]);
   });
 
-  it("layers stack up to a limit; beyond it a fork is made from the snapshot, and is the same", async () => {
-    await using lab = new CapsuleLab("overlay");
+  it("K13 layers are flattened before there are too many: nothing is lost, and every fork is the same", async () => {
+    await using lab = new CapsuleLab("overlay", {
+      files: { ".gitignore": "big\n", "gone/a": "a", "kept/b": "b" },
+    });
     const capsule = await lab.create();
-    let last = "";
+    // More than a snapshot takes, so that only the layers have it.
+    await inside(
+      capsule,
+      "head -c 300000 /dev/urandom > big; rm -r gone; ln -s kept link; mkdir -m 700 locked",
+    );
+    const few = { ...limits, maxIgnoredBytes: 100_000 };
+    let last = await capsule.snapshot("0", few);
     for (let turn = 1; turn <= 25; turn += 1) {
       await inside(capsule, `echo ${turn} > turn-${turn}; echo ${turn} > latest; rm -f turn-${turn - 3}`);
-      last = (await capsule.snapshot(`${turn}`, limits)).commit;
-      await capsule.seal(last);
+      last = await capsule.snapshot(`${turn}`, few);
+      await capsule.settle(last);
     }
-    expect(capsule.spec.stack.length).toBeGreaterThan(10);
-    expect(capsule.spec.stack.length).toBeLessThan(30);
-    const files = listTree((await capsule.attach()).root, (path) => path.startsWith(".git"));
-    const fork = await lab.restore(last);
-    expect(listTree((await fork.attach()).root, (path) => path.startsWith(".git"))).toEqual(files);
-    expect(fork.spec.stack.length).toBeLessThan(30);
+    expect(last.manifest.omitted.map(({ path }) => path)).toEqual(["big"]);
+    expect(capsule.spec.stack.length).toBeLessThan(20);
+    const filesOf = async (one: typeof capsule) => listTree((await one.attach()).root, () => false);
+    const files = await filesOf(capsule);
+    expect([...files.keys()].filter((path) => !path.startsWith(".git"))).toEqual(
+      expect.arrayContaining(["big", "kept/b", "latest", "link", "locked", "turn-25"]),
+    );
+    expect(files.has("gone/a")).toBe(false);
+    const fork = await lab.restore(last.commit);
+    expect(await filesOf(fork)).toEqual(files);
+  });
+
+  it("K22 what a sealed layer has is not read again, and whatever is done to it since is seen", async () => {
+    await using lab = new CapsuleLab("overlay", { files: { ".gitignore": "*.log\n", "base/b": "b\n" } });
+    const capsule = await lab.create();
+    const paths = async (script: string) => {
+      await inside(capsule, script);
+      const taken = await capsule.snapshot(`${performance.now()}`, limits);
+      const read = taken.learned.files.map(({ path }) => path).filter((path) => !path.startsWith(".git/"));
+      // As the store has it, without any layer.
+      const live = listTree((await capsule.attach()).root, (path) => path.startsWith(".git/"));
+      const again = await lab.restore(taken.commit);
+      expect(listTree((await again.attach()).root, (path) => path.startsWith(".git/"))).toEqual(live);
+      await lab.remove(again);
+      await capsule.settle(taken);
+      const roleOf = (path: string) => taken.manifest.entries.find((entry) => entry.path === path)?.role;
+      return { read: read.sort(), roleOf };
+    };
+    const first = await paths(
+      "mkdir x y; echo X > x/p; echo Y > y/p; echo l > l.log; printf 'a\\r\\n' > crlf",
+    );
+    expect(first.read).toEqual(["crlf", "l.log", "x/p", "y/p"]);
+    expect((await paths("true")).read).toEqual([]);
+    expect((await paths("echo new > new")).read).toEqual(["new"]);
+    // The same names, other files.
+    expect((await paths("mv x t; mv y x; mv t y; mv base base2")).read).not.toContain("l.log");
+    // The same size and time.
+    expect(
+      (await paths("cp -p x/p /tmp/stamp.$$; echo Q > x/p; touch -r /tmp/stamp.$$ x/p; rm /tmp/stamp.$$"))
+        .read,
+    ).toEqual(["x/p"]);
+    expect((await paths("mv x/p x/q; ln x/q x/p; chmod 600 y/p")).read).toContain("x/q");
+    const ruled = await paths("echo new >> .gitignore; echo '* text=auto' > .gitattributes");
+    expect(ruled.read).toEqual(expect.arrayContaining([".gitattributes", ".gitignore", "crlf", "new"]));
+    expect([ruled.roleOf("new"), ruled.roleOf("crlf"), ruled.roleOf("l.log")]).toEqual([
+      "ignored",
+      "work",
+      "ignored",
+    ]);
+    expect((await paths("rm -r x; mkdir x; echo 1 > x/1")).read).toEqual(["x/1"]);
   });
 });
 

@@ -79,9 +79,9 @@ describe.each(available)("$strategy", ({ strategy }) => {
           const { root } = await capsule.attach();
           for (const one of turn)
             apply(root, number % 2 === 0 ? ({ ...one, path: `base/${one.path}` } as Edit) : one);
-          const { commit } = await capsule.snapshot(String(number), limits);
-          seen.push({ commit, files: await files(capsule) });
-          if (number % 2 === 0) await capsule.seal(commit);
+          const snapshot = await capsule.snapshot(String(number), limits);
+          seen.push({ commit: snapshot.commit, files: await files(capsule) });
+          if (number % 2 === 0) await capsule.settle(snapshot);
         }
         await lab.remove(capsule);
         const last = seen.at(-1);

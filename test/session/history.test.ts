@@ -35,7 +35,7 @@ describe("history", () => {
         })();
         const returned = events.filter(({ type }) => type === "tool_returned").length;
         let calls = 0;
-        for await (const { entries } of historyOf(records)) {
+        for await (const { entries } of historyOf(records, { history: [[0, 1_000_000]] })) {
           for (const entry of entries) {
             expect(["message", "tool_call"]).toContain(entry.kind);
             if (entry.kind !== "tool_call") continue;

@@ -68,12 +68,14 @@ for (const type of [
   "message_set_aside",
   "task_halted",
   "task_refused",
+  "session_rewound",
 ] as const)
   legal[type] = wherever("open", "active", "waiting", "paused");
 legal.session_kept = wherever("open", "active", "waiting", "handed_off", "paused", "closed", "archived");
 legal.capsule_created = wherever("open", "active", "waiting", "paused");
 legal.artifact_written = wherever("open", "active", "waiting", "paused", "closed");
-legal.work_published = legal.artifact_written;
+for (const type of ["publishing_started", "work_published", "commits_published"] as const)
+  legal[type] = legal.artifact_written;
 legal.task_ended = legal.artifact_written;
 const everywhere: Partial<Record<EventType, StoredStatus>> = {
   session_forked: "open",

@@ -87,8 +87,9 @@ describe("what went wrong once", () => {
     const hf = await home.open();
     const { session, task } = await home.start(hf);
     await turn(task, "echo work > work; echo broken > package.json");
-    await task.end("done");
-    await expect(hf.startTask(session, sandbox)).rejects.toMatchObject({ code: "setup_failed" });
+    const { branch } = await task.end("done");
+    const begun = hf.startTask(session, { ...sandbox, base: branch ?? "" });
+    await expect(begun).rejects.toMatchObject({ code: "setup_failed" });
     await session.pause();
     expect((await hf.diffSession(session.id)).stat.paths).toEqual(["package.json", "work"]);
     await hf.restoreSession(session.id);
@@ -252,10 +253,11 @@ describe("what went wrong once", () => {
     await turn(task, "echo 2 > f");
     await task.end("done");
     expect(gitIn(home.main, "show", `${branch}:f`)).toBe("2");
-    gitIn(home.main, "update-ref", `refs/heads/${branch}`, "main");
+    const theirs = gitIn(home.main, "commit-tree", "-p", "main", "-m", "by a person", "main^{tree}");
+    gitIn(home.main, "update-ref", `refs/heads/${branch}`, theirs);
     await turn(task, "echo 3 > f");
-    await expect(task.end("done")).rejects.toMatchObject({ code: "publish_refused" });
-    expect(gitIn(home.main, "rev-parse", `${branch}`)).toBe(gitIn(home.main, "rev-parse", "main"));
+    expect(await task.end("done")).toMatchObject({ branch: null, unpublished: { code: "publish_refused" } });
+    expect(gitIn(home.main, "rev-parse", `${branch}`)).toBe(theirs);
     expect(home.strays()).toEqual([]);
     await session.pause();
   });

@@ -33,9 +33,11 @@ export function command(): Command {
           unchanged: options.unchanged ?? false,
         });
         if (options.json) return sayJson({ session: id, ...returned });
-        return say(
-          `${id} is back: turn ${returned.turn}, ${returned.isChanged ? "with changes" : "nothing was changed"}`,
-        );
+        const { turn, isChanged, branch, unpublished } = returned;
+        say(`${id} is back: turn ${turn}, ${isChanged ? "with changes" : "nothing was changed"}`);
+        if (branch) say(`published on ${branch}`);
+        if (unpublished) say(`not published: ${printable(unpublished.reason)}`);
+        return;
       }
       const { user } = await home.showSession(id, scope(options));
       const handed = await dispatcher.withoutProcess(id, stopping(options), () =>

@@ -26,6 +26,7 @@ type Options = CommonOptions &
     readonly session?: string;
     readonly repo?: string;
     readonly base?: string;
+    readonly fresh?: boolean;
     readonly title?: string;
     readonly sandbox: boolean;
     readonly detach?: boolean;
@@ -40,7 +41,7 @@ type Options = CommonOptions &
 export function command(): Command {
   const run = verb(
     "run",
-    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed becomes a branch of the repo, as one commit; the checkout is not touched. It runs at the top of the repo, in a process of its session that outlives this terminal. Ctrl-C interrupts it, a second one leaves it to itself.",
+    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed becomes one commit on the session's branch; the checkout is not touched. It runs at the top of the repo, in a process of its session that outlives this terminal. Ctrl-C interrupts it, a second one leaves it to itself.",
     [
       "holdfast run -- npm test",
       "holdfast run --detach -- make",
@@ -57,8 +58,9 @@ export function command(): Command {
     .option("--repo <dir>", "the repo (default: where you are)")
     .option(
       "--base <ref>",
-      "the commit that the task begins with (default: the session's own work, else HEAD)",
+      "begin clean, with this commit (default: everything that the session's last task left, else HEAD)",
     )
+    .option("--fresh", "begin clean, with HEAD, whatever the session's last task left")
     .option("--title <text>", "what it is about (default: the command)")
     .option("-d, --detach", "do not wait for it: say which session, and return")
     .option("-i, --interactive", "in a terminal of its own, which outlives this one; Ctrl-] leaves it")
@@ -82,6 +84,11 @@ export function command(): Command {
       throw new HoldfastError("usage", "--interactive shows a terminal, --json is for programs: choose one");
     if (options.session !== undefined && options.repo !== undefined)
       throw new HoldfastError("usage", "a session keeps its repo: --repo goes with a new one");
+    if (options.fresh && options.base !== undefined)
+      throw new HoldfastError(
+        "usage",
+        "--fresh begins with HEAD, --base with the commit that it names: choose one",
+      );
     const dispatcher = await openDispatcher(options, { create: true });
     await (options.session === undefined
       ? runNew(dispatcher, words, options)
@@ -171,7 +178,7 @@ function specOf(command: string[], options: Options): TaskSpec {
   return {
     command,
     definition: `exec:${basename(command[0] ?? "")}`.slice(0, 200),
-    ...present({ base: options.base }),
+    ...present({ base: options.base, isFresh: options.fresh, title: options.title?.slice(0, 500) }),
     sandbox: options.sandbox,
     input: options.interactive ? "terminal" : options.messages ? "messages" : "nothing",
     restart: options.restart ?? false,

@@ -1,0 +1,33 @@
+import type { Command } from "commander";
+import { HoldfastError } from "../../contract/index.ts";
+import { present, printable } from "../../util/index.ts";
+import { say, sayJson } from "../screen.ts";
+import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+
+type Options = CommonOptions & { readonly reviewed?: boolean; readonly commits?: boolean | string };
+
+export function command(): Command {
+  return verb(
+    "branch",
+    "Publish what a session has on its branch, as one commit: also what a task left that failed or was interrupted. With --commits, the commits that the agent made itself become a branch beside it, as they are.",
+    ["holdfast branch 01k", "holdfast branch 01k --reviewed", "holdfast branch 01k --commits"],
+  )
+    .argument("<session>", "its id, or the beginning of it")
+    .option("--reviewed", "you looked at what the agent left unfinished")
+    .option("--commits [branch]", "the agent's own commits, of that branch of its own (default: its HEAD)")
+    .action(async (prefix: string, options: Options) => {
+      if (options.reviewed && options.commits)
+        throw new HoldfastError(
+          "usage",
+          "--reviewed publishes the work, --commits the agent's commits: choose one",
+        );
+      const { holdfast } = await openDispatcher(options);
+      const id = await holdfast.resolveId(prefix, scope(options));
+      const { branch, commit, isNew } = await holdfast.branchSession(id, {
+        ...scope(options),
+        ...present({ isReviewed: options.reviewed, commits: options.commits }),
+      });
+      if (options.json) return sayJson({ session: id, branch, commit, isNew });
+      say(`${printable(branch)} ${isNew ? "is at" : "has all of it, at"} ${commit.slice(0, 12)}`);
+    });
+}

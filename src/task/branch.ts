@@ -1,0 +1,76 @@
+/**
+ * Owns publishing on request: work that a failed or interrupted task left, work that a person has looked at, and the
+ * commits that the agent made itself.
+ */
+import { AgentGit, openStore, publishAgentCommits, publishedBranch, treeOf } from "../capsule/index.ts";
+import { HoldfastError } from "../contract/index.ts";
+import { standsOn } from "../session/index.ts";
+import { settleLast } from "./begin.ts";
+import { workAgain } from "./checkpoint.ts";
+import { messageOf, type Published, publishTree } from "./publishing.ts";
+import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
+import { restore } from "./teardown.ts";
+
+export interface BranchOptions {
+  /** A person has looked at what the agent left unfinished. */
+  readonly isReviewed?: boolean;
+}
+
+export interface Branched extends Published {
+  /** False when the branch had all of it before. */
+  readonly isNew: boolean;
+}
+
+/** The work of the last checkpoint becomes a commit of the session's branch. */
+export async function branchWork(room: Room, { isReviewed = false }: BranchOptions = {}): Promise<Branched> {
+  const { session, repo, ports } = room;
+  await settleLast(room);
+  const { task, branch } = session.state;
+  if (!task?.snapshot)
+    throw new HoldfastError("no_snapshot", `session ${session.id} has no work to publish`, {
+      session: session.id,
+    });
+  const base = standsOn(task);
+  if (task.snapshot.tree === (await treeOf(repo, base))) {
+    if (branch?.tip === base && base !== null) return { branch: branch.name, commit: base, isNew: false };
+    throw new HoldfastError("no_snapshot", `session ${session.id} has changed nothing`, {
+      session: session.id,
+    });
+  }
+  if (!(await openCapsule(room))) await restore(room);
+  const capsule = await requireCapsule(room);
+  try {
+    const { unfinished } = new AgentGit((await capsule.attach()).root);
+    if (unfinished !== undefined && !isReviewed)
+      throw new HoldfastError("needs_review", `the agent left a ${unfinished} unfinished`, {
+        session: session.id,
+      });
+    const { tree } = await workAgain(
+      { repo, id: session.id },
+      await openStore(repo, ports.disk),
+      task.snapshot,
+    );
+    const message = await messageOf(session, capsule);
+    return { ...(await publishTree(room, { tree, base, message })), isNew: true };
+  } finally {
+    await capsule.detach();
+  }
+}
+
+/** The agent's own commits, as it made them, become a branch beside the session's. */
+export async function branchCommits(room: Room, ofBranch: string | undefined): Promise<Branched> {
+  const { session, repo } = room;
+  const { task, branch } = session.state;
+  if (!(await openCapsule(room))) await restore(room);
+  const capsule = await requireCapsule(room);
+  const name = `${branch?.name ?? publishedBranch(session.id)}-commits`;
+  try {
+    const { maxSnapshotBytes: maxBytes } = await currentLimits(room);
+    const known = [task?.base, task?.published].filter((id) => typeof id === "string");
+    const commit = await publishAgentCommits(capsule, repo, { ofBranch, branch: name, known, maxBytes });
+    await session.append("commits_published", { task: task?.number ?? 0, branch: name, commit });
+    return { branch: name, commit, isNew: true };
+  } finally {
+    await capsule.detach();
+  }
+}

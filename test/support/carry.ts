@@ -1,0 +1,64 @@
+/**
+ * A session with several tasks, for tests of what goes from one to the next.
+ */
+import { expect } from "vitest";
+import type { Holdfast, TaskEnd, TaskOptions } from "../../src/index.ts";
+import { branchOf, gitIn } from "./repo.ts";
+import { sandbox, TaskHome } from "./tasks.ts";
+
+type Outcome = TaskEnd["outcome"];
+
+export class CarryHome extends TaskHome {
+  readonly #strategy: string;
+  #hf: Holdfast | undefined;
+  id = "";
+
+  constructor(strategy: "overlay" | "worktree", files: Record<string, string> = {}) {
+    super({
+      "holdfast.yaml": `capsule:\n  strategy: ${strategy}\n  max_ignored_mb: 1\n`,
+      ".gitignore": "node_modules\n*.log\n",
+      "a.txt": "a\n",
+      ...files,
+    });
+    this.#strategy = strategy;
+  }
+
+  async hf(): Promise<Holdfast> {
+    this.#hf ??= await this.open();
+    return this.#hf;
+  }
+
+  /** One whole task in the session, which is opened with the first. */
+  async task(
+    script: string,
+    { outcome = "done", ...options }: TaskOptions & { outcome?: Outcome } = {},
+  ): Promise<TaskEnd & { said: string }> {
+    const hf = await this.hf();
+    await using session =
+      this.id === ""
+        ? await hf.openSession({ repo: this.main, title: "the title" })
+        : await hf.resumeSession(this.id, { files: false });
+    this.id = session.id;
+    const task = await hf.startTask(session, { ...sandbox, ...options });
+    expect(task.capsule.spec.strategy).toBe(this.#strategy);
+    let said = "";
+    await task.runTurn(["sh", "-ec", script], { onOutput: (chunk) => (said += chunk) });
+    const end = await task.end(outcome);
+    return { ...end, said: said.trimEnd() };
+  }
+
+  async records(type: string): Promise<Record<string, unknown>[]> {
+    const found: Record<string, unknown>[] = [];
+    for await (const record of (await this.hf()).readJournal(this.id))
+      if (record.type === type) found.push(record.data);
+    return found;
+  }
+
+  get branch(): string {
+    return branchOf(this.id);
+  }
+
+  git(...args: string[]): string {
+    return gitIn(this.main, ...args);
+  }
+}

@@ -1,0 +1,340 @@
+/**
+ * A session goes on whole: the next task begins with everything that the last one left, and a person's commits go
+ * into it. On every strategy, with real git and real kills.
+ */
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Capsule, findHanded, handOn } from "../../src/capsule/index.ts";
+import { CapsuleLab, inside } from "../support/capsules.ts";
+import { CarryHome } from "../support/carry.ts";
+import { commitFiles, gitIn } from "../support/repo.ts";
+import { sandbox } from "../support/tasks.ts";
+
+describe.each(["overlay", "worktree"] as const)("what the next task begins with (%s)", (strategy) => {
+  it("everything that the last one left: work, ignored files beyond the limit, empty directories, its own git", async () => {
+    using home = new CarryHome(strategy);
+    await home.task(
+      `git config user.email a@b; git config user.name A
+       echo 1 > one; git add one; git commit -qm 'one of mine'
+       git switch -qc side; echo s > side; git add side; git commit -qm side; git switch -q -
+       echo stashed > a.txt; git stash -q; echo staged > staged; git add staged; echo 2 > two
+       mkdir -p node_modules/x empty/er; head -c 2000000 /dev/urandom > node_modules/x/big; sha1sum node_modules/x/big`,
+      { outcome: "failed" },
+    );
+    const next = await home.task(
+      `cat one two; ls -d empty/er; ls -s node_modules/x/big >/dev/null; git log --format=%s -1
+       git log --format=%s -1 side; git stash list | wc -l; git diff --cached --name-only; git status --short`,
+    );
+    expect(next.said).toBe("1\n2\nempty/er\none of mine\nside\n1\nstaged\nA  staged\n?? two");
+    expect(home.git("ls-tree", "-r", "--name-only", home.branch).split("\n")).toEqual(
+      expect.arrayContaining(["one", "staged", "two"]),
+    );
+    const [, started] = await home.records("task_started");
+    expect(started?.["carried"]).toMatchObject({ task: 1, outcome: "failed", hasUnpublished: true });
+    // Only one capsule is there, and it is the last task's.
+    expect(existsSync(home.capsuleDir(home.id, 1))).toBe(false);
+    expect(existsSync(home.capsuleDir(home.id, 2))).toBe(true);
+  });
+
+  it("an unfinished rebase is left as it is, needs a review, and is on no branch", async () => {
+    using home = new CarryHome(strategy);
+    const end = await home.task(
+      `git config user.email a@b; git config user.name A
+       git switch -qc theirs; echo theirs > a.txt; git commit -qam theirs; git switch -q -
+       echo mine > a.txt; git commit -qam mine; git rebase theirs || true; echo more > more`,
+    );
+    expect(end.outcome).toBe("needs_review");
+    expect(end.unpublished).toMatchObject({ code: "unfinished" });
+    expect(home.git("branch", "--list", "holdfast/*")).toBe("");
+    const next = await home.task("git rebase --abort; cat a.txt more; git log --format=%s -1");
+    expect(next.said).toBe("mine\nmore\nmine");
+    expect(next.outcome).toBe("done");
+    expect(home.git("show", `${home.branch}:a.txt`)).toBe("mine");
+  });
+
+  it("--fresh and --base begin clean; the files of before are in their snapshot", async () => {
+    using home = new CarryHome(strategy);
+    await home.task("echo 1 > one; echo i > i.log");
+    expect((await home.task("ls", { isFresh: true })).said).toBe("a.txt\nholdfast.yaml");
+    await home.task("echo 3 > three");
+    expect((await home.task("ls", { base: "HEAD" })).said).toBe("a.txt\nholdfast.yaml");
+  });
+
+  it("K20 a person's commits on the branch go into the carried files, and the next commit stands on them", async () => {
+    using home = new CarryHome(strategy, { "dir/old": "old\n", "b.txt": "b\n" });
+    await home.task("echo 1 > one; echo i > i.log; echo dirty > b.txt", { outcome: "done" });
+    await home.task("echo 2 > two", { outcome: "failed" });
+    // By a person, in a working tree of their own.
+    home.git("worktree", "add", "-q", "../person", home.branch);
+    const person = home.join("person");
+    commitFiles(person, { "a.txt": "person\n", "new/file": "n\n" }, "by a person");
+    gitIn(person, "rm", "-q", "dir/old");
+    gitIn(person, "commit", "-qm", "removed");
+    const tip = gitIn(person, "rev-parse", "HEAD");
+    home.git("worktree", "remove", "--force", person);
+    const next = await home.task("cat a.txt new/file one two b.txt i.log; ls; git status --short");
+    expect(next.said).toBe(
+      "person\nn\n1\n2\ndirty\ni\na.txt\nb.txt\nholdfast.yaml\ni.log\nnew\none\ntwo\n?? two",
+    );
+    expect(home.git("log", "--format=%s", "-4", home.branch)).toBe(
+      "the title\nremoved\nby a person\nthe title",
+    );
+    expect(home.git("rev-parse", `${home.branch}^`)).toBe(tip);
+    expect(home.git("log", "-1", "--format=%B", home.branch)).toContain(
+      "With work of the session that was not published before.",
+    );
+    expect(home.git("diff", "--name-only", tip, home.branch)).toBe("two");
+  });
+
+  it("after a merge it goes on with what the user has by now; the agent's own branch goes along", async () => {
+    using home = new CarryHome(strategy);
+    await home.task("echo 1 > one; echo i > i.log");
+    commitFiles(home.main, { "main.txt": "m\n" }, "meanwhile");
+    home.git("merge", "-q", "--no-edit", home.branch);
+    home.git("branch", "-D", home.branch);
+    const merged = home.git("rev-parse", "HEAD");
+    const next = await home.task(
+      "cat one main.txt i.log; git status --short; git rev-parse HEAD; echo 2 > two",
+    );
+    expect(next.said).toBe(`1\nm\ni\n${merged}`);
+    expect(home.git("log", "--format=%P", "-1", home.branch)).toBe(merged);
+    expect(home.git("diff", "--name-only", "HEAD", home.branch)).toBe("two");
+  });
+
+  it("K20 what both changed is refused with the paths, and everything stays as it was", async () => {
+    using home = new CarryHome(strategy);
+    await home.task("echo 1 > one");
+    await home.task("echo mine > a.txt; echo w > new; echo l > l.log", { outcome: "failed" });
+    home.git("switch", "-q", home.branch);
+    commitFiles(home.main, { "a.txt": "theirs\n", new: "other\n" }, "by a person");
+    gitIn(home.main, "switch", "-q", "main");
+    const tip = home.git("rev-parse", home.branch);
+    const refused = home.task("true");
+    await expect(refused).rejects.toMatchObject({
+      code: "work_conflicts",
+      facts: { paths: ["a.txt", "new"] },
+    });
+    expect(existsSync(home.capsuleDir(home.id, 2))).toBe(true);
+    expect(existsSync(home.capsuleDir(home.id, 3))).toBe(false);
+    expect(home.git("rev-parse", home.branch)).toBe(tip);
+    // An ignored file that the person has tracked meanwhile.
+    home.git("reset", "-q", "--hard", "main");
+    home.git("update-ref", `refs/heads/${home.branch}`, `${tip}~1`);
+    home.git("switch", "-q", home.branch);
+    writeFileSync(join(home.main, "l.log"), "tracked\n");
+    home.git("add", "-f", "l.log");
+    home.git("commit", "-qm", "tracks a log");
+    home.git("switch", "-q", "main");
+    await expect(home.task("true")).rejects.toMatchObject({ facts: { paths: ["l.log"] } });
+    expect(existsSync(home.capsuleDir(home.id, 2))).toBe(true);
+    expect((await home.task("cat a.txt", { isFresh: true })).said).toBe("a");
+  });
+
+  it("the user's refs inside are brought up to date, the agent's stay", async () => {
+    using home = new CarryHome(strategy);
+    home.git("branch", "moves");
+    home.git("branch", "goes");
+    home.git("branch", "taken");
+    await home.task(`git config user.email a@b; git config user.name A; git branch own; git branch -D goes
+      git switch -q taken; git commit -q --allow-empty -m 'on taken'; git switch -q -; git pack-refs --all`);
+    commitFiles(home.main, { "m.txt": "m\n" }, "moved on");
+    home.git("branch", "-f", "moves", "HEAD");
+    home.git("branch", "fresh");
+    home.git("branch", "own/below");
+    const next = await home.task(
+      "git for-each-ref --format='%(refname:short) %(subject)' refs/heads; git fsck --no-dangling 2>&1 | head -3",
+    );
+    expect(next.said.split("\n").filter((line) => !line.startsWith("holdfast/"))).toEqual([
+      "fresh moved on",
+      "main moved on",
+      "moves moved on",
+      "own the first",
+      "taken on taken",
+    ]);
+  });
+
+  it("K19 a hand-over that is cut off at any step leaves the capsule with the task that the journal names", async () => {
+    await using lab = new CapsuleLab(strategy);
+    const repo = await lab.repo();
+    const first = await lab.create();
+    await inside(first, "echo 1 > one; mkdir i; echo kept > i/kept");
+    const { session } = first.spec;
+    const dirOf = (task: number) => join(lab.home, "sessions", session, "tasks", String(task), "capsule");
+    let cuts = 0;
+    for (let step = 1; ; step += 1) {
+      let left = step;
+      const cut = () => {
+        left -= 1;
+        if (left < 0) throw new Error("cut");
+      };
+      // Nothing that comes after the step reaches the disk.
+      const disk = new Proxy(lab.ports.disk, {
+        get: (target, name) =>
+          ["create", "rename", "syncDir"].includes(String(name))
+            ? (...args: unknown[]) => {
+                cut();
+                return Reflect.apply(Reflect.get(target, name) as () => unknown, target, args);
+              }
+            : Reflect.get(target, name),
+      });
+      const ports = { ...lab.ports, disk };
+      const capsule = await Capsule.open(ports, repo, dirOf(1));
+      if (!capsule) throw new Error("it is not there");
+      const next = { dir: dirOf(2), task: 2, base: null, isSandboxed: capsule.spec.isSandboxed };
+      const isCut = await handOn(ports, capsule, next).then(
+        () => false,
+        (error: Error) => error.message === "cut",
+      );
+      cuts += isCut ? 1 : 0;
+      const found = await findHanded(lab.ports, repo, 1, dirOf);
+      expect(found?.spec, `step ${step}`).toMatchObject({ task: 1, base: first.spec.base, previous: null });
+      const { root } = (await found?.attach()) ?? { root: "" };
+      expect(readdirSync(root), `step ${step}`).toEqual(expect.arrayContaining(["one", "i", "a.txt"]));
+      await found?.detach();
+      if (!isCut) break;
+    }
+    expect(cuts).toBeGreaterThan(4);
+    const again = await Capsule.open(lab.ports, repo, dirOf(1));
+    if (!again) throw new Error("it is not there");
+    const next = { dir: dirOf(2), task: 2, base: null, isSandboxed: again.spec.isSandboxed };
+    const handed = await handOn(lab.ports, again, next);
+    // On record, and cut off before that was written down.
+    expect((await findHanded(lab.ports, repo, 2, dirOf))?.spec).toMatchObject({ task: 2, previous: null });
+    await handed.detach();
+  });
+});
+
+describe("one branch for a session, one commit for a task", () => {
+  it("each commit stands on the last; its subject is the agent's own, or what was asked", async () => {
+    using home = new CarryHome("overlay");
+    const first = home.git("rev-parse", "main");
+    const git = "git config user.email a@b; git config user.name A";
+    await home.task(`${git}; echo 1 > one; git add one; git commit -qm 'Add one, as asked'`, {
+      asked: "asked 1",
+    });
+    await home.task("echo 2 > two; git add two; git commit -qm c1; echo 3 > two; git commit -qam c2", {
+      asked: `asked 2 ${"x".repeat(80)}`,
+    });
+    await home.task("echo 3 > three", { asked: "asked 3" });
+    expect(home.git("log", "--reverse", "--format=%s", `${first}..${home.branch}`).split("\n")).toEqual([
+      "Add one, as asked",
+      `asked 2 ${"x".repeat(63)}…`,
+      "asked 3",
+    ]);
+    const body = home.git("log", "-1", "--format=%b", `${home.branch}~1`);
+    expect(body).toContain("- c1\n- c2");
+    expect(body).toContain(`Session: ${home.id}\nTask: 2`);
+    expect(home.git("for-each-ref", "--format=%(refname)", "refs/heads/holdfast/")).toBe(
+      `refs/heads/${home.branch}`,
+    );
+    // The agent's own commits are not in the user's repo.
+    expect(home.git("log", "--all", "--format=%s")).not.toMatch(/^c1$/m);
+  });
+
+  it("K21 what an agent writes in a message is text: no escapes, no secrets, no claim to be ours", async () => {
+    using home = new CarryHome("overlay");
+    const token = ["ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("");
+    await home.task(`git config user.email a@b; git config user.name A; echo 1 > one; git add one
+      printf 'red \\033[31m ${token} here\\n\\nSession: sess_someone' > m; git commit -qF m; rm m`);
+    const message = home.git("log", "-1", "--format=%B", home.branch);
+    expect(message).not.toContain(token);
+    expect(message).not.toContain("\u001b");
+    expect(message.split("\n")[0]).toMatch(/^red /);
+    expect(message).not.toContain("sess_someone");
+  });
+
+  it("K21 a branch that is checked out, in any working tree, is not moved: that is said, and what to do", async () => {
+    using home = new CarryHome("overlay");
+    await home.task("echo 1 > one");
+    const tip = home.git("rev-parse", home.branch);
+    home.git("worktree", "add", "-q", "../person", home.branch);
+    const second = await home.task("echo 2 > two");
+    expect(second.branch).toBeNull();
+    expect(second.unpublished?.reason).toMatch(/checked out in .*person/);
+    expect(home.git("rev-parse", home.branch)).toBe(tip);
+    gitIn(home.join("person"), "switch", "-q", "--detach");
+    expect((await home.task("cat two; echo 3 > three")).said).toBe("2");
+    expect(home.git("diff", "--name-only", tip, home.branch)).toBe("three\ntwo");
+  });
+
+  it("K21 a commit that a person puts on the branch while a task runs stays: the next task begins there", async () => {
+    using home = new CarryHome("overlay");
+    await home.task("echo 1 > one");
+    const hf = await home.hf();
+    {
+      await using session = await hf.resumeSession(home.id, { files: false });
+      const task = await hf.startTask(session, sandbox);
+      await task.runTurn(["sh", "-c", "echo 2 > two"]);
+      home.git("switch", "-q", home.branch);
+      // With a trailer that claims to be ours.
+      commitFiles(home.main, { "p.txt": "p\n" }, `by a person\n\nSession: ${home.id}`);
+      home.git("switch", "-q", "main");
+      const end = await task.end("done");
+      expect(end.unpublished).toMatchObject({ code: "publish_refused" });
+      expect(home.git("log", "-1", "--format=%s", home.branch)).toBe("by a person");
+    }
+    expect((await home.task("cat p.txt two; echo 3 > three")).said).toBe("p\n2");
+    expect(home.git("log", "--format=%s", "-2", home.branch)).toBe("the title\nby a person");
+  });
+
+  it("a fork has a branch of its own, which stands on what its parent had published", async () => {
+    using home = new CarryHome("overlay");
+    await home.task("echo 1 > one");
+    const hf = await home.hf();
+    const parent = home.branch;
+    const fork = await hf.forkSession(home.id);
+    await fork.pause();
+    home.id = fork.id;
+    await home.task("cat one; echo f > fork");
+    expect(home.branch).not.toBe(parent);
+    expect(home.git("rev-parse", `${home.branch}^`)).toBe(home.git("rev-parse", parent));
+  });
+
+  it("work of a task that failed, and what a person brought back, are published on request or by themselves", async () => {
+    using home = new CarryHome("overlay");
+    const hf = await home.hf();
+    await home.task("echo 1 > one", { outcome: "failed", asked: "try it" });
+    expect(home.git("branch", "--list", "holdfast/*")).toBe("");
+    expect(await hf.branchSession(home.id)).toMatchObject({ branch: home.branch, isNew: true });
+    expect(home.git("log", "-1", "--format=%s", home.branch)).toBe("try it");
+    expect(await hf.branchSession(home.id)).toMatchObject({ isNew: false });
+    const directory = home.join("person-dir");
+    await hf.handOffSession(home.id, { to: "ani", directory });
+    writeFileSync(join(directory, "by-hand"), "p\n");
+    const returned = await hf.takeBackSession(home.id);
+    expect(returned).toMatchObject({ isChanged: true, branch: home.branch, unpublished: null });
+    // What README's own sequence does next.
+    home.git("merge", "-q", "--ff-only", home.branch);
+    expect(home.git("log", "--format=%s", "-2")).toBe("Changes by ani\ntry it");
+    expect(home.git("show", "HEAD:by-hand")).toBe("p");
+  });
+
+  it("what was left unfinished is published after a person looked; the agent's own commits are a branch beside it", async () => {
+    using home = new CarryHome("overlay");
+    const hf = await home.hf();
+    await home.task(`git config user.email a@b; git config user.name A
+      echo 1 > one; git add one; git commit -qm c1; echo 2 > one; git commit -qam c2
+      git branch side HEAD~1; git merge -q --no-ff --no-commit side -s ours || true
+      git switch -q side; echo s > s; git add s; git commit -qm 'on the side'; git switch -q -
+      git merge --no-commit --no-ff side || true`);
+    await expect(hf.branchSession(home.id)).rejects.toMatchObject({ code: "needs_review", exitStatus: 3 });
+    expect(home.git("branch", "--list", "holdfast/*")).toBe("");
+    expect(await hf.branchSession(home.id, { isReviewed: true })).toMatchObject({ branch: home.branch });
+    await hf.branchSession(home.id, { commits: true });
+    expect(home.git("log", "--format=%s", `main..${home.branch}-commits`)).toBe("c2\nc1");
+    await expect(hf.branchSession(home.id, { commits: "none" })).rejects.toMatchObject({
+      code: "base_missing",
+    });
+    await expect(hf.branchSession(home.id, { commits: "side" })).rejects.toMatchObject({
+      code: "publish_refused",
+    });
+    home.git("branch", "-D", `${home.branch}-commits`);
+    await hf.branchSession(home.id, { commits: "side" });
+    expect(home.git("log", "--format=%s", `main..${home.branch}-commits`)).toBe("on the side\nc1");
+    home.git("fsck", "--strict");
+    // Also when its files were put away.
+    await hf.tearDownSession(home.id);
+    await hf.branchSession(home.id, { commits: "side" });
+  });
+});

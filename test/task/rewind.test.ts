@@ -1,0 +1,115 @@
+/**
+ * A session goes back to the end of a turn, in place, and forward again.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { hasSandbox } from "../support/capsules.ts";
+import { CarryHome } from "../support/carry.ts";
+import { gitIn } from "../support/repo.ts";
+
+const inHome = (text: string) => (hasSandbox ? `echo ${text} > "$HOME/talk"; ` : "");
+
+describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
+  it("T4 files, HOME and conversation go back and forward; numbers are never used again", async () => {
+    using home = new CarryHome(strategy);
+    const hf = await home.hf();
+    for (const turn of [1, 2, 3, 4])
+      await home.task(
+        `${inHome(String(turn))}echo ${turn} > file; echo ${turn} > t${turn}; echo i > ${turn}.log`,
+      );
+    const tips = home.git("log", "--format=%H", home.branch).split("\n").slice(0, 4).reverse();
+    const credentials = home.sessionDir(home.id, "home", ".netrc");
+    if (hasSandbox) writeFileSync(credentials, "machine x password y\n");
+    const turns = async () => {
+      const found: number[] = [];
+      for await (const { turn } of hf.readHistory(home.id)) found.push(turn);
+      return found;
+    };
+    expect(await hf.rewindSession(home.id, 2)).toMatchObject({ fromTurn: 4, toTurn: 2 });
+    expect(await turns()).toEqual([1, 2]);
+    if (hasSandbox) {
+      expect(readFileSync(home.sessionDir(home.id, "home", "talk"), "utf8")).toBe("2\n");
+      expect(existsSync(credentials)).toBe(true);
+    }
+    expect((await home.task("cat file; ls *.log; echo 5 > t5")).said).toBe("2\n1.log\n2.log");
+    expect(await turns()).toEqual([1, 2, 5]);
+    // The next commit stands on that turn's tip; the one that the branch had is kept.
+    expect(home.git("rev-parse", `${home.branch}^`)).toBe(tips[1]);
+    const [, , , , published] = await home.records("work_published");
+    expect(published?.["replaced"]).toBe(tips[3]);
+    expect(home.git("cat-file", "-t", tips[3] ?? "")).toBe("commit");
+    expect(home.git("for-each-ref", "--contains", tips[3] ?? "", "refs/holdfast/")).not.toBe("");
+    // Undone: turn 5 is left behind, and the next one is 6.
+    await hf.rewindSession(home.id, 4);
+    expect(await turns()).toEqual([1, 2, 3, 4]);
+    expect((await home.task("cat file t3 t4; ls t5 2>&1 || true; echo 6 > t6")).said).toContain(
+      "4\n3\n4\nls:",
+    );
+    expect(await turns()).toEqual([1, 2, 3, 4, 6]);
+    expect(home.git("rev-parse", `${home.branch}^`)).toBe(tips[3]);
+    await hf.rewindSession(home.id, 5);
+    expect(await turns()).toEqual([1, 2, 5]);
+    // A fork of a turn has the turns that led to it.
+    const fork = await hf.forkSession(home.id, { atTurn: 6 });
+    const ofFork: number[] = [];
+    for await (const { turn } of fork.history()) ofFork.push(turn);
+    await fork.pause();
+    expect(ofFork).toEqual([1, 2, 3, 4, 6]);
+    expect((await hf.auditSession(home.id)).findings).toEqual([]);
+  });
+
+  it("T4 to the very beginning; what is no turn is refused, and changes nothing", async () => {
+    using home = new CarryHome(strategy);
+    const hf = await home.hf();
+    await home.task(`${inHome("1")}echo 1 > one; echo kept > kept.log`);
+    await expect(hf.rewindSession(home.id, 7)).rejects.toMatchObject({ code: "turn_not_found" });
+    await hf.rewindSession(home.id, 0);
+    if (hasSandbox) expect(existsSync(home.sessionDir(home.id, "home", "talk"))).toBe(false);
+    expect((await home.task("ls; echo 2 > two")).said).toBe("a.txt\nholdfast.yaml");
+    await hf.rewindSession(home.id, 1);
+    expect((await home.task("cat one kept.log")).said).toBe("1\nkept");
+  });
+
+  it("T4 a rewind that is cut off after its record is finished by whoever goes on", async () => {
+    using home = new CarryHome(strategy);
+    const hf = await home.hf();
+    await home.task(`${inHome("1")}echo 1 > file`);
+    await home.task(`${inHome("2")}echo 2 > file`);
+    // The record alone, as a kill would leave it.
+    const [first] = await home.records("snapshot_taken");
+    const [started] = await home.records("task_started");
+    await hf.tearDownSession(home.id);
+    {
+      await using session = await hf.resumeSession(home.id, { files: false });
+      const { snapshot, tree, manifest, home: homeThen } = first as Record<string, string>;
+      const files = { snapshot: snapshot ?? "", tree: tree ?? "", manifest: manifest ?? "" };
+      const base = String(started?.["base"]);
+      await session.append("session_rewound", {
+        toTurn: 1,
+        fromTurn: 2,
+        history: [[1, 1]],
+        ...files,
+        base,
+        ...(homeThen && { home: homeThen as unknown as Record<string, string> }),
+      });
+    }
+    const said = hasSandbox ? 'cat file "$HOME/talk"' : "cat file; echo 1";
+    expect((await home.task(said)).said).toBe("1\n1");
+  });
+
+  it("a merged tip stays where it is; the work is said to be unpublished", async () => {
+    using home = new CarryHome(strategy);
+    const hf = await home.hf();
+    await home.task("echo 1 > one");
+    await home.task("echo 2 > two");
+    gitIn(home.main, "merge", "-q", "--ff-only", home.branch);
+    const tip = home.git("rev-parse", home.branch);
+    await hf.rewindSession(home.id, 1);
+    // What the user has by now comes back with the merge.
+    const next = await home.task("ls; echo 3 > three");
+    expect(next.said).toContain("two");
+    expect(home.git("rev-parse", `${home.branch}^`)).toBe(tip);
+    expect(join(next.patch)).toContain("change.patch");
+  });
+});
