@@ -7,12 +7,14 @@ import { benchCapsules } from "./capsules.ts";
 import { benchJournal, benchList } from "./journal.ts";
 import { printTable } from "./measure.ts";
 import { benchProcesses } from "./processes.ts";
+import { benchSessions } from "./sessions.ts";
 
 const benches = {
   journal: benchJournal,
   list: benchList,
   capsules: benchCapsules,
   processes: benchProcesses,
+  sessions: benchSessions,
 };
 const wanted = process.argv.slice(2);
 const progress = (text: string) => process.stderr.write(`bench: ${text} …\n`);
