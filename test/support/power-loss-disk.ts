@@ -16,6 +16,8 @@ export class PowerLoss extends Error {
 
 interface NameChange {
   readonly directories: readonly string[];
+  /** What it made, if it made something. */
+  readonly made?: string;
   /** Takes the change back; gets the names that its paths have by then. */
   undo(now: (path: string) => string): void;
   readonly moved?: { readonly from: string; readonly to: string };
@@ -36,6 +38,7 @@ export class PowerLossDisk implements Disk {
   readonly #dieAt: number;
   #isDead = false;
   #names: NameChange[] = [];
+  #moves: { readonly from: string; readonly to: string }[] = [];
   #files: Unsynced[] = [];
   #open: DiskFile[] = [];
   #kept = 0;
@@ -51,7 +54,7 @@ export class PowerLossDisk implements Disk {
     this.#step();
     const file = await realDisk.create(path);
     this.#open.push(file);
-    this.#names.push({ directories: [dirname(path)], undo: (now) => rmSync(now(path), { force: true }) });
+    this.#names.push(making(path));
     const unsynced: Unsynced = { path, ranges: [] };
     this.#files.push(unsynced);
     return {
@@ -78,10 +81,7 @@ export class PowerLossDisk implements Disk {
   async mkdir(path: string): Promise<void> {
     this.#step();
     await realDisk.mkdir(path);
-    this.#names.push({
-      directories: [dirname(path)],
-      undo: (now) => rmSync(now(path), { recursive: true, force: true }),
-    });
+    this.#names.push(making(path));
   }
 
   async rename(from: string, to: string): Promise<void> {
@@ -102,7 +102,7 @@ export class PowerLossDisk implements Disk {
   async link(existing: string, path: string): Promise<void> {
     this.#step();
     await realDisk.link(existing, path);
-    this.#names.push({ directories: [dirname(path)], undo: (now) => rmSync(now(path), { force: true }) });
+    this.#names.push(making(path));
   }
 
   async unlink(path: string): Promise<void> {
@@ -115,7 +115,12 @@ export class PowerLossDisk implements Disk {
   async syncDir(path: string): Promise<void> {
     this.#step();
     await realDisk.syncDir(path);
-    this.#names = this.#names.filter(({ directories }) => !directories.includes(path));
+    const isSynced = ({ directories }: NameChange) => directories.includes(path);
+    const moves = this.#names.filter(isSynced).flatMap((change) => change.moved ?? []);
+    // What has a new name for good was made for good; what lies in it and was not synced is lost under that name.
+    const isMoved = ({ made }: NameChange) => moves.some(({ from }) => from === made);
+    this.#names = this.#names.filter((change) => !isSynced(change) && !isMoved(change));
+    this.#moves.push(...moves);
   }
 
   async makeRoom(): Promise<boolean> {
@@ -139,7 +144,9 @@ export class PowerLossDisk implements Disk {
         if (change.moved) keptMoves.unshift(change.moved);
         continue;
       }
-      change.undo((path) => keptMoves.reduce((name, { from, to }) => moved(name, from, to), path));
+      change.undo((path) =>
+        [...this.#moves, ...keptMoves].reduce((name, { from, to }) => moved(name, from, to), path),
+      );
     }
   }
 
@@ -170,6 +177,11 @@ export class PowerLossDisk implements Disk {
       return undefined;
     }
   }
+}
+
+function making(path: string): NameChange {
+  const undo = (now: (path: string) => string) => rmSync(now(path), { recursive: true, force: true });
+  return { directories: [dirname(path)], made: path, undo };
 }
 
 function moved(path: string, from: string, to: string): string {
