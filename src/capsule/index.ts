@@ -20,11 +20,12 @@ export { forgetFiles } from "./known-files.ts";
 export { dropOnlyCopies, findLayer, forgetLayered, layerDir, listLayered, listLayers } from "./layers.ts";
 export type { SnapshotManifest } from "./manifest.ts";
 export { mirrorFiles } from "./mirror.ts";
-export { toText } from "./path.ts";
+export { type BytePath, parentOf, toText } from "./path.ts";
 export { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
 export { listLeases, releasePorts } from "./ports.ts";
 export { probeStrategies } from "./probe.ts";
 export { branchTip, publish, publishedBranch } from "./publish.ts";
+export { readContents, reduceSnapshot } from "./reduced.ts";
 export {
   hasObject,
   isMerged,
@@ -49,6 +50,7 @@ export {
   countPacks,
   dropSnapshots,
   hasSnapshot,
+  isCommitId,
   listManifestBases,
   listNamedSnapshots,
   listSnapshotSessions,

@@ -156,7 +156,10 @@ export async function restoreRoot(
     using root = OpenDir.root(dir);
     clear(root, "", isLeft);
   }
-  if (manifest && contents) await applySnapshot(dir, store, manifest, contents);
+  if (!manifest || !contents) return;
+  // K18: also where the snapshot comes from elsewhere, or from a time when less was left.
+  const entries = manifest.entries.filter(({ path }) => !isLeft(path));
+  await applySnapshot(dir, store, { ...manifest, entries }, contents);
 }
 
 /** Says whether something was left. */

@@ -158,9 +158,10 @@ export async function hasSnapshot(store: Store, commit: string): Promise<boolean
 }
 
 export async function readManifestBytes(store: Store, commit: string): Promise<Buffer> {
-  const { exitCode, stdout } = await runGit(store, ["cat-file", "blob", `${commit}:manifest.json`], {
-    accept: [0, 128],
-  });
+  const args = ["cat-file", "blob", `${commit}:manifest.json`];
+  const { exitCode, stdout } = isCommitId(commit)
+    ? await runGit(store, args, { accept: [0, 128] })
+    : { exitCode: 128, stdout: Buffer.alloc(0) };
   if (exitCode !== 0)
     throw new HoldfastError("snapshot_invalid", `snapshot ${commit} is not in the store`, {
       snapshot: commit,
@@ -173,6 +174,9 @@ export interface NamedSnapshot {
   readonly commit: string;
   readonly manifest: string;
 }
+
+/** As git writes an id: whoever wrote a journal, nothing else is handed to git. */
+export const isCommitId = (text: string) => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(text);
 
 /** The manifest of a snapshot that a journal names: the one that it means, or none. */
 export async function readNamedManifest(

@@ -82,6 +82,8 @@ export const eventForms = {
       headHash: sha256,
       /** Unread messages, which were for another user. */
       droppedMessages: z.optional(count),
+      /** HOME as it came along; without it, none did. */
+      home: z.optional(home),
     }),
   /**
    * Files, HOME and conversation went back to the end of a turn. `history`: the turns that led there, as pairs of the

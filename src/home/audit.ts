@@ -26,6 +26,7 @@ import {
   readManifest,
   type SessionState,
 } from "../session/index.ts";
+import { readHomes } from "../task/index.ts";
 
 export interface Audit {
   readonly records: number;
@@ -120,6 +121,8 @@ async function checkBeside(
     if (!damage) throw error;
     findings.push(damage);
   }
+  const changedHomes = await damageBy(readHomes(sessionDir));
+  if (changedHomes) findings.push(changedHomes);
   const unwitnessed = await damageBy(assertWitnessed(sessionDir));
   // A spoiled one was found by the scan already.
   if (unwitnessed && !found.some(({ file }) => file === WITNESS_FILE)) findings.push(unwitnessed);

@@ -11,25 +11,16 @@ import { link, mkdir, open, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
-import { openStore, packSnapshots } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import {
-  blobReferences,
-  blobsDir,
-  damaged,
-  FORMAT_VERSION,
-  journalDir,
-  type Position,
-  readChain,
-  readDurable,
-  readMaybeCompressed,
-  segmentName,
-} from "../journal/index.ts";
-import { inspectSession } from "../session/index.ts";
+import { damaged, FORMAT_VERSION, type Position } from "../journal/index.ts";
 import { errorCode, LINE_FEED, sealJson, temporaryPath } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
+import { messageParts } from "./carried-mail.ts";
+import { type SnapshotOptions, snapshotParts } from "./carried-snapshots.ts";
 import { type FoundSession, type Home, stagingDir } from "./home.ts";
-import { repoOf } from "./tasks.ts";
+import type { LeftOut } from "./home-scan.ts";
+import { readNamed } from "./named.ts";
+import { artifactParts, journalParts, type Missing, type Part } from "./parts.ts";
 
 export interface ExportedFile {
   readonly path: string;
@@ -47,28 +38,43 @@ export interface ExportManifest {
   readonly files: readonly ExportedFile[];
 }
 
-export const SNAPSHOTS_FILE = "snapshots.pack";
-
-interface Part {
-  readonly path: string;
-  /** The same bytes each time. */
-  content(): AsyncIterable<Uint8Array>;
+/** What was written, and what was not. */
+export interface Exported extends ExportManifest {
+  /** Files of HOME in which a secret was found, at one checkpoint or another. */
+  readonly leftOut: readonly LeftOut[];
+  /** What the journal names, and is not there any more. */
+  readonly missing: readonly Missing[];
 }
 
+/** Caches, lock, token, tasks that wait and the outbox stay at home. */
 export async function exportSession(
   home: Home,
-  { id, dir }: FoundSession,
+  found: FoundSession,
   to: string,
-): Promise<ExportManifest> {
+  options: SnapshotOptions = {},
+): Promise<Exported> {
+  const { id, dir } = found;
   if (existsSync(to)) throw exists(to);
   const [damage] = (await auditSession(dir)).findings;
   if (damage) throw damaged(damage);
 
-  const { head, parts, snapshots } = await partsOf(dir);
   const aside = join(stagingDir(home), `${process.pid}-${home.newId("export")}`);
+  await mkdir(aside, { mode: 0o700 });
   try {
-    parts.push(...(await snapshotParts(home, dir, snapshots, aside)));
-    return await exportParts(home, id, to, head, parts);
+    // Before the journal is read: what is taken in meanwhile is in both then, and goes as a record.
+    const waiting = await messageParts(home.ports.disk, dir, aside);
+    const named = await readNamed(dir);
+    const snapshots = await snapshotParts(home, found, named, aside, options);
+    const artifacts = await artifactParts(dir, named, aside);
+    const parts = [
+      ...(await journalParts(dir, named)),
+      ...snapshots.parts,
+      ...waiting.filter((message) => !named.messages.has(message.id)),
+      ...artifacts.parts,
+    ];
+    const manifest = await exportParts(home, id, to, named.head, parts);
+    const missing = [...snapshots.missing, ...artifacts.missing];
+    return { ...manifest, leftOut: snapshots.leftOut, missing };
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
@@ -155,71 +161,4 @@ async function assertReadsBack(file: string, { files }: ExportManifest): Promise
   }
   const expected = headLength + files.reduce((sum, { bytes }) => sum + bytes, 0);
   if (length !== expected) throw new Error(`the export has ${length} bytes where ${expected} were written`);
-}
-
-/** Every segment up to its end, and every blob that a record names. Caches, lock and token stay at home. */
-async function partsOf(dir: string): Promise<{ head: Position; parts: Part[]; snapshots: string[] }> {
-  const blobs = new Map<string, number>();
-  const snapshots = new Set<string>();
-  const records = readDurable(dir);
-  for (;;) {
-    const step = await records.next();
-    if (step.done) {
-      const head = step.value.end;
-      const { segments } = await readChain(dir, 0);
-      const parts = segments
-        .filter(({ header }) => header.segment <= head.segment)
-        .map(({ header, end }) =>
-          segmentPart(dir, header.segment, header.segment === head.segment ? head.bytes : end?.bytes),
-        );
-      return {
-        head,
-        parts: [...parts, ...[...blobs].map(([sha256, bytes]) => blobPart(dir, sha256, bytes))],
-        snapshots: [...snapshots],
-      };
-    }
-    const { record } = step.value;
-    if (record.type === "snapshot_taken") snapshots.add(String(record.data["snapshot"]));
-    for (const { $blob } of blobReferences(record.data)) blobs.set($blob.sha256, $blob.bytes);
-  }
-}
-
-/** The files of every checkpoint, as one pack; one that was brought here and has no repo yet goes as it came. */
-async function snapshotParts(
-  home: Home,
-  dir: string,
-  snapshots: readonly string[],
-  aside: string,
-): Promise<Part[]> {
-  if (snapshots.length === 0) return [];
-  const brought = join(dir, SNAPSHOTS_FILE);
-  if (existsSync(brought)) return [filePart(brought)];
-  const { state } = await inspectSession(dir);
-  const store = await openStore(await repoOf(home, state), home.ports.disk);
-  await mkdir(aside, { mode: 0o700 });
-  await packSnapshots(store, snapshots, join(aside, SNAPSHOTS_FILE));
-  return [filePart(join(aside, SNAPSHOTS_FILE))];
-}
-
-function filePart(file: string): Part {
-  return { path: SNAPSHOTS_FILE, content: () => createReadStream(file) as AsyncIterable<Buffer> };
-}
-
-function segmentPart(dir: string, segment: number, end: number | undefined): Part {
-  const name = segmentName(segment);
-  return {
-    path: `journal/${name}`,
-    content: async function* () {
-      yield (await readMaybeCompressed(join(journalDir(dir), name))).subarray(0, end);
-    },
-  };
-}
-
-function blobPart(dir: string, sha256: string, bytes: number): Part {
-  return {
-    path: `blobs/${sha256}`,
-    content: async function* () {
-      yield await readMaybeCompressed(join(blobsDir(dir), sha256), bytes);
-    },
-  };
 }

@@ -30,8 +30,9 @@ import type {
 import { present } from "../util/index.ts";
 import { archiveSession } from "./archive.ts";
 import { type Audit, auditSession } from "./audit.ts";
+import type { SnapshotOptions } from "./carried-snapshots.ts";
 import { examine, type Finding, type OnProgress } from "./doctor.ts";
-import { type ExportManifest, exportSession } from "./export.ts";
+import { type Exported, exportSession } from "./export.ts";
 import { collectGarbage, type GcResult, type Retention, readRetention } from "./gc.ts";
 import { asFailure, findSession, type Home, inspectIn } from "./home.ts";
 import { type ImportOptions, importSession } from "./import.ts";
@@ -226,8 +227,13 @@ export class Holdfast {
     return this.#run(async (home) => repairSession(home, await findSession(home, id, user)));
   }
 
-  exportSession(id: string, to: string, { user }: Scope = {}): Promise<ExportManifest> {
-    return this.#run(async (home) => exportSession(home, await findSession(home, id, user), to));
+  /** Files of HOME with a secret in them are left out, and named; `withHome` takes all. */
+  exportSession(
+    id: string,
+    to: string,
+    { user, ...options }: Scope & SnapshotOptions = {},
+  ): Promise<Exported> {
+    return this.#run(async (home) => exportSession(home, await findSession(home, id, user), to, options));
   }
 
   importSession(file: string, options: ImportOptions = {}): Promise<string> {

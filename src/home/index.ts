@@ -1,7 +1,7 @@
 export type { Audit } from "./audit.ts";
 export { layBallast } from "./ballast.ts";
 export type { Finding } from "./doctor.ts";
-export type { ExportManifest } from "./export.ts";
+export type { Exported, ExportManifest } from "./export.ts";
 export type { GcResult, Retention } from "./gc.ts";
 export { Holdfast, openHoldfast } from "./holdfast.ts";
 export {

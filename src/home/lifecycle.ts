@@ -26,7 +26,7 @@ import {
   type SessionState,
   working,
 } from "../session/index.ts";
-import { assertKnown, present } from "../util/index.ts";
+import { assertKnown, type Disk, present } from "../util/index.ts";
 import { assertPrivate, defaultUser, type FoundSession, findSession, type Home } from "./home.ts";
 import { stageSession } from "./staging.ts";
 import { shownStatus } from "./status.ts";
@@ -164,10 +164,17 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
   const stateThere = cut.fold?.state ?? (await stateAt(found.dir, cut.position));
   // The repo is where it is now: an imported session's history names the path of another machine.
   const repo = options.repo ?? state.repo;
-  const { adoptFiles, assertForkable, forkFiles } = await import("./tasks.ts");
+  const { adoptFiles, assertForkable, forkFiles, inheritHomes } = await import("./tasks.ts");
   await assertForkable(home, { ...stateThere, repo });
-  const child = await forkAt(home, found, { ...options, user: found.user, repo }, cut, (id) =>
-    adoptFiles(home, { ...stateThere, repo }, found.id, id),
+  const child = await forkAt(
+    home,
+    found,
+    { ...options, user: found.user, repo },
+    cut,
+    async (id, staged, disk) => {
+      await adoptFiles(home, { ...stateThere, repo }, found.id, id);
+      await inheritHomes(disk, found.dir, staged);
+    },
   );
   try {
     await forkFiles(home, child);
@@ -222,11 +229,11 @@ export async function forkAt(
   parent: FoundSession,
   options: Omit<NewSession, "repo"> & { readonly repo: string | null },
   cut: Cut,
-  prepare: (id: SessionId) => Promise<void> = async () => {},
+  prepare: (id: SessionId, staged: string, disk: Disk) => Promise<void> = async () => {},
 ): Promise<Session> {
   const id = parseSessionId(home.newId("sess"));
   return stageSession(home, id, async (staged, own, disk) => {
-    await prepare(id);
+    await prepare(id, staged, disk);
     await forkSegments(disk, parent.dir, staged, cut.position);
     await forkBlobs(disk, parent.dir, staged, cut.blobs);
     const session = await own(cut.fold && { fold: cut.fold });

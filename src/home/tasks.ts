@@ -36,16 +36,21 @@ import {
   type BranchOptions,
   branchCommits,
   branchWork,
+  bringHome,
   currentLimits,
+  encodeHomes,
   finishRewind,
   type HandOff,
+  HOMES_FILE,
   handOff,
+  lacksHome,
   openCapsule,
   type Receipt,
   type Restored,
   type Returned,
   type Rewound,
   type Room,
+  readHomes,
   restore,
   rewind,
   type TakeBackOptions,
@@ -57,6 +62,7 @@ import {
   tearDown,
   workAgain,
 } from "../task/index.ts";
+import { createFile, type Disk } from "../util/index.ts";
 import { type FoundSession, findSession, type Home, sessionDirOf, trashDir } from "./home.ts";
 
 export function capsulePorts(home: Home): CapsulePorts {
@@ -138,11 +144,17 @@ export async function currentTask(
 
 /** Files that a session is without: those of its last checkpoint, unless its capsule is there. */
 export async function bringFiles(home: Home, session: Session): Promise<Restored | undefined> {
-  const { task, repo } = session.state;
   // Imported without a repo: its files are kept aside, its history goes on.
-  if (!task || repo === null || (task.snapshot === null && task.capsule !== "there")) return undefined;
+  if (!session.state.task || session.state.repo === null) return undefined;
+  const isRewound = session.state.task.capsule === "rewound";
+  if (isRewound || lacksHome(session, sessionDirOf(home, session.id))) {
+    const room = await roomOf(home, session);
+    await bringHome(room);
+    await finishRewind(room);
+  }
+  const { task } = session.state;
+  if (task.snapshot === null && task.capsule !== "there") return undefined;
   const room = await roomOf(home, session);
-  await finishRewind(room);
   const capsule = await openCapsule(room);
   if (!capsule) return task.snapshot ? restore(room) : undefined;
   if (task.capsule !== "there")
@@ -186,6 +198,12 @@ export async function adoptFiles(
 ): Promise<void> {
   if (!task?.snapshot || repo === null) return;
   await adoptSnapshots(await openStore(await openRepo(home, repo), home.ports.disk), parent, child);
+}
+
+/** What its parent had of HOME from elsewhere, a fork has by the same names. */
+export async function inheritHomes(disk: Disk, parentDir: string, dir: string): Promise<void> {
+  const homes = await readHomes(parentDir);
+  if (homes.size > 0) await createFile(disk, join(dir, HOMES_FILE), encodeHomes(homes));
 }
 
 export async function forkFiles(home: Home, child: Session): Promise<void> {

@@ -7,5 +7,12 @@ export {
   encodeEnvelope,
   MAX_MESSAGE_BYTES,
 } from "./envelope.ts";
-export { idOf, MAX_WAITING, MAX_WAITING_FROM_SESSIONS, Maildir, type Put } from "./maildir.ts";
+export {
+  idOf,
+  MAX_ENVELOPE_BYTES,
+  MAX_WAITING,
+  MAX_WAITING_FROM_SESSIONS,
+  Maildir,
+  type Put,
+} from "./maildir.ts";
 export { findHomeRuntimeDir, makeHomeRuntimeDir, makeRuntimeDir, removeRuntimeDir } from "./runtime-dir.ts";

@@ -143,8 +143,9 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         handoff: null,
         // What somebody wrote to another user is not this one's to read.
         unread: data["user"] === state.user ? state.unread : [],
-        // It stays where it was.
+        // Unless it came along, it stays where it was.
         home: null,
+        ...homeIn(data),
         ...inTask(state, { capsule: "none", request: null }),
       };
     case "session_resumed": {

@@ -1,12 +1,16 @@
 export { type Branched, type BranchOptions, branchCommits, branchWork } from "./branch.ts";
 export { readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
+export { isCredential } from "./home-files.ts";
+export { decodeHomes, encodeHomes, HOMES_FILE, type Homes, readHomes } from "./homes.ts";
 export { type Quota, readSettings } from "./quota.ts";
 export { finishRewind, type Rewound, rewind } from "./rewind.ts";
 export {
+  artifactsDir,
   currentLimits,
   openCapsule,
   type Room,
 } from "./room.ts";
+export { bringHome, lacksHome } from "./session-home.ts";
 export { Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";

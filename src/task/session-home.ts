@@ -9,9 +9,10 @@ import { existsSync, readdirSync, renameSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { openStore, restoreRoot, takeRootSnapshot } from "../capsule/index.ts";
-import type { HomeState } from "../session/index.ts";
+import type { HomeState, Session } from "../session/index.ts";
 import { present } from "../util/index.ts";
 import { isLeftInHome } from "./home-files.ts";
+import { homeSnapshot } from "./homes.ts";
 import { type CheckpointLimits, currentLimits, type Room } from "./room.ts";
 
 /** An agent keeps few files there; one that makes many must not keep us from the rest. */
@@ -61,7 +62,7 @@ export async function snapshotHome(
     maxBytes: maxHomeBytes,
     maxEntries: MAX_ENTRIES,
     isLeft: isLeftInHome(homeExclude),
-    before: last?.commit ? { commit: last.commit, manifest: last.manifest } : undefined,
+    before: last ? await homeSnapshot(sessionDir, last) : undefined,
   });
   return present({
     snapshot: named?.commit,
@@ -71,10 +72,20 @@ export async function snapshotHome(
 }
 
 /** Makes it what it was; credentials and what can be had again stay. */
-export async function restoreHome(room: Room, { commit, manifest }: HomeState): Promise<void> {
+export async function restoreHome(room: Room, home: HomeState): Promise<void> {
   const { sessionDir, repo, ports } = room;
   const { homeExclude } = await currentLimits(room);
   const store = await openStore(repo, ports.disk);
-  const named = commit === "" ? undefined : { commit, manifest };
+  const named = await homeSnapshot(sessionDir, home);
   await restoreRoot(store, await makeSessionHome(sessionDir), named, isLeftInHome(homeExclude));
+}
+
+/** A fork and an import have none yet; the session's own is there, unless somebody took it away. */
+export function lacksHome({ state }: Pick<Session, "state">, sessionDir: string): boolean {
+  return state.home !== null && !existsSync(sessionHomeDir(sessionDir));
+}
+
+export async function bringHome(room: Room): Promise<void> {
+  const { session, sessionDir } = room;
+  if (session.state.home && lacksHome(session, sessionDir)) await restoreHome(room, session.state.home);
 }

@@ -3,7 +3,6 @@
  * record. What a crash leaves after each step: a capsule that is torn down again; or none, and the record is
  * made up for by the next look at it.
  */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { dropOnlyCopies, moveToTrash, openStore, restoreCapsule } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
@@ -21,7 +20,7 @@ import {
   settingsOf,
   taskDir,
 } from "./room.ts";
-import { restoreHome, sessionHomeDir } from "./session-home.ts";
+import { bringHome } from "./session-home.ts";
 
 export interface Receipt {
   readonly task: number;
@@ -126,9 +125,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
   const request = { dir, session: session.id, task: task.number, repo, settings, isSandboxed, runSetup };
   const { capsule, left } = await restoreCapsule(ports, request, task.snapshot.commit);
   await capsule.detach();
-  // A fork has none yet; the session's own is there, unless somebody took it away.
-  if (session.state.home && !existsSync(sessionHomeDir(sessionDir)))
-    await restoreHome(room, session.state.home);
+  await bringHome(room);
   await session.append("capsule_restored", { task: task.number, snapshot: task.snapshot.commit });
   return { task: task.number, snapshot: task.snapshot.commit, strategy: capsule.spec.strategy, left };
 }

@@ -37,6 +37,8 @@ const LF = 0x0a;
 const MAX_LINE = 1024 * 1024;
 const SEAL = /^,"hash":"[0-9a-f]{64}"\}\n$/;
 const SEGMENT = /^(?:journal\/)?(\d{6,})\.jsonl(?:\.zst)?$/;
+const MESSAGE = /^inbox\/new\/\d{12}-([a-z0-9_]{1,64})$/;
+const ARTIFACT = /^tasks\/[1-9]\d*\/artifacts\/(?!\.tmp-|\.*$)[^/\\\p{Cc}]+$/u;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const ORDER = /^\{"seq":\d+,"at":"[^"]*","epoch":\d+,"durable":\d+,"type":"[^"]*","data":\{/;
 const START = { segment: 0, bytes: 0, seq: 0, hash: "0".repeat(64), at: "" };
@@ -92,7 +94,55 @@ export function readExport(file: string): { session: string; records: ReadRecord
   const records: ReadRecord[] = [];
   const tornBytes = readJournal(way, { files, head, isFinal: true, records });
   check(tornBytes === 0 && records.length === head.seq, file, 0, "the journal does not end at its head");
+  checkHomes(contents, records);
+  checkMessages(contents, records);
+  checkArtifacts(contents, records);
   return { session, records };
+}
+
+// What an export has beside the journal
+
+function checkHomes(contents: Map<string, Buffer>, records: ReadRecord[]): void {
+  const bytes = contents.get("homes.json");
+  if (!bytes) return;
+  const { kind, homes } = readSealed(bytes, "homes.json");
+  check(kind === "homes" && isObject(homes), "homes.json", 0, "it is no table of HOME");
+  check(contents.has("snapshots.pack"), "homes.json", 0, "there is no pack");
+  const named = new Set<unknown>();
+  for (const { type, data } of records) {
+    const { home } = data;
+    if (!["snapshot_taken", "task_started", "session_imported"].includes(type) || !isObject(home)) continue;
+    named.add(home["snapshot"]);
+  }
+  for (const key of Object.keys(homes))
+    check(named.has(key), "homes.json", 0, `${key} is not named by the journal`);
+}
+
+function checkMessages(contents: Map<string, Buffer>, records: ReadRecord[]): void {
+  const known = new Set<unknown>();
+  for (const { type, data } of records)
+    if (type === "message_received" || type === "message_set_aside") known.add(data["message"]);
+  for (const [path, bytes] of contents) {
+    const id = MESSAGE.exec(path)?.[1];
+    if (id === undefined) continue;
+    const envelope = parseJson(bytes);
+    const isOne = isObject(envelope) && envelope["kind"] === "message" && envelope["id"] === id;
+    check(isOne && !known.has(id), path, 0, "it is no message, or one that is known");
+    known.add(id);
+  }
+}
+
+function checkArtifacts(contents: Map<string, Buffer>, records: ReadRecord[]): void {
+  const named = new Map<string, Json>();
+  for (const { type, data } of records) {
+    if (type === "session_forked") named.clear();
+    if (type === "artifact_written") named.set(`tasks/${data["task"]}/artifacts/${data["name"]}`, data);
+  }
+  for (const [path, content] of contents) {
+    if (!path.startsWith("tasks/")) continue;
+    const { bytes, sha256: hash } = named.get(path) ?? {};
+    check(content.length === bytes && sha256(content) === hash, path, 0, "it is not what the journal says");
+  }
 }
 
 // Files
@@ -118,7 +168,13 @@ function unpack(stream: Buffer, list: unknown[], file: string): Map<string, Buff
   for (const entry of list) {
     const { path, bytes, sha256: hash } = isObject(entry) ? entry : {};
     check(typeof path === "string" && isCount(bytes), file, 0, "the list of files is wrong");
-    const allowed = /^journal\/\d{6,}\.jsonl$/.test(path) || path === `blobs/${hash}`;
+    const allowed =
+      /^journal\/\d{6,}\.jsonl$/.test(path) ||
+      path === `blobs/${hash}` ||
+      path === "snapshots.pack" ||
+      path === "homes.json" ||
+      MESSAGE.test(path) ||
+      ARTIFACT.test(path);
     check(allowed && !contents.has(path), file, 0, `${path} may not be there`);
     const content = stream.subarray(offset, offset + bytes);
     check(content.length === bytes && sha256(content) === hash, path, 0, "its bytes or its hash do not fit");

@@ -2,10 +2,12 @@
  * Every operation on a home, cut off at every single step, with everything lost that was not synced: what was
  * there before is still there, whole; what was to be made is there wholly or not at all; and doing it again works.
  */
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Holdfast, isHoldfastError } from "../../src/index.ts";
+import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
+import { realDisk, sha256Hex } from "../../src/util/index.ts";
 import { memoryDir, sessionWithTurns, TestHome } from "../support/home.ts";
 import { PowerLoss, PowerLossDisk } from "../support/power-loss-disk.ts";
 
@@ -81,10 +83,7 @@ const operations: Operation[] = [
   {
     name: "import",
     prepare: async (hf, home) => {
-      using elsewhere = new TestHome(memoryDir);
-      const other = await elsewhere.open();
-      const id = await sessionWithTurns(other, 2);
-      await other.exportSession(id, home.join("import.holdfast"));
+      writeFileSync(home.join("import.holdfast"), await exportedElsewhere());
       return closedSession(hf);
     },
     run: async (hf, _id, home) => {
@@ -92,10 +91,37 @@ const operations: Operation[] = [
     },
     check: async (hf, id) => {
       for (const one of await hf.listSessions())
-        if (one.id !== id) expect(one).toMatchObject({ status: "paused", turns: 2 });
+        if (one.id !== id) {
+          expect(one).toMatchObject({ status: "paused", turns: 2 });
+          const dir = join(hf.dir, "sessions", one.id);
+          expect(readFileSync(join(dir, "tasks/1/artifacts/left"), "utf8")).toBe("left");
+          expect(readdirSync(join(dir, "inbox/new"))).toHaveLength(1);
+        }
     },
   },
 ];
+
+let exported: Promise<Buffer> | undefined;
+
+/** A session with something that lies beside its journal, and goes along. The same each time. */
+function exportedElsewhere(): Promise<Buffer> {
+  exported ??= (async () => {
+    using home = new TestHome(memoryDir);
+    const hf = await home.open();
+    const id = await sessionWithTurns(hf, 2);
+    mkdirSync(home.sessionDir(id, "tasks/1/artifacts"), { recursive: true });
+    writeFileSync(home.sessionDir(id, "tasks/1/artifacts/left"), "left");
+    const session = await hf.resumeSession(id);
+    await session.append("artifact_written", { task: 1, name: "left", sha256: sha256Hex("left"), bytes: 4 });
+    await session.pause();
+    const stamp = { id: "msg_1", from: "user:ani", at: "2026-01-01T00:00:00.000Z" };
+    const bytes = encodeEnvelope({ ...stamp, kind: "message", to: id, text: "waits" });
+    await new Maildir(realDisk, home.sessionDir(id, "inbox")).put("msg_1", bytes);
+    await hf.exportSession(id, home.join("import.holdfast"));
+    return readFileSync(home.join("import.holdfast"));
+  })();
+  return exported;
+}
 
 const losses: Record<string, () => boolean> = {
   everything: () => true,
@@ -131,6 +157,7 @@ describe("a crash between any two steps", () => {
           }
           if (isFinished) {
             expect(dieAt).toBeGreaterThan(name === "export" ? 1 : 10);
+            await check?.(good, id);
             return;
           }
           await check?.(good, id);

@@ -1,27 +1,53 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { printable } from "../../util/index.ts";
-import { plural, say, sayJson } from "../screen.ts";
+import type { Exported } from "../../home/index.ts";
+import { present, printable } from "../../util/index.ts";
+import { note, plural, progress, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 
-type Options = CommonOptions & { readonly output?: string };
+type Options = CommonOptions & { readonly output?: string; readonly withHome?: boolean };
+
+/** So many are named; `--json` has all. */
+const NAMED = 20;
 
 export function command(): Command {
-  return verb("export", "Write everything of a session into one file, with a manifest of hashes.", [
-    "holdfast export 01k",
-    "holdfast export 01k -o login-timeout.holdfast",
-  ])
+  return verb(
+    "export",
+    "Write everything of a session into one file, with a manifest of hashes. Files of its HOME in which a secret is found are left out, and named.",
+    [
+      "holdfast export 01k",
+      "holdfast export 01k -o login-timeout.holdfast",
+      "holdfast export 01k --with-home",
+    ],
+  )
     .argument("<session>", "its id, or the beginning of it")
     .option("-o, --output <file>", "where to (default: <session>.holdfast here)")
+    .option("--with-home", "all of HOME, also files in which a secret is found")
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
       const id = await home.resolveId(prefix, scope(options));
       const file = resolve(options.output ?? `${id}.holdfast`);
-      const manifest = await home.exportSession(id, file, scope(options));
-      if (options.json) sayJson({ file, ...manifest });
+      const exported = await home.exportSession(id, file, {
+        ...scope(options),
+        ...present({ withHome: options.withHome }),
+        onProgress: (done, total) =>
+          progress(`looking through HOME, ${done + 1} of ${plural(total, "snapshot")}`),
+      });
+      progress("");
+      tellMissing(exported);
+      if (options.json) sayJson({ file, ...exported });
       else
         say(
-          `${printable(file)}: ${plural(manifest.head.seq, "record")}, ${plural(manifest.files.length, "file")}`,
+          `${printable(file)}: ${plural(exported.head.seq, "record")}, ${plural(exported.files.length, "file")}`,
         );
     });
+}
+
+/** Never the secret itself. */
+function tellMissing({ leftOut, missing }: Exported): void {
+  for (const { path, rules } of leftOut.slice(0, NAMED))
+    note(`left out of HOME: ${printable(path)} (${rules.map(printable).join(", ")})`);
+  if (leftOut.length > NAMED) note(`and ${plural(leftOut.length - NAMED, "file")} more`);
+  if (leftOut.length > 0) note("--with-home takes all of it");
+  for (const { what, why } of missing) note(`not in the export: ${printable(what)}: ${why}`);
 }
