@@ -144,17 +144,20 @@ export class Dispatcher {
   async specOfLastTask(id: string, scope: Scope = {}): Promise<TaskSpec> {
     const found = await this.#find(id, scope);
     const { state } = await inspectSession(found.dir);
-    const request = state.task?.request ?? null;
-    if (!state.task || request === null)
+    const find = (type: string, key: string, value: unknown) =>
+      findLastRecord(found.dir, (record) => record.type === type && record.data[key] === value);
+    const begun = state.task && (await find("task_started", "task", state.task.number));
+    const request = begun?.data["request"];
+    if (!state.task || !begun || request === undefined)
       throw new HoldfastError("no_task", `session ${found.id} has no task that could be run again`);
-    const recordOf = (type: string) =>
-      findLastRecord(found.dir, (record) => record.type === type && record.data["request"] === request);
-    const queued = await recordOf("task_queued");
-    const begun = await recordOf("task_started");
-    if (!queued || !begun)
+    const queued = await find("task_queued", "request", request);
+    if (!queued)
       throw new HoldfastError("no_task", `the last task of session ${found.id} is not on record whole`);
     assertWhole(queued);
     const spec = parseTaskSpec(queued.data["spec"]);
+    // Another session's, or from another home: it was asked for there, by somebody else perhaps.
+    if (state.task.request === null && !spec.sandbox)
+      throw new HoldfastError("no_task", "the last task ran without a sandbox where it was asked for");
     const { base, snapshot, home, carried } = begun.data;
     // It begins where it began, whatever that was called then.
     return parseTaskSpec(present({ ...spec, isFresh: undefined, base, snapshot, home, carried }));

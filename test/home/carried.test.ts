@@ -22,7 +22,7 @@ import { readExport } from "../conformance/independent-reader.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { runCli } from "../support/cli.ts";
 import { memoryDir, plainPorts, TempDir, TestHome } from "../support/home.ts";
-import { script } from "../support/hosts.ts";
+import { HostHome, reaches, script, until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
@@ -352,6 +352,44 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     const there = await other.open();
     await there.importSession(home.join("whole"), { repo: other.main });
     expect(readdirSync(other.sessionDir(session.id, "home")).sort()).toEqual(["talk"]);
+  });
+
+  it("N4 retry after an import begins with HOME as it was when its task began", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    // The secret is put together there: a command with one in it is not kept, and so not run again.
+    const [head, rest] = token().split("_");
+    const { id } = await dispatcher.begin(
+      { repo: home.main },
+      script(`echo first > "$HOME/talk"; printf '%s_%s' ${head} ${rest} > "$HOME/t"`),
+    );
+    await reaches(dispatcher, id, "paused");
+    await dispatcher.submit(
+      id,
+      script('cat "$HOME/talk" >> seen; ls "$HOME" >> seen; echo second > "$HOME/talk"'),
+    );
+    await until(async () => (await dispatcher.show(id)).task?.number === 2);
+    await reaches(dispatcher, id, "paused");
+    await dispatcher.holdfast.exportSession(id, home.join("out"));
+    using other = new HostHome();
+    const there = await other.dispatcher();
+    await there.holdfast.importSession(home.join("out"), { repo: home.main });
+    await there.submit(id, await there.specOfLastTask(id));
+    await until(async () => (await there.show(id)).task?.number === 3);
+    await reaches(there, id, "paused");
+    expect(gitIn(home.main, "show", `holdfast/${id}/3:seen`)).toBe("first\ntalk");
+  });
+
+  it("N3 a task that ran without a sandbox elsewhere is not run again here", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("true", { sandbox: false }));
+    await reaches(dispatcher, id, "paused");
+    await dispatcher.holdfast.exportSession(id, home.join("out"));
+    using other = new HostHome();
+    const there = await other.dispatcher();
+    await there.holdfast.importSession(home.join("out"), { repo: home.main });
+    await expect(there.specOfLastTask(id)).rejects.toMatchObject({ code: "no_task" });
   });
 });
 
