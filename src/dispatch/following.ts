@@ -123,7 +123,7 @@ class JournalReader {
     for await (const { record, end } of readDurable(this.#sessionDir, { from: this.#position })) {
       this.#position = end;
       if (record.seq < this.#fromSeq) continue;
-      records.push({ ...record, data: await loadLongFields(this.#sessionDir, record.data) });
+      records.push({ ...record, data: await loadLongFields(this.#sessionDir, record) });
     }
     return records;
   }

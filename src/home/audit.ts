@@ -32,6 +32,8 @@ export interface Audit {
   readonly records: number;
   readonly blobs: number;
   readonly tornBytes: number;
+  /** Behind the named ends of segments: no part of the journal, and no damage. */
+  readonly ignoredBytes: number;
   readonly findings: readonly Damage[];
   /** The end of the records that are good, with all that they name; the state there. */
   readonly good: { readonly position: Position; readonly state: SessionState };
@@ -47,7 +49,9 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
   let state = emptyState;
   let position = JOURNAL_START;
   let good: Audit["good"] | undefined;
+  let inJournal: Damage | undefined;
   let tornBytes = 0;
+  let ignoredBytes = 0;
   const blobs = new Set<string>();
   try {
     const scan = scanJournal(sessionDir, { known: cached.fold?.position });
@@ -55,14 +59,15 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
       const step = await scan.next();
       if (step.done) {
         tornBytes = step.value.torn.length;
+        ignoredBytes = step.value.ignoredBytes;
         position = step.value.end;
         break;
       }
       const { record, start, end } = step.value;
       for (const reference of blobReferences(record.data)) {
-        const damage = await damageBy(readBlob(sessionDir, reference));
+        const damage = await damageBy(readBlob(sessionDir, reference, record.seq));
         if (damage) {
-          findings.push({ ...damage, seq: record.seq });
+          findings.push(damage);
           good ??= { position, state };
         }
         if (!good) blobs.add(reference.$blob.sha256);
@@ -86,25 +91,29 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
   } catch (error) {
     const damage = damageOf(error);
     if (!damage) throw error;
+    inJournal = damage;
     findings.push(damage);
   }
-  findings.push(...(await checkBeside(sessionDir, state, findings)));
+  findings.push(...(await checkBeside(sessionDir, state, inJournal)));
   return {
     records: state.seq,
     blobs: blobs.size,
     tornBytes,
+    ignoredBytes,
     findings,
     good: good ?? { position, state },
     goodBlobs: blobs,
   };
 }
 
-/** What stands beside the journal must say the same as it. */
+/** What stands beside the journal must say the same as it; of one that was not read to its end, nobody knows what. */
 async function checkBeside(
   sessionDir: string,
   state: SessionState,
-  found: readonly Damage[],
+  inJournal: Damage | undefined,
 ): Promise<Damage[]> {
+  // A spoiled witness is said when all was read.
+  const isReadToItsEnd = !inJournal || inJournal.file === WITNESS_FILE;
   const findings: Damage[] = [];
   try {
     const manifest = await readManifest(sessionDir);
@@ -114,8 +123,9 @@ async function checkBeside(
       manifest.agent === state.agent &&
       manifest.repo === state.repo &&
       manifest.createdAt === state.createdAt;
-    const reason = manifest ? "the manifest does not say what the journal says" : "the manifest is missing";
-    if (!isSame) findings.push(spoiled(MANIFEST_FILE, reason));
+    if (!manifest) findings.push(spoiled(MANIFEST_FILE, "the manifest is missing"));
+    else if (isReadToItsEnd && !isSame)
+      findings.push(spoiled(MANIFEST_FILE, "the manifest does not say what the journal says"));
   } catch (error) {
     const damage = damageOf(error);
     if (!damage) throw error;
@@ -125,7 +135,7 @@ async function checkBeside(
   if (changedHomes) findings.push(changedHomes);
   const unwitnessed = await damageBy(assertWitnessed(sessionDir));
   // A spoiled one was found by the scan already.
-  if (unwitnessed && !found.some(({ file }) => file === WITNESS_FILE)) findings.push(unwitnessed);
+  if (unwitnessed && inJournal?.file !== WITNESS_FILE) findings.push(unwitnessed);
   return findings;
 }
 

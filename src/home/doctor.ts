@@ -135,12 +135,13 @@ async function examineSessions(home: Home, onProgress: OnProgress): Promise<Find
 
 async function examineSession(dir: string, id: string): Promise<Finding[]> {
   await assertPrivate(dir);
-  const { findings: damages, tornBytes } = await auditSession(dir);
+  const { findings: damages, tornBytes, ignoredBytes } = await auditSession(dir);
   const findings: Finding[] = damages.map(({ file, offset, seq, reason }) => {
     return { level: "bad", what: id, detail: `${file} at byte ${offset}, seq ${seq}: ${reason}` };
   });
   const note = (detail: string) => findings.push({ level: "note", what: id, detail });
   if (tornBytes > 0) note(`${tornBytes} bytes of a torn tail: resume sets them aside`);
+  if (ignoredBytes > 0) note(`${ignoredBytes} bytes behind the ends of segments; they are ignored`);
   const { segments } = await readChain(dir, 0);
   const onChain = new Set(segments.map(({ header }) => header.segment));
   const strays = (await listSegments(dir)).filter((segment) => !onChain.has(segment));

@@ -175,7 +175,7 @@ export class SessionIndex implements Disposable {
     let end: Position | undefined;
     try {
       for await (const scanned of readDurable(dir, from ? { from } : {})) {
-        found.push(indexedText(scanned.record, await loadLongFields(dir, scanned.record.data)));
+        found.push(indexedText(scanned.record, await loadLongFields(dir, scanned.record)));
         end = scanned.end;
         if (found.length < INDEX_BATCH) continue;
         this.#addTexts(id, user, found, done, end);

@@ -76,7 +76,7 @@ export class Named {
 
   async #data(name: string): Promise<JournalRecord["data"]> {
     const record = this.#records.get(name);
-    return record ? loadLongFields(this.#sessionDir, record.data) : {};
+    return record ? loadLongFields(this.#sessionDir, record) : {};
   }
 }
 

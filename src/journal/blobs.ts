@@ -9,6 +9,7 @@ import {
   type BlobReference,
   HoldfastError,
   isBlobReference,
+  type JournalRecord,
   type Json,
   type JsonObject,
 } from "../contract/index.ts";
@@ -16,6 +17,7 @@ import {
   createFile,
   type Disk,
   errorCode,
+  hasDuplicateKeys,
   isPlainObject,
   readIfThere,
   sha256Hex,
@@ -131,27 +133,27 @@ async function holds(path: string, sha256: string): Promise<boolean> {
   return content !== undefined && sha256Hex(content) === sha256;
 }
 
-export async function readBlob(sessionDir: string, reference: BlobReference): Promise<Json> {
+/** What is wrong with it is damage at the record that names it, which has this seq. */
+export async function readBlob(sessionDir: string, reference: BlobReference, seq: number): Promise<Json> {
   const { sha256, bytes, as } = reference.$blob;
   const file = `blobs/${sha256}`;
   if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256) || !Number.isSafeInteger(bytes))
-    throw damaged({ file: "blobs", offset: 0, seq: 0, reason: "a blob has no proper name" });
+    throw damaged({ file: "blobs", offset: 0, seq, reason: "a blob has no proper name" });
   let content: Buffer;
   try {
     content = await readMaybeCompressed(join(blobsDir(sessionDir), sha256), Math.max(bytes, 1));
   } catch (error) {
-    if (errorCode(error) === "ENOENT")
-      throw damaged({ file, offset: 0, seq: 0, reason: "the blob is missing" });
+    if (errorCode(error) === "ENOENT") throw damaged({ file, offset: 0, seq, reason: "the blob is missing" });
     if (isBadCompression(error)) {
-      throw damaged({ file, offset: 0, seq: 0, reason: "the blob can't be decompressed" });
+      throw damaged({ file, offset: 0, seq, reason: "the blob can't be decompressed" });
     }
     throw error;
   }
   if (content.length !== bytes || sha256Hex(content) !== sha256) {
-    throw damaged({ file, offset: 0, seq: 0, reason: "the blob's bytes are not those that were stored" });
+    throw damaged({ file, offset: 0, seq, reason: "the blob's bytes are not those that were stored" });
   }
   const value = decodeBlob(content, as);
-  if (value === undefined) throw damaged({ file, offset: 0, seq: 0, reason: `the blob is no ${String(as)}` });
+  if (value === undefined) throw damaged({ file, offset: 0, seq, reason: `the blob is no ${String(as)}` });
   return value;
 }
 
@@ -160,17 +162,21 @@ function decodeBlob(content: Buffer, as: unknown): Json | undefined {
   const text = content.toString("utf8");
   if (as === "text") return text;
   try {
-    return as === "json" ? (JSON.parse(text) as Json) : undefined;
+    const value = as === "json" ? (JSON.parse(text) as Json) : undefined;
+    return value === undefined || hasDuplicateKeys(text, value) ? undefined : value;
   } catch {
     return undefined;
   }
 }
 
 /** The data of a record with its blobs in place. */
-export async function loadLongFields(sessionDir: string, data: JsonObject): Promise<JsonObject> {
+export async function loadLongFields(
+  sessionDir: string,
+  { seq, data }: Pick<JournalRecord, "seq" | "data">,
+): Promise<JsonObject> {
   const loaded: JsonObject = { ...data };
   for (const [field, value] of Object.entries(data)) {
-    if (isBlobReference(value)) loaded[field] = await readBlob(sessionDir, value);
+    if (isBlobReference(value)) loaded[field] = await readBlob(sessionDir, value, seq);
   }
   return loaded;
 }

@@ -4,7 +4,15 @@
 import { isUtf8 } from "node:buffer";
 import type { JournalRecord, JsonObject } from "../contract/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { isPlainObject, isSealedWith, parseObject, sealLine, splitSealed } from "../util/index.ts";
+import {
+  hasDuplicateKeys,
+  isPlainObject,
+  isSealedWith,
+  parseObject,
+  parseSealedBody,
+  sealLine,
+  splitSealed,
+} from "../util/index.ts";
 
 export const FORMAT_VERSION = 1;
 export const FIRST_HASH = "0".repeat(64);
@@ -40,7 +48,7 @@ export function encodeHeader(header: SegmentHeader): Buffer {
 export function decodeHeader(line: Buffer): SegmentHeader | undefined {
   const split = splitSealed(line);
   if (!split || !isSealedWith(split)) return undefined;
-  const value = parseObject(`${split.body.toString("utf8")}}`);
+  const value = parseSealedBody(split.body);
   if (!value || !isCount(value["holdfast"])) return undefined;
   if (value["holdfast"] > FORMAT_VERSION) {
     throw new HoldfastError(
@@ -83,7 +91,8 @@ export type DecodedLine =
 
 export function decodeRecord(line: Buffer, previousHash: string): DecodedLine {
   const split = isUtf8(line) ? splitSealed(line) : undefined;
-  const value = split && parseObject(line.toString("utf8"));
+  const text = split ? line.toString("utf8") : "";
+  const value = split && parseObject(text);
   if (!split || !value) return { kind: "garbage" };
   const { seq, at, epoch, durable, type, data, redacted } = value;
   if (!isCount(seq) || !isCount(durable) || !isCount(epoch) || typeof at !== "string")
@@ -93,7 +102,7 @@ export function decodeRecord(line: Buffer, previousHash: string): DecodedLine {
   // Only now: a flipped bit in a whole record is a wrong hash, not garbage.
   const isProper =
     RECORD_START.test(split.body.toString("latin1", 0, 200)) && durable < seq && isTexts(redacted);
-  if (!isProper || line.length >= MAX_LINE_BYTES) return { kind: "garbage" };
+  if (!isProper || line.length >= MAX_LINE_BYTES || hasDuplicateKeys(text, value)) return { kind: "garbage" };
   const record = { seq, at, epoch, durable, type, data: data as JsonObject, hash: split.hash };
   return { kind: "record", record: redacted === undefined ? record : { ...record, redacted } };
 }

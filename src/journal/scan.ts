@@ -29,6 +29,8 @@ export interface ScannedTail {
   readonly mark: number;
   /** Bytes behind the end that are no record; empty when there are none. */
   readonly torn: Buffer;
+  /** Bytes behind the named ends of segments, of those that were read: an owner that had lost the session wrote them. */
+  readonly ignoredBytes: number;
   readonly epoch: number;
 }
 
@@ -60,6 +62,7 @@ export async function* scanJournal(
   let lastAt = "";
   let mark = knownSeq;
   let torn: Buffer = Buffer.alloc(0);
+  let ignoredBytes = 0;
   for (const [index, segment] of segments.slice(Math.max(first, 0)).entries()) {
     const content = await load(segment);
     const end = segment.end ?? finalEnd(segment, witness);
@@ -84,6 +87,7 @@ export async function* scanJournal(
       if (record.seq > from.seq) yield step.value;
     }
     if (end) checkEnd(segment, content, end, at);
+    ignoredBytes += content.length - readable.length;
   }
 
   if (chainDamage) throw chainDamage;
@@ -94,7 +98,7 @@ export async function* scanJournal(
   }
   // Said last: a spoiled witness makes no record worse.
   if (spoiled) throw spoiled;
-  return { end: at, mark, torn, epoch: segments.at(-1)?.header.epoch ?? 0 };
+  return { end: at, mark, torn, ignoredBytes, epoch: segments.at(-1)?.header.epoch ?? 0 };
 }
 
 async function tryWitness(sessionDir: string): Promise<{ witness?: Witness | undefined; spoiled?: unknown }> {

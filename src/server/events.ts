@@ -37,7 +37,7 @@ export class EventStreams {
       const before = stampOf(sessionDir);
       for await (const { record, end } of readDurable(sessionDir, { from: position })) {
         position = end;
-        const whole = { ...record, data: await loadLongFields(sessionDir, record.data) };
+        const whole = { ...record, data: await loadLongFields(sessionDir, record) };
         await write(response, `id: ${record.seq}\nevent: ${record.type}\ndata: ${JSON.stringify(whole)}\n\n`);
         if (gone.signal.aborted) return;
       }

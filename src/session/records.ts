@@ -43,5 +43,5 @@ export async function* followRecords(
 }
 
 async function whole(sessionDir: string, record: JournalRecord): Promise<JournalRecord> {
-  return { ...record, data: await loadLongFields(sessionDir, record.data) };
+  return { ...record, data: await loadLongFields(sessionDir, record) };
 }

@@ -2,6 +2,7 @@ export * from "./ballast.ts";
 export * from "./clock.ts";
 export * from "./deferred-disk.ts";
 export * from "./disk.ts";
+export * from "./duplicate-keys.ts";
 export * from "./file-lock.ts";
 export * from "./known-options.ts";
 export * from "./own-user.ts";

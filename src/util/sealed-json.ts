@@ -3,6 +3,7 @@
  * stands before it. S1 A file with any byte changed, added or removed does not open.
  */
 import { hash } from "node:crypto";
+import { hasDuplicateKeys } from "./duplicate-keys.ts";
 
 export const LINE_FEED = 0x0a;
 const HASH_FIELD = ',"hash":"';
@@ -46,7 +47,14 @@ export function openSealedJson(bytes: Buffer): Record<string, unknown> | undefin
   if (bytes.at(-1) !== LINE_FEED) return undefined;
   const split = splitSealed(bytes.subarray(0, -1));
   if (!split || !isSealedWith(split)) return undefined;
-  return parseObject(`${split.body.toString("utf8")}}`);
+  return parseSealedBody(split.body);
+}
+
+/** The object whose body was sealed: one with a key twice means different things to different readers. */
+export function parseSealedBody(body: Buffer): Record<string, unknown> | undefined {
+  const text = `${body.toString("utf8")}}`;
+  const value = parseObject(text);
+  return value && !hasDuplicateKeys(text, value) ? value : undefined;
 }
 
 /** JSON that is an object; undefined for everything else. */

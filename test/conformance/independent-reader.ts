@@ -63,16 +63,31 @@ export function readSession(sessionDir: string): ReadResult {
   const files: Files = (path) => readStored(join(sessionDir, path), path);
   const records: ReadRecord[] = [];
   try {
-    readSealed(files("session.json"), "session.json");
+    const named = readSealed(files("session.json"), "session.json");
     const { head, isFinal } = readSealed(files("head.json"), "head.json");
     check(isPosition(head) && typeof isFinal === "boolean", "head.json", 0, "it lacks head or isFinal");
     const journal = join(sessionDir, "journal");
     const way = findWay(files, existsSync(journal) ? readdirSync(journal) : []);
-    return { kind: "whole", records, tornBytes: readJournal(way, { files, head, isFinal, records }) };
+    const tornBytes = readJournal(way, { files, head, isFinal, records });
+    for (const [field, value] of Object.entries(identityOf(records)))
+      check(named[field] === value, "session.json", 0, `its ${field} is not the journal's`);
+    return { kind: "whole", records, tornBytes };
   } catch (error) {
     if (!(error instanceof Damage)) throw error;
     return { kind: "damaged", records, file: error.file, offset: error.offset, reason: error.message };
   }
+}
+
+/** What session.json must say. */
+function identityOf(records: ReadRecord[]): Json {
+  let identity: Json = {};
+  for (const { type, data, at } of records) {
+    const { session, user, agent = null, repo = null } = data;
+    if (type === "session_opened" || type === "session_forked")
+      identity = { session, user, agent, repo, createdAt: at };
+    if (type === "session_imported") identity = { ...identity, user, repo };
+  }
+  return identity;
 }
 
 /** Reads an export file wholly and verifies it as an importer must. Throws on any defect. */
@@ -203,6 +218,7 @@ function readSealed(line: Buffer | undefined, file: string): Json {
   check(line !== undefined && line.indexOf(LF) === line.length - 1, file, 0, "it is missing or not one line");
   const value = parseSealed(line);
   check(value !== undefined && fits(line, ""), file, 0, "its hash does not fit");
+  check(!repeatsKey(line), file, 0, "an object in it has a key twice");
   const format = value["holdfast"] ?? FORMAT;
   check(isCount(format) && format <= FORMAT, file, 0, `it has format ${format}`);
   return value;
@@ -280,6 +296,7 @@ function readSegment(segment: Segment, end: number, { files, head, records }: Jo
     }
     check(fits(line, before.hash), path, offset, "its hash does not fit");
     check(ORDER.test(line.toString("latin1")), path, offset, "its fields are not in their order");
+    check(!repeatsKey(line), path, offset, "an object in it has a key twice");
     check(seq !== head.seq || record.hash === head.hash, path, offset, "the head has another hash");
     check(TIME.test(record.at) && record.at >= before.at, path, offset, "its time is wrong");
     check(record.durable < seq, path, offset, "its durable is not below its seq");
@@ -327,7 +344,8 @@ function withBlobs(data: Json, files: Files, path: string, offset: number): Json
     const blob = files(`blobs/${hash}`) ?? Buffer.alloc(0);
     check(blob.length === bytes && sha256(blob) === hash, `blobs/${hash}`, 0, "it is missing or wrong");
     const content = as === "text" ? decodeText(blob) : parseJson(blob);
-    check(content !== undefined, `blobs/${hash}`, 0, `it is not ${as}`);
+    const good = content !== undefined && (as === "text" || !repeatsKey(blob));
+    check(good, `blobs/${hash}`, 0, `it is not ${as}`);
     return [name, content];
   });
   return Object.fromEntries(fields);
@@ -353,6 +371,21 @@ function parseJson(bytes: Buffer): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Whether an object in these bytes, which are JSON, has a key twice. */
+function repeatsKey(bytes: Buffer): boolean {
+  const tokens = bytes.toString("utf8").match(/"(?:[^"\\]|\\.)*"|[{}[\]:]/g) ?? [];
+  const keys: Set<unknown>[] = [];
+  return tokens.some((token, index) => {
+    if (token === "{" || token === "[") keys.push(new Set());
+    if (token === "}" || token === "]") keys.pop();
+    if (token !== ":") return false;
+    const key: unknown = JSON.parse(tokens[index - 1] ?? "");
+    const isSecond = keys.at(-1)?.has(key) ?? false;
+    keys.at(-1)?.add(key);
+    return isSecond;
+  });
 }
 
 function isObject(value: unknown): value is Json {

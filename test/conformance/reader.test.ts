@@ -6,6 +6,15 @@ import { cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { auditSession } from "../../src/home/audit.ts";
+import { readBlob } from "../../src/journal/index.ts";
+import {
+  hasDuplicateKeys,
+  openSealedJson,
+  SEAL_LENGTH,
+  sealJson,
+  sealLine,
+  sha256Hex,
+} from "../../src/util/index.ts";
 import { memoryDir, sessionWithTurns, TestHome } from "../support/home.ts";
 import { readExport, readSession } from "./independent-reader.ts";
 
@@ -70,6 +79,76 @@ describe("the independent reader", () => {
       writeFileSync(file, bytes);
       expect(() => readExport(file), kind).toThrow();
     }
+  });
+
+  it("reads what an import wrote, and finds a session.json that says something else", async () => {
+    using home = new TestHome(memoryDir);
+    using elsewhere = new TestHome(memoryDir);
+    const hf = await home.open();
+    const { long, fork } = await sessions(home);
+    const other = await elsewhere.open();
+    for (const [id, repo] of [
+      [long, undefined],
+      [fork, "/a/repo"],
+    ] as [string, string | undefined][]) {
+      await hf.exportSession(id, home.join(id));
+      await other.importSession(home.join(id), { user: "bo", ...(repo && { repo }) });
+      expect(readSession(elsewhere.sessionDir(id)).kind).toBe("whole");
+      const file = elsewhere.sessionDir(id, "session.json");
+      const { hash: _, ...manifest } = JSON.parse(readFileSync(file, "utf8"));
+      expect(manifest).toMatchObject({ session: id, user: "bo", repo: repo ?? null });
+      for (const changed of [{ user: "ani" }, { repo: "/other" }, { agent: "x" }, { createdAt: "" }]) {
+        writeFileSync(file, sealJson({ ...manifest, ...changed }));
+        expect(readSession(elsewhere.sessionDir(id))).toMatchObject({ file: "session.json" });
+        expect((await auditSession(elsewhere.sessionDir(id))).findings).toMatchObject([
+          { file: "session.json" },
+        ]);
+      }
+    }
+  });
+
+  it("J2 refuses a key that stands twice, in a record, in a blob and beside the journal, also when every hash fits", async () => {
+    using home = new TestHome(memoryDir);
+    const hf = await home.open();
+    const id = await sessionWithTurns(hf, 2);
+    const original = home.sessionDir(id);
+    const lines = readFileSync(join(original, "journal/000001.jsonl"), "utf8").split("\n").slice(0, -1);
+    const bad: [string, string][] = [
+      ['"input":"input 2"', '"input":"input 2","input":"another"'],
+      ['"input":"input 2"', '"input":{"a":1,"b":[{"a":2}],"\\u0061":3}'],
+      ['"type":"turn_started"', '"type":"turn_started","type":"turn_started"'],
+    ];
+    for (const [from, to] of bad) {
+      const copy = home.join("copy");
+      cpSync(original, copy, { recursive: true, filter: (path) => !/owner|fold\.json$/.test(path) });
+      let hash = "0".repeat(64);
+      const forged = lines.map((line, index) => {
+        if (index === 0) return `${line}\n`;
+        const body = line.slice(0, -SEAL_LENGTH);
+        const sealed = sealLine(line.includes("input 2") ? body.replace(from, to) : body, hash);
+        hash = sealed.hash;
+        return sealed.line;
+      });
+      const content = forged.join("");
+      writeFileSync(join(copy, "journal/000001.jsonl"), content);
+      const head = { segment: 1, bytes: Buffer.byteLength(content), seq: lines.length - 1, hash };
+      writeFileSync(join(copy, "head.json"), sealJson({ head, isFinal: true }));
+      const [ours] = (await auditSession(copy)).findings;
+      const theirs = readSession(copy);
+      expect(ours, to).toMatchObject({ file: "journal/000001.jsonl", seq: 7 });
+      expect(theirs, to).toMatchObject({ kind: "damaged", file: ours?.file, offset: ours?.offset });
+      rmSync(copy, { recursive: true });
+    }
+    // Written otherwise than we do, but with each key once.
+    expect(hasDuplicateKeys('{ "a": 1.0, "b": {"a": "x\\":"}, "c": [{"a":1},{"a":2}] }', {})).toBe(false);
+    expect(openSealedJson(Buffer.from(sealLine('{"a":1,"a":2').line))).toBeUndefined();
+    const blob = Buffer.from('{"a":1,"a":2}');
+    const $blob = { sha256: sha256Hex(blob), bytes: blob.length, as: "json" as const };
+    writeFileSync(join(original, "blobs", $blob.sha256), blob);
+    await expect(readBlob(original, { $blob }, 5)).rejects.toMatchObject({
+      code: "session_damaged",
+      facts: { seq: 5 },
+    });
   });
 
   it("finds the same damage at the same place", async () => {

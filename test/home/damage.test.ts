@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
@@ -95,6 +103,62 @@ describe("damage", () => {
     flipIn("journal/000002.jsonl", "epoch")(home.sessionDir(id));
     expect((await hf.auditSession(id)).findings[0]).toMatchObject({ file: "journal/000002.jsonl" });
     expect(await hf.repairSession(id)).toMatchObject({ keptRecords: 17 });
+  });
+
+  it("a blob that is damaged or gone is reported at the record that names it, by log too", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const session = await hf.openSession();
+    await (await session.beginTurn("b".repeat(5000))).end();
+    await session.pause();
+    const blob = `blobs/${readdirSync(home.sessionDir(session.id, "blobs"))[0]}`;
+    flipIn(blob, "bbb")(home.sessionDir(session.id));
+    const wanted = { code: "session_damaged", facts: { file: blob, seq: 2 } };
+    await expect(Array.fromAsync(hf.readJournal(session.id))).rejects.toMatchObject(wanted);
+    rmSync(home.sessionDir(session.id, blob));
+    await expect(Array.fromAsync(hf.readJournal(session.id))).rejects.toMatchObject(wanted);
+    expect((await hf.auditSession(session.id)).findings).toMatchObject([wanted.facts]);
+  });
+
+  it("a journal that can't be read to its end says nothing against session.json", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const id = await damagedSession(home, () => {});
+    const fork = await hf.forkSession(id);
+    await fork.pause();
+    flipIn("journal/000001.jsonl", "session_opened")(home.sessionDir(id));
+    // The fork's record of what it is stands behind the damage.
+    const segment = home.sessionDir(fork.id, "journal/000001.jsonl");
+    const content = readFileSync(home.sessionDir(id, "journal/000001.jsonl"));
+    rmSync(segment);
+    writeFileSync(segment, content);
+    for (const damaged of [id, fork.id])
+      expect((await hf.auditSession(damaged)).findings.map(({ file }) => file)).toEqual([
+        "journal/000001.jsonl",
+      ]);
+    flipIn("session.json", "user")(home.sessionDir(id));
+    expect((await hf.auditSession(id)).findings.map(({ file }) => file)).toEqual([
+      "journal/000001.jsonl",
+      "session.json",
+    ]);
+  });
+
+  it("J3 bytes that were added behind the named end of a segment are no damage, and said", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const id = await damagedSession(home, () => {});
+    await (await hf.resumeSession(id)).pause();
+    expect(await hf.auditSession(id)).toMatchObject({ findings: [], ignoredBytes: 0 });
+    appendFileSync(home.sessionDir(id, "journal/000001.jsonl"), "added");
+    expect(await hf.auditSession(id)).toMatchObject({ findings: [], ignoredBytes: 5 });
+    expect(await hf.examine()).toContainEqual({
+      level: "note",
+      what: id,
+      detail: expect.stringContaining("5 bytes behind"),
+    });
+    // Where its owner let go of the last one, they are.
+    appendFileSync(home.sessionDir(id, "journal/000002.jsonl"), "added");
+    expect((await hf.auditSession(id)).findings).toMatchObject([{ file: "journal/000002.jsonl" }]);
   });
 
   it("C2 a spoiled fold is only a cache: the session opens, and repair removes it", async () => {

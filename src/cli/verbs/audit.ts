@@ -14,7 +14,10 @@ export function command(): Command {
     .action(async (prefix: string, options: CommonOptions) => {
       const home = await openHome(options);
       const id = await home.resolveId(prefix, scope(options));
-      const { records, blobs, tornBytes, findings, good } = await home.auditSession(id, scope(options));
+      const { records, blobs, tornBytes, ignoredBytes, findings, good } = await home.auditSession(
+        id,
+        scope(options),
+      );
       if (findings.length > 0) process.exitCode = exitStatus.damaged;
       const goodRecords = good.state.seq;
       if (options.json)
@@ -24,6 +27,7 @@ export function command(): Command {
           goodRecords,
           blobs,
           tornBytes,
+          ignoredBytes,
           head: good.position,
           findings,
         });
@@ -35,6 +39,10 @@ export function command(): Command {
       if (tornBytes > 0)
         say(
           `${paint("yellow", "torn")}  ${tornBytes} bytes at the end that nobody was told of; resume sets them aside`,
+        );
+      if (ignoredBytes > 0)
+        say(
+          `${paint("yellow", "ignored")}  ${plural(ignoredBytes, "byte")} behind the ends of segments, which no record names`,
         );
       const verdict =
         findings.length === 0
