@@ -18,12 +18,12 @@ import {
   type CachedFold,
   emptyState,
   fold,
-  inspectSession,
   lastTurnOf,
   nextStatus,
   reachedLimits,
   Session,
   type SessionState,
+  verifySession,
   working,
 } from "../session/index.ts";
 import { assertKnown, type Disk, present } from "../util/index.ts";
@@ -142,11 +142,15 @@ export interface ForkOptions extends NewSession {
   readonly atTurn?: number;
 }
 
-/** A fork inherits history and memory; not approvals, token, ports, inbox, or what was spent. */
+/**
+ * A fork inherits history and memory; not approvals, token, ports, inbox, or what was spent.
+ * F2 Nothing is forked from a session that is damaged: what the fork stands on was found good, all of it.
+ */
 export async function forkSession(home: Home, idText: string, options: ForkOptions = {}): Promise<Session> {
   assertKnown(options, [...NEW_SESSION, "atTurn"]);
   const found = await findSession(home, idText, options.user);
-  const { state, position, damage } = await inspectSession(found.dir);
+  // Not by its cached fold, which hides what is damaged before it.
+  const { state, position, damage, remember } = await verifySession(found.dir);
   if (damage) throw damaged(damage);
   const last = state.turns - (state.openTurn ? 1 : 0);
   const atTurn = options.atTurn ?? lastEndedTurn(state);
@@ -176,6 +180,7 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
       await inheritHomes(disk, found.dir, staged);
     },
   );
+  remember();
   try {
     await forkFiles(home, child);
     return child;

@@ -7,6 +7,7 @@ export {
   MAX_DEPTH,
   readBlob,
 } from "./blobs.ts";
+export { CheckedFiles } from "./checked.ts";
 export { compressJournal } from "./compress.ts";
 export { type Damage, damaged, damageOf } from "./damage.ts";
 export { forkBlobs, forkSegments } from "./fork.ts";

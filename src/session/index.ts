@@ -25,3 +25,4 @@ export {
   type TaskState,
 } from "./state.ts";
 export type { ToolCall, Turn } from "./turn.ts";
+export { verifySession } from "./verify.ts";

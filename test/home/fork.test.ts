@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { openSealedJson } from "../../src/util/index.ts";
 import { memoryDir, sessionWithTurns, TestHome } from "../support/home.ts";
 
 describe("fork", () => {
@@ -94,5 +96,93 @@ describe("fork", () => {
       "third",
     ]);
     expect((await hf.auditSession(second.id)).findings).toEqual([]);
+  });
+});
+
+describe("a fork of a session that is damaged below its cached fold", () => {
+  const flip = (path: string, offset: number) => {
+    const content = readFileSync(path);
+    content[offset] = (content[offset] as number) ^ 1;
+    writeFileSync(path, content);
+  };
+
+  it("F2 is refused, and says where, whatever is damaged", async () => {
+    using home = new TestHome(memoryDir);
+    const hf = await home.open();
+    const session = await hf.openSession();
+    for (const input of ["a", "b", "c".repeat(5000), "d"]) await (await session.beginTurn(input)).end();
+    await session.pause();
+    await (await hf.forkSession(session.id)).release();
+    const blob = `blobs/${readdirSync(home.sessionDir(session.id, "blobs"))[0]}`;
+    const segment = "journal/000001.jsonl";
+    const { size } = statSync(home.sessionDir(session.id, segment));
+    const places: [string, number][] = [0, 400, 700, 1000, size - 200].map((offset) => [segment, offset]);
+    for (const [file, offset] of [...places, [blob, 0], [blob, 4000]] as [string, number][]) {
+      flip(home.sessionDir(session.id, file), offset);
+      const count = (await hf.listSessions()).length;
+      for (const atTurn of [1, 4])
+        await expect(
+          hf.forkSession(session.id, { atTurn }),
+          `${file} ${offset} ${atTurn}`,
+        ).rejects.toMatchObject({
+          code: "session_damaged",
+          facts: { file },
+        });
+      expect((await hf.listSessions()).length).toBe(count);
+      expect(readdirSync(home.join("home", "staging"))).toEqual([]);
+      flip(home.sessionDir(session.id, file), offset);
+    }
+    rmSync(home.sessionDir(session.id, blob));
+    await expect(hf.forkSession(session.id)).rejects.toMatchObject({
+      code: "session_damaged",
+      facts: { file: blob, seq: 6 },
+    });
+  });
+
+  it("F2 C3 is refused for a long one too, after forks that were good, and also where a time was set back", async () => {
+    using home = new TestHome(memoryDir);
+    const hf = await home.open();
+    const session = await hf.openSession();
+    const fields = Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`f${at}`, "z".repeat(4000)]));
+    for (let index = 0; index < 150; index += 1) await session.append("custom", { name: "fill", ...fields });
+    await (await session.beginTurn("b".repeat(5000))).end();
+    await session.pause();
+    const journal = home.sessionDir(session.id, "journal");
+    const blob = `blobs/${readdirSync(home.sessionDir(session.id, "blobs"))[0]}`;
+    const files = [...readdirSync(journal).map((name) => `journal/${name}`), blob];
+    expect(files.length).toBeGreaterThan(6);
+    // Old enough for their times to tell something.
+    for (const file of files) utimesSync(home.sessionDir(session.id, file), 1_000_000, 1_000_000);
+    await (await hf.forkSession(session.id)).release();
+    const stored = openSealedJson(readFileSync(home.sessionDir(session.id, "checked.json")));
+    expect(Object.keys(stored?.["stamps"] as object).sort()).toEqual([...files].sort());
+    await (await hf.forkSession(session.id)).release();
+    for (const file of files) {
+      const path = home.sessionDir(session.id, file);
+      const offset = Math.floor(statSync(path).size / 2);
+      flip(path, offset);
+      await expect(hf.forkSession(session.id), file).rejects.toMatchObject({ facts: { file } });
+      utimesSync(path, 1_000_000, 1_000_000);
+      await expect(hf.forkSession(session.id), file).rejects.toMatchObject({ facts: { file } });
+      flip(path, offset);
+      utimesSync(path, 1_000_000, 1_000_000);
+      const fork = await hf.forkSession(session.id);
+      await fork.release();
+      if (file === blob) expect((await hf.auditSession(fork.id)).findings).toEqual([]);
+    }
+    // A cache: spoiled or gone, it costs time only.
+    for (const spoil of [(path: string) => flip(path, 30), rmSync]) {
+      spoil(home.sessionDir(session.id, "checked.json"));
+      await (await hf.forkSession(session.id)).release();
+    }
+    // And it goes on where the session did.
+    const resumed = await hf.resumeSession(session.id);
+    await (await resumed.beginTurn("more")).end();
+    await resumed.pause();
+    await using last = await hf.forkSession(session.id);
+    expect(last.state.turns).toBe(2);
+    const added = readdirSync(journal).at(-1) ?? "";
+    flip(join(journal, added), 600);
+    await expect(hf.forkSession(session.id)).rejects.toMatchObject({ code: "session_damaged" });
   });
 });

@@ -1,0 +1,165 @@
+/**
+ * Owns `checked.json`: which files of a journal were read whole and found good, and how the file system described them
+ * then. It saves a fork from reading all of a long history again.
+ *
+ * C3 It is a cache: deleted, spoiled or out of date, it costs time, nothing else. A file counts as checked while its
+ *    inode, its length and its times are the same. So whatever a program changes, cuts, replaces or removes is found.
+ *    Bytes that change below the file system, on a failing disk, or by the hand of somebody who sets the clock, are
+ *    not: for these, every byte has to be read, which audit and doctor do.
+ */
+import { lstatSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { BlobReference } from "../contract/index.ts";
+import { isPlainObject, openSealedJson, readIfThere, sealJson, temporaryPath } from "../util/index.ts";
+import { blobReferences, readBlob } from "./blobs.ts";
+import { isPosition, type Position } from "./line.ts";
+import { JOURNAL_START, type ScannedRecord } from "./scan.ts";
+import { COMPRESSED } from "./segments.ts";
+
+const CHECKED_FILE = "checked.json";
+const SEGMENT_FILE = /^journal\/(\d+)/;
+/** Reading less than this takes no time: it is read, whatever the stamps say. */
+const SMALL_BYTES = 4 * 1024 * 1024;
+/** Some file systems count in two seconds: what was written just now could be written again under the same time. */
+const RACY_MS = 2000;
+
+/** Device, inode, length, times of the last change to its bytes and to anything of it, number of links. */
+type Stamp = readonly [
+  dev: number,
+  ino: number,
+  size: number,
+  mtimeMs: number,
+  ctimeMs: number,
+  nlink: number,
+];
+
+interface NamedBlob {
+  readonly reference: BlobReference;
+  /** Of the record that names it first. */
+  readonly seq: number;
+}
+
+export class CheckedFiles {
+  readonly #sessionDir: string;
+  readonly #stamps: Map<string, Stamp>;
+  /** The end of the last record in each segment. */
+  readonly #ends: Position[];
+  readonly #blobs: Map<string, NamedBlob>;
+  /** Taken before anything is read: what is written meanwhile is read again the next time. */
+  readonly #now: ReadonlyMap<string, Stamp>;
+  readonly #from: Position;
+
+  private constructor(sessionDir: string, known: Known) {
+    this.#sessionDir = sessionDir;
+    this.#stamps = new Map(Object.entries(known.stamps));
+    this.#now = stampsIn(sessionDir);
+    const bytes = [...this.#now.values()].reduce((sum, [, , size]) => sum + size, 0);
+    if (bytes <= SMALL_BYTES) this.#stamps.clear();
+    const last = this.#lastUnchanged();
+    this.#from = known.ends.findLast((end) => end.segment <= last) ?? JOURNAL_START;
+    const { seq } = this.#from;
+    this.#ends = known.ends.filter((end) => end.seq <= seq);
+    this.#blobs = new Map(Object.entries(known.blobs).filter(([, blob]) => blob.seq <= seq));
+  }
+
+  static async read(sessionDir: string): Promise<CheckedFiles> {
+    const bytes = await readIfThere(join(sessionDir, CHECKED_FILE)).catch(() => undefined);
+    const value = bytes && openSealedJson(bytes);
+    return new CheckedFiles(sessionDir, isKnown(value) ? value : { stamps: {}, ends: [], blobs: {} });
+  }
+
+  /** Where reading must begin. */
+  get from(): Position {
+    return this.#from;
+  }
+
+  /** A record behind that was found good. */
+  note({ record, end }: ScannedRecord): void {
+    if (this.#ends.at(-1)?.segment === end.segment) this.#ends.pop();
+    this.#ends.push(end);
+    for (const reference of blobReferences(record.data)) {
+      const { sha256 } = reference.$blob;
+      if (!this.#blobs.has(sha256)) this.#blobs.set(sha256, { reference, seq: record.seq });
+    }
+  }
+
+  /** Every blob that a record names is there and good; those that are as they were are not read again. */
+  async assertBlobs(): Promise<void> {
+    for (const [sha256, { reference, seq }] of this.#blobs)
+      if (!this.#isUnchanged(`blobs/${sha256}`)) await readBlob(this.#sessionDir, reference, seq);
+  }
+
+  /** For the next one, when all of it was found good. Others may have made links to the files since. */
+  save(): void {
+    const racyMs = Date.now() - RACY_MS;
+    const kept = [...stampsIn(this.#sessionDir)].filter(([file, stamp]) => {
+      const old = this.#now.get(file);
+      return old && isSameContent(old, stamp) && stamp[3] < racyMs;
+    });
+    const known: Known = {
+      stamps: Object.fromEntries(kept),
+      ends: this.#ends,
+      blobs: Object.fromEntries(this.#blobs),
+    };
+    const path = join(this.#sessionDir, CHECKED_FILE);
+    const temporary = temporaryPath(path);
+    try {
+      // Not synced: without it the next one reads more.
+      writeFileSync(temporary, sealJson(known), { mode: 0o600 });
+      renameSync(temporary, path);
+    } catch {
+      rmSync(temporary, { force: true });
+    }
+  }
+
+  /** The last segment before which nothing was changed, removed or added. */
+  #lastUnchanged(): number {
+    const numbers = [...this.#now.keys(), ...this.#stamps.keys()].flatMap(
+      (file) => SEGMENT_FILE.exec(file)?.[1] ?? [],
+    );
+    const changed = numbers.filter((number) => !this.#isUnchanged(`journal/${number}.jsonl`));
+    return changed.length > 0 ? Math.min(...changed.map(Number)) - 1 : Number.POSITIVE_INFINITY;
+  }
+
+  #isUnchanged(file: string): boolean {
+    return this.#isSame(file) || this.#isSame(file + COMPRESSED);
+  }
+
+  #isSame(file: string): boolean {
+    const [before, now] = [this.#stamps.get(file), this.#now.get(file)];
+    if (!before || !now || !isSameContent(before, now)) return false;
+    // A new link to a file, a fork's, changes its ctime too.
+    return before[4] === now[4] || before[5] !== now[5];
+  }
+}
+
+/** The same file, of the same length, written at the same time. */
+function isSameContent(one: Stamp, other: Stamp): boolean {
+  return [0, 1, 2, 3].every((field) => one[field] === other[field]);
+}
+
+function stampsIn(sessionDir: string): Map<string, Stamp> {
+  const stamps = new Map<string, Stamp>();
+  for (const folder of ["journal", "blobs"])
+    for (const name of readdirSync(join(sessionDir, folder))) {
+      if (!/^(\d{6,8}\.jsonl|[0-9a-f]{64})(\.zst)?$/.test(name)) continue;
+      const stats = lstatSync(join(sessionDir, folder, name), { throwIfNoEntry: false });
+      if (!stats) continue;
+      const { dev, ino, size, mtimeMs, ctimeMs, nlink } = stats;
+      stamps.set(`${folder}/${name}`, [dev, ino, size, mtimeMs, ctimeMs, nlink]);
+    }
+  return stamps;
+}
+
+interface Known {
+  readonly stamps: Readonly<Record<string, Stamp>>;
+  readonly ends: readonly Position[];
+  readonly blobs: Readonly<Record<string, NamedBlob>>;
+}
+
+/** It is sealed, so the form of the whole vouches for its parts. */
+function isKnown(value: Record<string, unknown> | undefined): value is Record<string, unknown> & Known {
+  if (!value) return false;
+  const { stamps, ends, blobs } = value;
+  return isPlainObject(stamps) && Array.isArray(ends) && ends.every(isPosition) && isPlainObject(blobs);
+}
