@@ -16,10 +16,12 @@ export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directori
 export { makeGitdir, surroundingsOf } from "./gitdir.ts";
 export { equip, findHanded, handBack, handOn, settleHandOn } from "./hand-on.ts";
 export { heldCommits, holdCommit, holdOf, releaseCommit } from "./held.ts";
+export { findBadManifests, findBadObjects, findLost, whyUnusable } from "./integrity.ts";
 export { forgetFiles } from "./known-files.ts";
 export { dropOnlyCopies, findLayer, forgetLayered, layerDir, listLayered, listLayers } from "./layers.ts";
 export type { SnapshotManifest } from "./manifest.ts";
 export { mirrorFiles } from "./mirror.ts";
+export { type BadFile, findBadPacks, locateObjects, whyDamaged } from "./packs.ts";
 export { type BytePath, parentOf, toText } from "./path.ts";
 export { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
 export { listLeases, releasePorts } from "./ports.ts";
@@ -61,6 +63,7 @@ export {
   readNamedManifest,
   repackStore,
   type Store,
+  takeInPack,
   unpackSnapshots,
 } from "./store.ts";
 export { chooseStrategy } from "./strategies.ts";

@@ -190,7 +190,7 @@ export async function readNamedManifest(
   });
 }
 
-/** A fork keeps what it may need, whatever becomes of its parent. */
+/** A fork keeps what it may need, whatever becomes of its parent; what is damaged there can't be kept. */
 export async function adoptSnapshots(store: Store, from: string, to: string): Promise<void> {
   const prefix = `${SNAPSHOTS}/${from}/`;
   const lines = (await gitLine(store, ["for-each-ref", "--format=%(objectname) %(refname)", prefix])).split(
@@ -200,8 +200,12 @@ export async function adoptSnapshots(store: Store, from: string, to: string): Pr
     const [id, ref = ""] = line.split(" ");
     return `update ${SNAPSHOTS}/${to}/${ref.slice(prefix.length)} ${id}\n`;
   });
-  if (commands.length > 0)
-    await git(store, ["update-ref", "--stdin"], { input: [Buffer.from(commands.join(""))] });
+  if (commands.length === 0) return;
+  const update = (command: string) =>
+    runGit(store, ["update-ref", "--stdin"], { input: [Buffer.from(command)], accept: [0, 128] });
+  // Git names all of them, or none.
+  if ((await update(commands.join(""))).exitCode === 0) return;
+  for (const command of commands) await update(command);
 }
 
 /** One pack with all that these snapshots are made of. */
@@ -238,6 +242,13 @@ export async function unpackSnapshots(
 export async function listNamedSnapshots(store: Store): Promise<ReadonlySet<string>> {
   const out = await gitLine(store, ["for-each-ref", "--format=%(objectname)", SNAPSHOTS]);
   return new Set(out.split("\n").filter(Boolean));
+}
+
+/** All objects of a pack, into a store of its own; says what git says against it. */
+export async function takeInPack(store: Store, pack: string): Promise<string | undefined> {
+  const input = createReadStream(pack);
+  const { exitCode, stderr } = await runGit(store, ["index-pack", "--stdin"], { input, accept: [0, 1, 128] });
+  return exitCode === 0 ? undefined : `git refuses it: ${stderr.trim().split("\n").at(-1)}`;
 }
 
 /** The commits that all snapshots stand on. Each names them in its message, so that no manifest has to be read. */

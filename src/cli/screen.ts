@@ -36,6 +36,12 @@ export function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }
 
+/** The same of work that may take minutes: where no terminal is, a line for each step. */
+export function longProgress(text: string): void {
+  if (process.stderr.isTTY) progress(text);
+  else note(text);
+}
+
 /** Columns as wide as they need to be; the last one is not padded. */
 export function table(rows: readonly (readonly string[])[]): void {
   const widths =

@@ -86,7 +86,7 @@ export const verbs: readonly VerbEntry[] = [
     summary: "bring the files back after a teardown",
     load: () => import("./verbs/restore.ts"),
   },
-  { name: "audit", summary: "check every byte of a session", load: () => import("./verbs/audit.ts") },
+  { name: "audit", summary: "check what a session has on disk", load: () => import("./verbs/audit.ts") },
   {
     name: "doctor",
     summary: "what this machine can do, and how the sessions stand",

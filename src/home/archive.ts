@@ -14,14 +14,18 @@ import { nextStatus, Session, type SessionState } from "../session/index.ts";
 import { tearDown } from "../task/index.ts";
 import { auditSession } from "./audit.ts";
 import type { FoundSession, Home } from "./home.ts";
-import { roomOf } from "./tasks.ts";
+import { locatingDamage } from "./snapshot-damage.ts";
+import { keeperOf, roomOf } from "./tasks.ts";
 
 const PLAIN_BLOB = /^[0-9a-f]{64}$/;
 
 export async function archiveSession(home: Home, found: FoundSession): Promise<void> {
   await asOwner(home, found, assertArchivable, async (session) => {
     // Its files stay in their snapshot: an archive costs no capsule.
-    if (session.state.task?.capsule === "there") await tearDown(await roomOf(home, session));
+    if (session.state.task?.capsule === "there") {
+      const room = await roomOf(home, session);
+      await locatingDamage(home, keeperOf(home, session), () => tearDown(room));
+    }
     await session.record("session_archived", {});
   });
 }

@@ -1,6 +1,7 @@
 /**
- * Owns the full check of one session: every record, every blob, manifest, witness and cached fold.
- * It writes nothing. What it finds says where: file, byte, seq.
+ * Owns the full check of one session's record: every record, every blob, manifest, witness and cached fold.
+ * It writes nothing. What it finds says where: file, byte, seq. What the record names beside the journal is for
+ * audit-kept.ts to look at.
  */
 import { isDeepStrictEqual } from "node:util";
 import {
@@ -28,6 +29,8 @@ import {
 } from "../session/index.ts";
 import { readHomes } from "../task/index.ts";
 
+import { KeptNames } from "./kept-names.ts";
+
 export interface Audit {
   readonly records: number;
   readonly blobs: number;
@@ -39,6 +42,8 @@ export interface Audit {
   readonly good: { readonly position: Position; readonly state: SessionState };
   /** Blobs that the good records name. */
   readonly goodBlobs: ReadonlySet<string>;
+  /** What the records name that is kept beside the journal. */
+  readonly kept: KeptNames;
 }
 
 export async function auditSession(sessionDir: string): Promise<Audit> {
@@ -53,6 +58,7 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
   let tornBytes = 0;
   let ignoredBytes = 0;
   const blobs = new Set<string>();
+  const kept = new KeptNames();
   try {
     const scan = scanJournal(sessionDir, { known: cached.fold?.position });
     for (;;) {
@@ -82,6 +88,7 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
         });
         good ??= { position, state };
       }
+      kept.note(record);
       state = fold(state, record);
       position = end;
       if (cached.fold?.position.seq === record.seq && !isDeepStrictEqual(cached.fold.state, state)) {
@@ -103,10 +110,11 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
     findings,
     good: good ?? { position, state },
     goodBlobs: blobs,
+    kept,
   };
 }
 
-/** What stands beside the journal must say the same as it; of one that was not read to its end, nobody knows what. */
+/** What stands beside the journal must say the same as it. One that was not read to its end can't tell. */
 async function checkBeside(
   sessionDir: string,
   state: SessionState,

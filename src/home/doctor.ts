@@ -4,16 +4,17 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { chooseStrategy, probeStrategies } from "../capsule/index.ts";
+import { chooseStrategy, probeStrategies, whyUnusable } from "../capsule/index.ts";
 import type { SessionId } from "../contract/index.ts";
 import { acquireOwner, journalDir, listSegments, readChain } from "../journal/index.ts";
 import { canSandbox, findProgram } from "../process/index.ts";
 import { createFile, temporaryPath } from "../util/index.ts";
-import { auditSession } from "./audit.ts";
+import { auditFully, type KeptOptions } from "./audit-kept.ts";
 import { assertPrivate, type Home, sessionDirOf, stagingDir } from "./home.ts";
 import { SessionIndex } from "./index-db.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { abandonedStages } from "./staging.ts";
+import { listStores, PackChecks } from "./stores.ts";
 
 export interface Finding {
   readonly level: "ok" | "note" | "bad";
@@ -21,10 +22,15 @@ export interface Finding {
   readonly detail: string;
 }
 
-/** Hears how many sessions have been looked at, of how many. */
-export type OnProgress = (done: number, total: number) => void;
+export interface DeepOptions {
+  /** Whether every byte of every snapshot and of every pack is read. */
+  readonly deep: boolean;
+  /** Hears what is being looked at. */
+  readonly onProgress: (text: string) => void;
+}
 
-export async function examine(home: Home, onProgress: OnProgress = () => {}): Promise<Finding[]> {
+export async function examine(home: Home, options: DeepOptions): Promise<Finding[]> {
+  const kept: KeptOptions = { ...options, packs: new PackChecks(options.onProgress) };
   return [
     { level: "ok", what: "node", detail: process.version },
     { level: "ok", what: "home", detail: `${home.dir} (${home.id})` },
@@ -34,7 +40,8 @@ export async function examine(home: Home, onProgress: OnProgress = () => {}): Pr
     await attempt("search", "SQLite has full text search", trySearch),
     ...(await examineCapsules(home)),
     ...(await examineLeftovers(home)),
-    ...(await examineSessions(home, onProgress)),
+    ...(await examineStores(home, kept)),
+    ...(await examineSessions(home, kept)),
   ];
 }
 
@@ -111,15 +118,32 @@ async function examineLeftovers(home: Home): Promise<Finding[]> {
   return findings;
 }
 
-/** Every byte of every session: damage below a cached fold is seen by nothing else that is done daily. */
-async function examineSessions(home: Home, onProgress: OnProgress): Promise<Finding[]> {
+/** Packs are of all sessions: what is damaged in one is a finding here, also where no session needs it. */
+async function examineStores(home: Home, { deep, packs }: KeptOptions): Promise<Finding[]> {
+  const stores = await listStores(home);
+  const findings: Finding[] = [];
+  for (const store of stores) {
+    const bad = (detail: string) => findings.push({ level: "bad", what: "store", detail });
+    const unusable = await whyUnusable(store);
+    if (unusable !== undefined) bad(`${store.path}: ${unusable}`);
+    for (const { file, reason } of deep ? await packs.badPacks(store) : [])
+      bad(`${join(store.path, file)}: ${reason}`);
+  }
+  const said = deep
+    ? "every byte of every pack was read"
+    : "their packs were not read, nor the contents of snapshots: holdfast doctor --deep does";
+  return [{ level: "ok", what: "stores", detail: `${stores.length}; ${said}` }, ...findings];
+}
+
+/** Every record of every session: damage below a cached fold is seen by nothing else that is done daily. */
+async function examineSessions(home: Home, options: KeptOptions): Promise<Finding[]> {
   const inspected = await SessionIndex.use(home, (index) => index.inspectAll());
   const findings: Finding[] = [];
   for (const [index, { state, damage }] of inspected.entries()) {
-    onProgress(index, inspected.length);
-    const dir = sessionDirOf(home, state.id as SessionId);
+    options.onProgress(`checking session ${index + 1} of ${inspected.length}`);
+    const id = state.id as SessionId;
     try {
-      findings.push(...(await examineSession(dir, state.id)));
+      findings.push(...(await examineSession(home, id, options)));
     } catch (error) {
       // One that can't be read must not hide the others.
       findings.push({ level: "bad", what: state.id, detail: damage?.reason ?? (error as Error).message });
@@ -133,9 +157,10 @@ async function examineSessions(home: Home, onProgress: OnProgress): Promise<Find
   ];
 }
 
-async function examineSession(dir: string, id: string): Promise<Finding[]> {
+async function examineSession(home: Home, id: SessionId, options: KeptOptions): Promise<Finding[]> {
+  const dir = sessionDirOf(home, id);
   await assertPrivate(dir);
-  const { findings: damages, tornBytes, ignoredBytes } = await auditSession(dir);
+  const { findings: damages, tornBytes, ignoredBytes } = await auditFully(home, { id, dir }, options);
   const findings: Finding[] = damages.map(({ file, offset, seq, reason }) => {
     return { level: "bad", what: id, detail: `${file} at byte ${offset}, seq ${seq}: ${reason}` };
   });

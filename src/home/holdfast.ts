@@ -29,9 +29,9 @@ import type {
 } from "../task/index.ts";
 import { present } from "../util/index.ts";
 import { archiveSession } from "./archive.ts";
-import { type Audit, auditSession } from "./audit.ts";
+import { auditFully, type FullAudit } from "./audit-kept.ts";
 import type { SnapshotOptions } from "./carried-snapshots.ts";
-import { examine, type Finding, type OnProgress } from "./doctor.ts";
+import { type DeepOptions, examine, type Finding } from "./doctor.ts";
 import { type Exported, exportSession } from "./export.ts";
 import { collectGarbage, type GcResult, type Retention, readRetention } from "./gc.ts";
 import { asFailure, findSession, type Home, inspectIn } from "./home.ts";
@@ -50,7 +50,9 @@ import {
 import { listSessions, resolveId, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
 import { type HoldfastOptions, openHome } from "./open.ts";
 import { type Repair, repairSession } from "./repair.ts";
+import { locatingDamage } from "./snapshot-damage.ts";
 import { type SessionSummary, summarise } from "./status.ts";
+import { PackChecks } from "./stores.ts";
 import {
   branchSession,
   currentTask,
@@ -219,8 +221,15 @@ export class Holdfast {
     return this.#run((home) => resolveId(home, prefix, user));
   }
 
-  auditSession(id: string, { user }: Scope = {}): Promise<Audit> {
-    return this.#run(async (home) => auditSession((await findSession(home, id, user)).dir));
+  /** Every byte of its record and its artifacts, and its snapshots; with `deep`, every byte of these too. */
+  auditSession(
+    id: string,
+    { user, deep = false, onProgress = () => {} }: Scope & Partial<DeepOptions> = {},
+  ): Promise<FullAudit> {
+    return this.#run(async (home) => {
+      const packs = new PackChecks(onProgress);
+      return auditFully(home, await findSession(home, id, user), { deep, onProgress, packs });
+    });
   }
 
   repairSession(id: string, { user }: Scope = {}): Promise<Repair> {
@@ -233,7 +242,11 @@ export class Holdfast {
     to: string,
     { user, ...options }: Scope & SnapshotOptions = {},
   ): Promise<Exported> {
-    return this.#run(async (home) => exportSession(home, await findSession(home, id, user), to, options));
+    return this.#run(async (home) => {
+      const found = await findSession(home, id, user);
+      const { repo } = (await inspectIn(home, found.id)).state;
+      return locatingDamage(home, { ...found, repo }, () => exportSession(home, found, to, options));
+    });
   }
 
   importSession(file: string, options: ImportOptions = {}): Promise<string> {
@@ -255,9 +268,9 @@ export class Holdfast {
     });
   }
 
-  /** What this machine gives, and every byte of every session. */
-  examine(options: { readonly onProgress?: OnProgress } = {}): Promise<Finding[]> {
-    return this.#run((home) => examine(home, options.onProgress));
+  /** What this machine gives, and every session, as `auditSession` looks at it. */
+  examine({ deep = false, onProgress = () => {} }: Partial<DeepOptions> = {}): Promise<Finding[]> {
+    return this.#run((home) => examine(home, { deep, onProgress }));
   }
 
   async #run<T>(work: (home: Home) => Promise<T>): Promise<T> {

@@ -19,6 +19,7 @@ import {
   type Repo,
   releaseCommit,
 } from "../capsule/index.ts";
+import { isHoldfastError } from "../contract/index.ts";
 import { listCapsules, unlessUsed } from "./capsules.ts";
 import type { Home } from "./home.ts";
 
@@ -37,7 +38,8 @@ export async function unneededHolds(
 ): Promise<UnneededHold[]> {
   const held = await heldCommits(repo).catch(() => []);
   if (held.length === 0) return [];
-  const needed = new Set(await neededCommits(home, repo, specs));
+  const needed = await neededCommits(home, repo, specs);
+  if (!needed) return [];
   const isOld = (commit: string) => {
     const stats = statSync(join(repo.gitDir, holdOf(repo, commit)), { throwIfNoEntry: false });
     return !stats || home.ports.clock.nowMs() - stats.mtimeMs > YOUNG_MS;
@@ -62,16 +64,27 @@ export async function renewHolds(home: Home): Promise<void> {
   for (const repo of await listRepos(home)) {
     const specs = capsules.flatMap(({ spec }) => (spec?.repo === repo.key ? [spec] : []));
     const held = new Set(await heldCommits(repo).catch(() => []));
-    for (const commit of new Set(await neededCommits(home, repo, specs)))
+    for (const commit of (await neededCommits(home, repo, specs)) ?? [])
       if (!held.has(commit) && (await hasObject(repo, commit))) await holdCommit(repo, commit);
   }
 }
 
-async function neededCommits(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Promise<string[]> {
+/** Undefined where a snapshot can't be read: it may need any of them. */
+async function neededCommits(
+  home: Home,
+  repo: Repo,
+  specs: readonly CapsuleSpec[],
+): Promise<ReadonlySet<string> | undefined> {
   const store = await openStore(repo, home.ports.disk);
-  return [
-    ...specs.flatMap(({ base, lower }) => [base, lower]),
-    ...(await listBases(repo)).map(({ commit }) => commit),
-    ...(await listManifestBases(store)),
-  ].filter((commit) => commit !== null);
+  try {
+    const needed = [
+      ...specs.flatMap(({ base, lower }) => [base, lower]),
+      ...(await listBases(repo)).map(({ commit }) => commit),
+      ...(await listManifestBases(store)),
+    ];
+    return new Set(needed.filter((commit) => commit !== null));
+  } catch (error) {
+    if (isHoldfastError(error, "git_failed")) return undefined;
+    throw error;
+  }
 }

@@ -1,4 +1,4 @@
-export type { Audit } from "./audit.ts";
+export type { FullAudit as Audit } from "./audit-kept.ts";
 export { layBallast } from "./ballast.ts";
 export type { Finding } from "./doctor.ts";
 export type { Exported, ExportManifest } from "./export.ts";
@@ -26,7 +26,8 @@ export { myself, type Place, readPlace, withLine } from "./line.ts";
 export type { SearchOptions, SessionFilter } from "./list.ts";
 export { type HoldfastOptions, openHome } from "./open.ts";
 export type { Repair } from "./repair.ts";
+export { locateDamage } from "./snapshot-damage.ts";
 export { addPeak, readPeaks } from "./stats.ts";
 export type { SessionSummary, ShownStatus } from "./status.ts";
-export { bringFiles, type Diff, restFiles, roomOf } from "./tasks.ts";
+export { bringFiles, type Diff, keeperOf, restFiles, roomOf } from "./tasks.ts";
 export { isSameToken, makeToken, revokeToken, rotateToken } from "./token.ts";

@@ -3,7 +3,14 @@
  * What happens inside a session is the session's. What concerns files is loaded where there are some: a session
  * process that only waits has no use for it.
  */
-import { type Budget, HoldfastError, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
+import {
+  type Budget,
+  HoldfastError,
+  isHoldfastError,
+  parseSessionId,
+  parseUser,
+  type SessionId,
+} from "../contract/index.ts";
 import {
   blobReferences,
   damaged,
@@ -168,23 +175,27 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
   const stateThere = cut.fold?.state ?? (await stateAt(found.dir, cut.position));
   // The repo is where it is now: an imported session's history names the path of another machine.
   const repo = options.repo ?? state.repo;
-  const { adoptFiles, assertForkable, forkFiles, inheritHomes } = await import("./tasks.ts");
-  await assertForkable(home, { ...stateThere, repo });
+  const { adoptFiles, assertForkable, discardFork, forkFiles, inheritHomes } = await import("./tasks.ts");
+  const { locatingDamage } = await import("./snapshot-damage.ts");
+  const keeper = { ...found, repo };
+  await locatingDamage(home, keeper, () => assertForkable(home, { ...stateThere, repo }));
   const child = await forkAt(
     home,
     found,
     { ...options, user: found.user, repo },
     cut,
     async (id, staged, disk) => {
-      await adoptFiles(home, { ...stateThere, repo }, found.id, id);
+      await locatingDamage(home, keeper, () => adoptFiles(home, { ...stateThere, repo }, found.id, id));
       await inheritHomes(disk, found.dir, staged);
     },
   );
   remember();
   try {
-    await forkFiles(home, child);
+    await locatingDamage(home, keeper, () => forkFiles(home, child));
     return child;
   } catch (error) {
+    // Without the files that it stands on there is nothing to go on with.
+    if (isHoldfastError(error, "snapshot_invalid")) await discardFork(home, child);
     await child.release();
     throw error;
   }

@@ -9,6 +9,7 @@ import {
   adoptSnapshots,
   type CapsulePorts,
   type DiffStat,
+  dropSnapshots,
   hasSnapshot,
   makeAside,
   moveToTrash,
@@ -64,6 +65,7 @@ import {
 } from "../task/index.ts";
 import { createFile, type Disk } from "../util/index.ts";
 import { type FoundSession, findSession, type Home, sessionDirOf, trashDir } from "./home.ts";
+import { locatingDamage } from "./snapshot-damage.ts";
 
 export function capsulePorts(home: Home): CapsulePorts {
   return { homeDir: home.dir, disk: home.ports.disk, clock: home.ports.clock };
@@ -99,8 +101,9 @@ async function asOwner<T>(
   });
   let room: Room | undefined;
   try {
-    room = await roomOf(home, session);
-    return await work(room);
+    const owned = await roomOf(home, session);
+    room = owned;
+    return await locatingDamage(home, { id, dir, repo: session.state.repo }, () => work(owned));
   } catch (error) {
     // What it had begun to use is put to rest.
     if (room)
@@ -116,7 +119,13 @@ async function asOwner<T>(
 
 /** A new task in a session that is open. */
 export async function startTask(home: Home, session: Session, options: TaskOptions = {}): Promise<Task> {
-  return Task.start(await roomOf(home, session), options);
+  const room = await roomOf(home, session);
+  return locatingDamage(home, keeperOf(home, session), () => Task.start(room, options));
+}
+
+/** As `locatingDamage` wants to know it. */
+export function keeperOf(home: Home, { id, state }: Session) {
+  return { id, dir: sessionDirOf(home, id), repo: state.repo };
 }
 
 /** A session that was opened for a task that could not be started, and never did anything: as if it had not been. */
@@ -127,9 +136,7 @@ export async function discardUnused(home: Home, session: Session): Promise<boole
     const mail = new Maildir(home.ports.disk, join(sessionDirOf(home, session.id), name));
     if ((await mail.waiting()).length > 0) return false;
   }
-  const dir = sessionDirOf(home, session.id);
-  await session.release(() => moveToTrash(home.ports.disk, trashDir(home), dir, `${session.id}-unused`));
-  await sweepTrash(trashDir(home));
+  await discard(home, session);
   return true;
 }
 
@@ -156,7 +163,8 @@ export async function bringFiles(home: Home, session: Session): Promise<Restored
   if (task.snapshot === null && task.capsule !== "there") return undefined;
   const room = await roomOf(home, session);
   const capsule = await openCapsule(room);
-  if (!capsule) return task.snapshot ? restore(room) : undefined;
+  if (!capsule)
+    return task.snapshot ? locatingDamage(home, keeperOf(home, session), () => restore(room)) : undefined;
   if (task.capsule !== "there")
     await session.append("capsule_restored", { task: task.number, snapshot: task.snapshot?.commit ?? "" });
   return undefined;
@@ -172,7 +180,9 @@ export async function restFiles(home: Home, session: Session): Promise<void> {
   // What still runs could write after the snapshot.
   await capsule.detach();
   try {
-    const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room));
+    const { snapshot } = await locatingDamage(home, keeperOf(home, session), async () =>
+      takeCheckpoint(room, capsule, await currentLimits(room)),
+    );
     await capsule.settle(snapshot);
   } finally {
     await capsule.detach();
@@ -207,7 +217,22 @@ export async function inheritHomes(disk: Disk, parentDir: string, dir: string): 
 }
 
 export async function forkFiles(home: Home, child: Session): Promise<void> {
-  if (child.state.task?.snapshot && child.state.repo !== null) await restore(await roomOf(home, child));
+  if (!child.state.task?.snapshot || child.state.repo === null) return;
+  await restore(await roomOf(home, child));
+}
+
+/** One whose files can't be made. Its id was never given out. */
+export async function discardFork(home: Home, child: Session): Promise<void> {
+  const { repo } = child.state;
+  if (repo !== null)
+    await dropSnapshots(await openStore(await openRepo(home, repo), home.ports.disk), child.id);
+  await discard(home, child);
+}
+
+async function discard(home: Home, session: Session): Promise<void> {
+  const dir = sessionDirOf(home, session.id);
+  await session.release(() => moveToTrash(home.ports.disk, trashDir(home), dir, `${session.id}-unused`));
+  await sweepTrash(trashDir(home));
 }
 
 const assertAllows = (type: EventType, what: string) => (state: SessionState) => {
@@ -348,6 +373,10 @@ export interface Diff {
 export async function diffSession(home: Home, idText: string, user?: string): Promise<Diff> {
   const found = await findSession(home, idText, user);
   const { state } = await inspectSession(found.dir);
+  return locatingDamage(home, { ...found, repo: state.repo }, () => diffOf(home, found, state));
+}
+
+async function diffOf(home: Home, found: FoundSession, state: SessionState): Promise<Diff> {
   const { task } = state;
   if (!task?.snapshot)
     throw new HoldfastError("no_snapshot", `session ${found.id} has no checkpoint with files`, {

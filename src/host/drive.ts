@@ -4,7 +4,16 @@
  */
 import type { Writable } from "node:stream";
 import { isHoldfastError, type TaskSpec } from "../contract/index.ts";
-import { addPeak, bringFiles, type Home, layBallast, roomOf, sessionDirOf } from "../home/index.ts";
+import {
+  addPeak,
+  bringFiles,
+  type Home,
+  keeperOf,
+  layBallast,
+  locateDamage,
+  roomOf,
+  sessionDirOf,
+} from "../home/index.ts";
 import { assertTerminal } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
 import { Task, type TaskEnd, type TurnEnd } from "../task/index.ts";
@@ -67,7 +76,7 @@ export async function driveTask(around: Surroundings, { request, spec, stop }: A
       },
     });
   } catch (error) {
-    const { code, message } = expected(error);
+    const { code, message } = expected(await located(around, error));
     spool.remove();
     // It did not begin, and goes on waiting.
     if (stop.aborted && stop.reason === "pause") return { isOverQuota: false };
@@ -93,7 +102,7 @@ export async function driveCutTask(
     if (spec.restart) return await runToEnd(around, task, spec, spool, stop);
     await task.end("interrupted");
   } catch (error) {
-    await halt(session, error);
+    await halt(session, await located(around, error));
   }
   spool.remove();
   return { isOverQuota: false };
@@ -117,7 +126,7 @@ async function runToEnd(
   } catch (error) {
     // First what must not be left behind, then what may fail.
     await task.capsule.detach().catch(() => {});
-    await halt(session, error);
+    await halt(session, await located(around, error));
     return { isOverQuota: false };
   } finally {
     spool.remove();
@@ -192,6 +201,11 @@ async function halt(session: Session, error: unknown): Promise<void> {
   const { code, message } = expected(error);
   const task = session.state.task?.number;
   if (task !== undefined) await session.append("task_halted", { task, code, reason: message });
+}
+
+/** Where a damaged snapshot was the reason, that is what is said. */
+async function located({ home, session }: Surroundings, error: unknown): Promise<unknown> {
+  return (await locateDamage(home, keeperOf(home, session), error)) ?? error;
 }
 
 /** What can be said of a failure. One that leaves nothing to record with ends the session process. */

@@ -4,8 +4,8 @@
  *
  * C3 It is a cache: deleted, spoiled or out of date, it costs time, nothing else. A file counts as checked while its
  *    inode, its length and its times are the same. So whatever a program changes, cuts, replaces or removes is found.
- *    Bytes that change below the file system, on a failing disk, or by the hand of somebody who sets the clock, are
- *    not: for these, every byte has to be read, which audit and doctor do.
+ *    Bytes that a failing disk changes, and a change by a person who sets times back and hides that too, are not: for
+ *    these every byte has to be read, which audit and doctor do.
  */
 import { lstatSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

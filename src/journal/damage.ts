@@ -10,6 +10,9 @@ export interface Damage {
   /** The seq that was expected there. */
   readonly seq: number;
   readonly reason: string;
+  /** The snapshot that it spoils, and the turns whose files or HOME that is. */
+  readonly snapshot?: string;
+  readonly turns?: readonly number[];
 }
 
 export function damaged(damage: Damage): HoldfastError {

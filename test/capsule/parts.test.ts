@@ -17,6 +17,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { BatchReader } from "../../src/capsule/batch-reader.ts";
 import {
   applySnapshot,
   listBases,
@@ -89,6 +90,30 @@ describe("what has become something else than a plain file", () => {
     using devices = OpenDir.root("/dev");
     for (const open of [() => dir.file("pipe"), () => devices.file("zero")])
       expect(open).toThrow(expect.objectContaining({ code: "snapshot_raced" }));
+  });
+});
+
+describe("what git says of an object", () => {
+  const said = (type: string, bytes: string, of = bytes) => {
+    const id = createHash("sha1").update(`${type} ${of.length}\0${of}`).digest("hex");
+    return `${id} ${type} ${bytes.length}\n${bytes}\n`;
+  };
+  const text = `${said("blob", "good")}${said("blob", "evil", "good")}gone missing\n${said("blob", "")}`;
+
+  it("K23 is refused where its bytes do not give its id, however they come, and hides none behind it", () => {
+    for (const size of [1, 7, 1000]) {
+      const [contents, bad]: [string[], number[]] = [[], []];
+      const reader = new BatchReader(
+        (index, bytes) => {
+          contents[index] = (contents[index] ?? "") + bytes.toString();
+        },
+        (index) => bad.push(index),
+      );
+      for (let at = 0; at < text.length; at += size) reader.push(Buffer.from(text.slice(at, at + size)));
+      expect([reader.done, bad, contents[0], contents[3]]).toEqual([4, [1, 2], "good", ""]);
+    }
+    const strict = new BatchReader(() => {});
+    expect(() => strict.push(Buffer.from(text))).toThrow("not those that were stored");
   });
 });
 

@@ -29,7 +29,7 @@ describe("damage", () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, flipIn("journal/000001.jsonl", "input 2"));
-    // A cached fold beyond the damage would hide it from everything but audit and doctor.
+    // A cached fold beyond the damage would hide it from everything but audit, doctor and fork.
     rmSync(home.sessionDir(id, "fold.json"));
     const before = readdirSync(home.sessionDir(id), { recursive: true }).sort();
     expect(await hf.showSession(id)).toMatchObject({

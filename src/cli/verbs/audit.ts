@@ -1,36 +1,30 @@
 import type { Command } from "commander";
 import { exitStatus } from "../../contract/index.ts";
 import { printable } from "../../util/index.ts";
-import { paint, plural, say, sayJson } from "../screen.ts";
+import { longProgress, paint, plural, progress, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+
+type Options = CommonOptions & { readonly deep?: boolean };
 
 export function command(): Command {
   return verb(
     "audit",
-    "Check every record, blob, the manifest, the witness and the cached fold. Exits with 6 when something is damaged.",
-    ["holdfast audit 01k"],
+    "Check every record, blob and artifact, the manifest, the witness, the cached fold, and that every snapshot is there. Exits with 6 when something is damaged.",
+    ["holdfast audit 01k", "holdfast audit 01k --deep"],
   )
     .argument("<session>", "its id, or the beginning of it")
-    .action(async (prefix: string, options: CommonOptions) => {
+    .option("--deep", "read every byte of its snapshots and of the packs that hold them, too")
+    .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
       const id = await home.resolveId(prefix, scope(options));
-      const { records, blobs, tornBytes, ignoredBytes, findings, good } = await home.auditSession(
-        id,
-        scope(options),
-      );
+      const deep = options.deep ?? false;
+      const audit = await home.auditSession(id, { ...scope(options), deep, onProgress: longProgress });
+      progress("");
+      const { records, blobs, artifacts, snapshots, unseen, tornBytes, ignoredBytes, findings, good } = audit;
       if (findings.length > 0) process.exitCode = exitStatus.damaged;
       const goodRecords = good.state.seq;
-      if (options.json)
-        return sayJson({
-          session: id,
-          records,
-          goodRecords,
-          blobs,
-          tornBytes,
-          ignoredBytes,
-          head: good.position,
-          findings,
-        });
+      const counts = { records, goodRecords, blobs, artifacts, snapshots, unseen, tornBytes, ignoredBytes };
+      if (options.json) return sayJson({ session: id, deep, ...counts, head: good.position, findings });
       for (const { file, offset, seq, reason } of findings) {
         say(
           `${paint("red", "damaged")}  ${printable(file)} at byte ${offset}, seq ${seq}: ${printable(reason)}`,
@@ -44,10 +38,25 @@ export function command(): Command {
         say(
           `${paint("yellow", "ignored")}  ${plural(ignoredBytes, "byte")} behind the ends of segments, which no record names`,
         );
+      if (unseen > 0)
+        say(`${paint("yellow", "unseen")}  ${plural(unseen, "snapshot")}: the session has no repo here`);
+      else if (snapshots > 0 && !deep)
+        say(`${paint("yellow", "unread")}  without --deep the contents of snapshots are not read`);
       const verdict =
         findings.length === 0
           ? paint("green", "whole")
-          : `${goodRecords} records are good; holdfast doctor --repair ${id} keeps them`;
-      say(`${id}: ${plural(records, "record")}, ${plural(blobs, "blob")}: ${verdict}`);
+          : goodRecords < records || findings.some(({ file }) => isOfRecord(file))
+            ? `${goodRecords} records are good; holdfast doctor --repair ${id} keeps them`
+            : "every record is good; holdfast fork --at goes on from a turn whose files are";
+      const counted = [
+        plural(records, "record"),
+        plural(blobs, "blob"),
+        ...(artifacts > 0 ? [plural(artifacts, "artifact")] : []),
+        ...(snapshots > 0 ? [plural(snapshots, "snapshot")] : []),
+      ];
+      say(`${id}: ${counted.join(", ")}: ${verdict}`);
     });
 }
+
+/** What a repair can do something about. */
+const isOfRecord = (file: string) => !/^(tasks|repos)(\/|$)|^snapshots\.pack$/.test(file);

@@ -2,17 +2,18 @@ import type { Command } from "commander";
 import { exitStatus, isSessionId } from "../../contract/index.ts";
 import type { Holdfast } from "../../home/index.ts";
 import { present, printable } from "../../util/index.ts";
-import { paint, plural, progress, say, sayJson } from "../screen.ts";
+import { longProgress, paint, plural, progress, say, sayJson } from "../screen.ts";
 import { type CommonOptions, homeVerb, openDispatcher, openHome } from "../verb.ts";
 
-type Options = CommonOptions & { readonly repair?: string };
+type Options = CommonOptions & { readonly repair?: string; readonly deep?: boolean };
 
 export function command(): Command {
   return homeVerb(
     "doctor",
-    "What this machine can do, and every byte of every session. Exits with 6 when one is damaged, with 1 when something else does not work.",
-    ["holdfast doctor", "holdfast doctor --repair 01k"],
+    "What this machine can do, and how every session stands: its record, its artifacts, its snapshots. Exits with 6 when something is damaged, with 1 when something else does not work.",
+    ["holdfast doctor", "holdfast doctor --deep", "holdfast doctor --repair 01k"],
   )
+    .option("--deep", "read every byte of every snapshot and of the packs that hold them, too")
     .option(
       "--repair <session>",
       "fork the good records of a damaged session; the damaged one stays as it is",
@@ -24,14 +25,15 @@ export function command(): Command {
 }
 
 async function examine(home: Holdfast, options: Options): Promise<void> {
-  const found = await home.examine({
-    onProgress: (done, total) => progress(`checking session ${done + 1} of ${total}`),
-  });
+  const deep = options.deep ?? false;
+  const found = await home.examine({ deep, onProgress: deep ? longProgress : progress });
   const findings = [...found, { level: "ok" as const, what: "limits", detail: await limitsText(options) }];
   progress("");
   const bad = findings.filter(({ level }) => level === "bad");
   if (bad.length > 0)
-    process.exitCode = bad.some(({ what }) => isSessionId(what)) ? exitStatus.damaged : exitStatus.failed;
+    process.exitCode = bad.some(({ what }) => isSessionId(what) || what === "store")
+      ? exitStatus.damaged
+      : exitStatus.failed;
   if (options.json) return sayJson(findings);
   const colour = { ok: "green", note: "yellow", bad: "red" } as const;
   for (const { level, what, detail } of findings) {
@@ -56,8 +58,14 @@ async function repair(home: Holdfast, prefix: string, options: Options): Promise
   const { user } = (await home.listSessions({ user: null })).find((one) => one.id === id) ?? {};
   const result = await home.repairSession(id, present({ user }));
   if (options.json) return sayJson(result);
-  if (result.findings.length === 0) say(`${id} is whole: nothing to repair`);
-  else if (result.session === null)
+  if (result.findings.length === 0) {
+    const beside = (await home.auditSession(id, present({ user }))).findings.length;
+    if (beside === 0) say(`${id} is whole: nothing to repair`);
+    else
+      say(
+        `every record of ${id} is good; what is damaged of its files can't be mended: holdfast audit ${id} says what`,
+      );
+  } else if (result.session === null)
     say(`${id}: the cached fold was spoiled and is gone; the journal is whole`);
   else say(`${result.session} has the ${result.keptRecords} good records of ${id}, which stays as it is`);
 }

@@ -1,0 +1,66 @@
+/**
+ * Owns the way from a repo's path to the store that this home has of it, also where the repo is gone: snapshots need
+ * none of it to be looked at. It makes no store.
+ */
+import { existsSync } from "node:fs";
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type BadFile, findBadPacks, openRepo } from "../capsule/index.ts";
+import { isHoldfastError } from "../contract/index.ts";
+import type { Home } from "./home.ts";
+
+export interface FoundStore {
+  readonly gitDir: string;
+  /** Below the home: `repos/<key>/store.git`. */
+  readonly path: string;
+}
+
+const storePath = (key: string) => join("repos", key, "store.git");
+
+export async function listStores(home: Home): Promise<FoundStore[]> {
+  const keys = await readdir(join(home.dir, "repos")).catch(() => []);
+  return keys
+    .map((key) => ({ path: storePath(key), gitDir: join(home.dir, storePath(key)) }))
+    .filter(({ gitDir }) => existsSync(gitDir));
+}
+
+export async function findStore(home: Home, repoPath: string): Promise<FoundStore | undefined> {
+  const stores = await listStores(home);
+  for (const store of stores) {
+    // Where the user's objects are, or were.
+    const objects = await readlink(join(dirname(store.gitDir), "objects")).catch(() => "");
+    if ([repoPath, join(repoPath, ".git")].includes(dirname(objects))) return store;
+  }
+  try {
+    // A linked worktree, say: its objects are elsewhere.
+    const { key } = await openRepo(home, repoPath);
+    return stores.find(({ path }) => path === storePath(key));
+  } catch (error) {
+    if (isHoldfastError(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The packs of each store, checked once, however many sessions have snapshots in them. */
+export class PackChecks {
+  readonly #onProgress: (text: string) => void;
+  readonly #checked = new Map<string, Promise<readonly BadFile[]>>();
+
+  constructor(onProgress: (text: string) => void = () => {}) {
+    this.#onProgress = onProgress;
+  }
+
+  badPacks({ gitDir, path }: FoundStore): Promise<readonly BadFile[]> {
+    const known = this.#checked.get(gitDir) ?? this.#check(gitDir, path);
+    this.#checked.set(gitDir, known);
+    return known;
+  }
+
+  async #check(gitDir: string, path: string): Promise<readonly BadFile[]> {
+    const config = await readFile(join(gitDir, "config"), "latin1").catch(() => "");
+    const hashBytes = /objectformat\s*=\s*sha256/i.test(config) ? 32 : 20;
+    return findBadPacks({ gitDir }, hashBytes, (done, total) =>
+      this.#onProgress(`reading the packs of ${path}: file ${done + 1} of ${total}`),
+    );
+  }
+}
