@@ -23,7 +23,7 @@ import { hasSandbox } from "../support/capsules.ts";
 import { runCli } from "../support/cli.ts";
 import { memoryDir, plainPorts, TempDir, TestHome } from "../support/home.ts";
 import { HostHome, reaches, script, until } from "../support/hosts.ts";
-import { gitIn } from "../support/repo.ts";
+import { branchOf, gitIn } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 type File = { path: string; bytes: number; sha256: string };
@@ -377,7 +377,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     await there.submit(id, await there.specOfLastTask(id));
     await until(async () => (await there.show(id)).task?.number === 3);
     await reaches(there, id, "paused");
-    expect(gitIn(home.main, "show", `holdfast/${id}/3:seen`)).toBe("first\ntalk");
+    expect(gitIn(home.main, "show", `${branchOf(id)}:seen`)).toBe("first\ntalk");
   });
 
   it("N3 a task that ran without a sandbox elsewhere is not run again here", async () => {
