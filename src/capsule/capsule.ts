@@ -258,9 +258,10 @@ export class Capsule {
     const { disk } = this.#ports;
     try {
       const sealing = { snapshot: commit, hasOmitted: manifest.omitted.length > 0 };
+      const { length } = this.#spec.stack;
       this.#spec = await sealUpper(disk, this.repo, this.place, this.#spec, sealing);
-      const [top] = this.#spec.stack;
-      if (top === commit) await rememberFiles(disk, layerDir(this.repo, top), learned);
+      const isNew = this.#spec.stack.length > length;
+      if (isNew) await rememberFiles(disk, layerDir(this.repo, commit), learned);
       if (this.#spec.stack.length > MAX_LAYERS)
         this.#spec = await flatten(this.#ground, this.place, this.#spec, commit);
     } catch (error) {

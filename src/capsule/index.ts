@@ -43,7 +43,7 @@ export {
   treeOf,
   userIdentity,
 } from "./repo.ts";
-export { restoreRoot, takeRootSnapshot } from "./root-snapshot.ts";
+export { type RootRequest, restoreRoot, takeRootSnapshot } from "./root-snapshot.ts";
 export { type RunSetup, setupRunner } from "./setup.ts";
 export type { Limits, Snapshot } from "./snapshot.ts";
 export {

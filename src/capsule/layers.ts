@@ -74,9 +74,11 @@ export async function sealUpper(
   await mkdir(layersDir(repo), { recursive: true, mode: 0o700 });
   const below = { baseKey, isOnlyCopy: hasOmitted };
   const hasUpper = existsSync(place.upper) && readdirSync(place.upper).length > 0;
-  if (!hasUpper && stack.length > 0) {
+  // The very same snapshot was taken before, a moment ago.
+  const isSealed = existsSync(layerDir(repo, snapshot));
+  if (isSealed || (!hasUpper && stack.length > 0)) {
     // Nothing was written: the snapshot's files are those of the layers below.
-    await writeInfo(disk, repo, snapshot, { ...below, stack });
+    if (!isSealed) await writeInfo(disk, repo, snapshot, { ...below, stack });
     const settled = { ...spec, settled: snapshot };
     await place.writeSpec(disk, settled);
     return settled;

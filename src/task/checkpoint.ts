@@ -19,9 +19,10 @@ import {
   type Work,
 } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
-import type { Session, SnapshotState } from "../session/index.ts";
+import { lastTurnOf, type Session, type SnapshotState } from "../session/index.ts";
 import type { CheckpointLimits, Room } from "./room.ts";
-import { snapshotHome } from "./session-home.ts";
+import { snapshotRoots } from "./roots.ts";
+import { homeRoot } from "./session-home.ts";
 
 /** Something that writes without end must not keep us forever. */
 const ATTEMPTS = 3;
@@ -40,15 +41,17 @@ export async function takeCheckpoint(
   limits: CheckpointLimits,
 ): Promise<Checkpoint> {
   const { session, ports } = room;
-  const { task, turns } = session.state;
+  const { task } = session.state;
+  const turn = lastTurnOf(session.state);
   if (!task) throw new HoldfastError("no_capsule", "the session has no task");
   // T3: what still runs stands still while both are read. In a sandbox nothing does.
   const { isSandboxed } = capsule.spec;
   using _ = isSandboxed ? undefined : capsule.freeze();
-  const name = `${task.number}.${turns}.${ports.clock.nowMs()}`;
+  const name = `${task.number}.${turn}.${ports.clock.nowMs()}`;
   const snapshot = await snapshotSteadily(capsule, name, limits);
   // Without one, HOME is the user's own.
-  const home = isSandboxed ? await snapshotHome(room, name, limits) : undefined;
+  const home = isSandboxed ? await homeRoot(room, limits) : undefined;
+  const roots = await snapshotRoots(room, name, home ? [home] : []);
   const work = await workOf(room.repo, session, capsule, snapshot, ports.clock.nowMs());
   const omitted = snapshot.manifest.omitted.length;
   const unanswered = snapshot.unanswered.length;
@@ -57,9 +60,10 @@ export async function takeCheckpoint(
     snapshot: snapshot.commit,
     tree: work.tree,
     manifest: snapshot.manifestSha256,
-    turn: turns,
+    turn,
     ...(omitted > 0 && { omitted }),
-    ...(home && { home: { ...home } }),
+    ...(isSandboxed && { home: {} }),
+    ...roots,
     ...(unanswered > 0 && {
       unanswered,
       unansweredPaths: snapshot.unanswered
@@ -67,7 +71,7 @@ export async function takeCheckpoint(
         .map((path) => toText(path).slice(0, MAX_NAME)),
     }),
   });
-  await session.append("checkpoint_taken", { turn: turns, snapshot: snapshot.commit });
+  await session.append("checkpoint_taken", { turn, snapshot: snapshot.commit });
   return { snapshot, work };
 }
 

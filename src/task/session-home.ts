@@ -8,12 +8,12 @@
 import { existsSync, readdirSync, renameSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { openStore, restoreRoot, takeRootSnapshot } from "../capsule/index.ts";
+import { openStore, restoreRoot } from "../capsule/index.ts";
 import type { HomeState, Session } from "../session/index.ts";
-import { present } from "../util/index.ts";
 import { isLeftInHome } from "./home-files.ts";
 import { homeSnapshot } from "./homes.ts";
 import { type CheckpointLimits, currentLimits, type Room } from "./room.ts";
+import type { Root } from "./roots.ts";
 
 /** An agent keeps few files there; one that makes many must not keep us from the rest. */
 const MAX_ENTRIES = 100_000;
@@ -37,38 +37,22 @@ function adoptTaskHome(sessionDir: string, dir: string): void {
   if (last !== undefined) renameSync(join(tasks, String(last), "home"), dir);
 }
 
-/** As `snapshot_taken` has it. */
-export interface HomeTaken {
-  readonly snapshot?: string;
-  readonly manifest?: string;
-  readonly omitted?: number;
-}
-
-export async function snapshotHome(
-  room: Room,
-  name: string,
+/** HOME as a root of a checkpoint; undefined where there is none yet. */
+export async function homeRoot(
+  { session, sessionDir }: Room,
   { maxHomeBytes, homeExclude }: CheckpointLimits,
-): Promise<HomeTaken> {
-  const { session, sessionDir, repo, ports } = room;
+): Promise<Root | undefined> {
   const dir = sessionHomeDir(sessionDir);
-  if (!existsSync(dir)) return {};
+  if (!existsSync(dir)) return undefined;
   const last = session.state.home;
-  const { named, omitted } = await takeRootSnapshot({
-    store: await openStore(repo, ports.disk),
+  return {
+    name: "home",
     dir,
-    session: session.id,
-    name: `${name}.home`,
-    atMs: ports.clock.nowMs(),
     maxBytes: maxHomeBytes,
     maxEntries: MAX_ENTRIES,
     isLeft: isLeftInHome(homeExclude),
     before: last ? await homeSnapshot(sessionDir, last) : undefined,
-  });
-  return present({
-    snapshot: named?.commit,
-    manifest: named?.manifest,
-    omitted: omitted > 0 ? omitted : undefined,
-  });
+  };
 }
 
 /** Makes it what it was; credentials and what can be had again stay. */

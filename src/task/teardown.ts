@@ -4,7 +4,14 @@
  * made up for by the next look at it.
  */
 import { join } from "node:path";
-import { dropOnlyCopies, moveToTrash, openStore, restoreCapsule } from "../capsule/index.ts";
+import {
+  type Capsule,
+  dropOnlyCopies,
+  findBadObjects,
+  moveToTrash,
+  openStore,
+  restoreCapsule,
+} from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { canSandbox } from "../process/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
@@ -74,6 +81,7 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
       { omitted },
     );
   }
+  if (!isKept) await assertWhole(capsule, snapshot.commit);
   const leased = Object.values(capsule.spec.ports);
   const scratch = join(taskDir(sessionDir, task.number), "tmp");
   await moveToTrash(ports.disk, trashDir, scratch, `${session.id}-tmp-${ports.clock.nowMs()}`);
@@ -91,6 +99,22 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
     omitted,
     wasMissing: false,
   };
+}
+
+/**
+ * T2: the capsule may be the last good copy. What was in the store before was not written again, and may have been
+ * damaged since.
+ */
+async function assertWhole(capsule: Capsule, snapshot: string): Promise<void> {
+  const { bad } = await findBadObjects(await capsule.store(), [snapshot]);
+  const found = bad.get(snapshot);
+  if (!found) return;
+  await capsule.detach();
+  throw new HoldfastError(
+    "snapshot_invalid",
+    `the store has ${found.path === "" ? "the snapshot" : JSON.stringify(found.path)} damaged (${found.reason}), so the capsule stays as it is`,
+    { snapshot },
+  );
 }
 
 export interface Restored {

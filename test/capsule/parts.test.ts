@@ -482,7 +482,9 @@ describe.skipIf(!canOverlay)("overlays", () => {
     );
     expect(first.read).toEqual(["crlf", "l.log", "x/p", "y/p"]);
     expect((await paths("true")).read).toEqual([]);
-    expect((await paths("echo new > new")).read).toEqual(["new"]);
+    // The same snapshot once more, with something in the upper layer.
+    expect((await paths("chmod 600 crlf; chmod 644 crlf")).read.length).toBeLessThan(2);
+    expect((await paths("echo new > new")).read.filter((path) => path !== "crlf")).toEqual(["new"]);
     // The same names, other files.
     expect((await paths("mv x t; mv y x; mv t y; mv base base2")).read).not.toContain("l.log");
     // The same size and time.
