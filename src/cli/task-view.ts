@@ -122,6 +122,7 @@ export class TaskView {
         return undefined;
       case "work_published":
         this.#branch = String(data["branch"]);
+        if (typeof data["replaced"] === "string") this.#replaced(data["replaced"]);
         return undefined;
       case "task_refused":
       case "task_halted":
@@ -146,6 +147,12 @@ export class TaskView {
       { carried },
       `goes on with what task ${task} left, which ${HOW[String(outcome)] ?? outcome}`,
     );
+  }
+
+  /** The work stands on an earlier commit, or on another one. */
+  #replaced(replaced: string): void {
+    const text = `${this.#branch} was at ${replaced.slice(0, 12)} before; git branch <name> ${replaced.slice(0, 12)} brings that back`;
+    this.tell("persist", { branch: this.#branch, replaced }, text);
   }
 
   #capsule(data: Data): undefined {

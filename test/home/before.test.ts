@@ -1,0 +1,90 @@
+/**
+ * A home that an earlier version made opens and goes on: sessions, branches, capsules, HOME.
+ *
+ * `fixtures/home-before-1.tgz` was made by the version of commit 3674f7e, through its library: three sessions of the user
+ * ani on one repo, one with two tasks that were published, one in a worktree whose last task began with --base and failed, one torn down.
+ * Journals name their repo by its path, so it has to stand where it stood then.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { openHoldfast } from "../../src/index.ts";
+import { errorCode } from "../../src/util/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { gitIn } from "../support/repo.ts";
+import { sandbox } from "../support/tasks.ts";
+
+const PLACE = "/tmp/holdfast-before-1";
+const FIXTURE = join(import.meta.dirname, "..", "fixtures", "home-before-1.tgz");
+const ABANDONED_MS = 10 * 60_000;
+
+/** One at a time, whoever else runs the tests on this machine. */
+async function unpack(): Promise<Disposable> {
+  for (;;) {
+    try {
+      mkdirSync(PLACE, { mode: 0o700 });
+      break;
+    } catch (error) {
+      if (errorCode(error) !== "EEXIST") throw error;
+      if (Date.now() - statSync(PLACE).mtimeMs > ABANDONED_MS)
+        rmSync(PLACE, { recursive: true, force: true });
+      await sleep(200);
+    }
+  }
+  execFileSync("tar", ["-xzf", FIXTURE, "--no-same-owner", "-C", PLACE]);
+  return { [Symbol.dispose]: () => rmSync(PLACE, { recursive: true, force: true }) };
+}
+
+it("E1 a home of the version before opens, and its sessions go on with their files, their HOME and their branches", async () => {
+  using _ = await unpack();
+  const main = join(PLACE, "main");
+  const ids = JSON.parse(readFileSync(join(PLACE, "ids.json"), "utf8")) as Record<string, string>;
+  const hf = await openHoldfast({ home: join(PLACE, "home") });
+  const user = "ani";
+  const next = async (id: string, script: string) => {
+    await using session = await hf.resumeSession(id, { user, files: false });
+    const task = await hf.startTask(session, sandbox);
+    let said = "";
+    await task.runTurn(["sh", "-c", script], { onOutput: (chunk) => (said += chunk) });
+    const { branch, outcome } = await task.end("done");
+    return { said: said.trimEnd(), branch, outcome };
+  };
+  const talk = hasSandbox ? 'grep -c talk "$HOME/talk"; ' : "echo 2; ";
+  const { overlay = "", worktree = "", tornDown = "" } = ids;
+  expect((await hf.listSessions({ user })).map(({ id }) => id).sort()).toEqual(
+    [overlay, worktree, tornDown].sort(),
+  );
+
+  // It keeps the branch that it published to last, and adds to it.
+  const tip = gitIn(main, "rev-parse", `holdfast/${overlay}/2`);
+  expect(await next(overlay, `${talk}cat one two; echo 3 > three`)).toEqual({
+    said: "2\n1\n2",
+    branch: `holdfast/${overlay}/2`,
+    outcome: "done",
+  });
+  expect(gitIn(main, "rev-parse", `holdfast/${overlay}/2^`)).toBe(tip);
+  expect((await next(overlay, "cat three; ls *.log 2>/dev/null; echo i > j.log")).said).toBe("3");
+  expect((await next(overlay, "cat j.log")).said).toBe("i");
+
+  // Work of the task that failed is carried on, and published with the next one.
+  expect(await next(worktree, `${talk}cat two; echo 3 > three`)).toMatchObject({
+    said: "2\n2",
+    branch: `holdfast/${worktree}/1`,
+  });
+  expect(gitIn(main, "ls-tree", "--name-only", `holdfast/${worktree}/1`).split("\n")).toEqual(
+    expect.arrayContaining(["three", "two"]),
+  );
+
+  // From the snapshot, with what was ignored.
+  expect((await next(tornDown, "cat one i.log; echo 2 > two")).said).toBe("1\ni");
+  await hf.rewindSession(overlay, 1, { user });
+  expect((await next(overlay, "cat one; ls two 2>&1 | wc -l")).said).toContain("1");
+  const fork = await hf.forkSession(worktree, { user, atTurn: 1 });
+  await fork.pause();
+  for (const id of [overlay, worktree, tornDown, fork.id])
+    expect((await hf.auditSession(id, { user })).findings, id).toEqual([]);
+  await hf.gc();
+  expect((await next(overlay, "cat one")).said).toBe("1");
+});
