@@ -27,6 +27,7 @@ import {
   type SnapshotManifest,
   sweepTrash,
 } from "../../src/capsule/index.ts";
+import { KnownFiles, rememberFiles } from "../../src/capsule/known-files.ts";
 import { decodeManifest, encodeManifest } from "../../src/capsule/manifest.ts";
 import { OpenDir } from "../../src/capsule/open-dir.ts";
 import { decodePath, encodePath, isGitLike, storedPath } from "../../src/capsule/path.ts";
@@ -502,6 +503,17 @@ describe.skipIf(!canOverlay)("overlays", () => {
     ]);
     expect((await paths("rm -r x; mkdir x; echo 1 > x/1")).read).toEqual(["x/1"]);
   });
+});
+
+it("K22 in a copy of a layer nothing is known", async () => {
+  using temp = new TempDir();
+  mkdirSync(temp.join("layer"));
+  const file = { inode: "1:1", path: "a", id: "b".repeat(40), role: "work", converted: null } as const;
+  await rememberFiles(realDisk, temp.join("layer"), { rulesKey: "r", files: [file] });
+  expect((await KnownFiles.read([temp.join("layer")])).contentOf("1:1")).toBe(file.id);
+  execFileSync("cp", ["-a", temp.join("layer"), temp.join("copy")]);
+  execFileSync("cp", ["-a", temp.join("layer.files.json"), temp.join("copy.files.json")]);
+  expect((await KnownFiles.read([temp.join("copy")])).contentOf("1:1")).toBeUndefined();
 });
 
 describe("the trash", () => {

@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { CarryHome } from "../support/carry.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
 
@@ -123,5 +124,22 @@ describe("gc", () => {
       await (await hf.currentTask(fork, sandbox)).rest();
       await fork.pause();
     }
+  });
+
+  it("K13 keeps a layer with files that no snapshot has, whatever its age, until their owner lets them go", async () => {
+    using home = new CarryHome("overlay");
+    const hf = await home.hf();
+    await home.task("mkdir node_modules; head -c 2000000 /dev/zero > node_modules/big; echo 1 > one");
+    // Its capsule is not the session's any more.
+    await home.task("true", { isFresh: true });
+    const old = await home.open({ clock: later(30) });
+    const cleared = (await old.gc()).done.map(({ what }) => what);
+    expect(cleared.filter((what) => what.includes("/layers/"))).toEqual([]);
+    await hf.rewindSession(home.id, 1);
+    expect((await home.task("cat one; wc -c < node_modules/big")).said).toBe("1\n2000000");
+    await hf.tearDownSession(home.id, { dropIgnored: true });
+    await old.gc();
+    await old.gc();
+    expect((await home.task("cat one; ls node_modules")).said).toBe("1");
   });
 });

@@ -5,10 +5,11 @@
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { Capsule, findHanded, handOn } from "../../src/capsule/index.ts";
+import { AgentGit, Capsule, findHanded, handOn } from "../../src/capsule/index.ts";
 import { CapsuleLab, inside } from "../support/capsules.ts";
 import { CarryHome } from "../support/carry.ts";
-import { commitFiles, gitIn } from "../support/repo.ts";
+import { HostHome, reaches, script, until } from "../support/hosts.ts";
+import { branchOf, commitFiles, gitIn } from "../support/repo.ts";
 import { sandbox } from "../support/tasks.ts";
 
 describe.each(["overlay", "worktree"] as const)("what the next task begins with (%s)", (strategy) => {
@@ -336,5 +337,64 @@ describe("one branch for a session, one commit for a task", () => {
     // Also when its files were put away.
     await hf.tearDownSession(home.id);
     await hf.branchSession(home.id, { commits: "side" });
+  });
+
+  it("a retry begins where its task began, a person's commits included, and replaces what that published", async () => {
+    using home = new HostHome({ "a.txt": "a\n" });
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("echo 1 > one; echo i > i.log"));
+    const rests = async (task: number) => {
+      await until(async () => (await dispatcher.show(id)).task?.number === task);
+      await reaches(dispatcher, id, "paused");
+    };
+    await rests(1);
+    gitIn(home.main, "switch", "-q", branchOf(id));
+    commitFiles(home.main, { "p.txt": "p\n" }, "by a person");
+    gitIn(home.main, "switch", "-q", "main");
+    await dispatcher.submit(id, script("cat one p.txt i.log > seen; ls > names"));
+    await rests(2);
+    const second = gitIn(home.main, "rev-parse", branchOf(id));
+    await dispatcher.submit(id, await dispatcher.specOfLastTask(id));
+    await rests(3);
+    const third = gitIn(home.main, "rev-parse", branchOf(id));
+    expect(third).not.toBe(second);
+    expect(gitIn(home.main, "rev-parse", `${third}^`)).toBe(gitIn(home.main, "rev-parse", `${second}^`));
+    for (const commit of [second, third]) {
+      expect(gitIn(home.main, "show", `${commit}:seen`)).toBe("1\np\ni");
+      expect(gitIn(home.main, "show", `${commit}:names`).split("\n")).not.toContain("two");
+    }
+  });
+});
+
+describe("an agent's own git", () => {
+  it("K2 is read as plain files: a HEAD, a ref or a list that leads out of it, or is no file, is nothing", async () => {
+    await using lab = new CapsuleLab("worktree");
+    const id = gitIn(lab.main, "rev-parse", "HEAD");
+    writeFileSync(lab.temp.join("outside"), `${id}\n`);
+    const capsule = await lab.create();
+    const { root } = await capsule.attach();
+    const own = new AgentGit(root);
+    expect(own.head.commit).toBe(id);
+    const up = "../".repeat(12);
+    for (const plant of [
+      `echo 'ref: refs/heads/${up}${lab.temp.join("outside").slice(1)}' > .git/HEAD`,
+      `rm .git/HEAD; ln -s ${lab.temp.join("outside")} .git/HEAD`,
+      "rm .git/HEAD; mkfifo .git/HEAD",
+      "rm -r .git/HEAD; mkdir .git/HEAD",
+      `rm -r .git/HEAD; echo 'ref: refs/heads/x' > .git/HEAD; ln -s ${lab.temp.join("outside")} .git/refs/heads/x`,
+      `rm -r .git/refs; ln -s ${lab.temp.path} .git/refs; echo 'ref: refs/heads/outside' > .git/HEAD`,
+    ]) {
+      await inside(capsule, plant);
+      expect(own.head.commit, plant).toBeUndefined();
+    }
+    const before = readdirSync(lab.temp.path);
+    own.refreshRefs([{ name: "refs/heads/evil", id }]);
+    expect(readdirSync(lab.temp.path)).toEqual(before);
+    await inside(
+      capsule,
+      "rm .git/refs; mkdir .git/refs; rm .git/packed-refs; ln -s /etc/passwd .git/packed-refs",
+    );
+    own.refreshRefs([{ name: "refs/heads/good", id }]);
+    expect(await inside(capsule, "cat .git/packed-refs")).toContain("refs/heads/good");
   });
 });
