@@ -261,7 +261,7 @@ export class Capsule {
       const { length } = this.#spec.stack;
       this.#spec = await sealUpper(disk, this.repo, this.place, this.#spec, sealing);
       const isNew = this.#spec.stack.length > length;
-      if (isNew) await rememberFiles(disk, layerDir(this.repo, commit), learned);
+      if (isNew) await rememberFiles(layerDir(this.repo, commit), learned);
       if (this.#spec.stack.length > MAX_LAYERS)
         this.#spec = await flatten(this.#ground, this.place, this.#spec, commit);
     } catch (error) {

@@ -6,9 +6,9 @@
  *     nothing is known. What git said counts while its rules are the same, to the byte; else it is asked again.
  */
 import { statSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import * as z from "zod/mini";
-import { type Disk, openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";
+import { openSealedJson, readIfThere, sealJson } from "../util/index.ts";
 import { type Role, roles } from "./manifest.ts";
 import type { BytePath } from "./path.ts";
 
@@ -42,15 +42,11 @@ function identityOf(layerDir: string): string {
   return `${dev}:${ino}:${ctimeNs}`;
 }
 
-/** Of a layer that was just sealed. It is a cache: without it, files are read again. */
-export async function rememberFiles(
-  disk: Disk,
-  layerDir: string,
-  { rulesKey, files }: LayerFiles,
-): Promise<void> {
+/** Of a layer that was just sealed. It is a cache and needs no sync: a torn one is not believed, and files are read. */
+export async function rememberFiles(layerDir: string, { rulesKey, files }: LayerFiles): Promise<void> {
   const rows = files.map(({ inode, path, id, role, converted }) => [inode, path, id, role, converted]);
   const record = { layer: identityOf(layerDir), rulesKey, files: rows };
-  await replaceFile(disk, recordOf(layerDir), sealJson(record));
+  await writeFile(recordOf(layerDir), sealJson(record), { mode: 0o600 });
 }
 
 export async function forgetFiles(layerDir: string): Promise<void> {

@@ -165,7 +165,8 @@ export function mountedBy(mount: string): number[] {
     const namespace = namespaceOf(pid);
     if (namespace === undefined) return false;
     const has = known.get(namespace) ?? hasMount(pid, mount);
-    known.set(namespace, has);
+    // One that is ending shows no mounts any more, and others in its namespace still have them.
+    if (has || namespaceOf(pid) === namespace) known.set(namespace, has);
     return has;
   });
 }

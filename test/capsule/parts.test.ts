@@ -509,7 +509,7 @@ it("K22 in a copy of a layer nothing is known", async () => {
   using temp = new TempDir();
   mkdirSync(temp.join("layer"));
   const file = { inode: "1:1", path: "a", id: "b".repeat(40), role: "work", converted: null } as const;
-  await rememberFiles(realDisk, temp.join("layer"), { rulesKey: "r", files: [file] });
+  await rememberFiles(temp.join("layer"), { rulesKey: "r", files: [file] });
   expect((await KnownFiles.read([temp.join("layer")])).contentOf("1:1")).toBe(file.id);
   execFileSync("cp", ["-a", temp.join("layer"), temp.join("copy")]);
   execFileSync("cp", ["-a", temp.join("layer.files.json"), temp.join("copy.files.json")]);
