@@ -63,6 +63,7 @@ import {
   startUntil,
   submitFirstTask,
   submitTask,
+  whenLeft,
 } from "./submitting.ts";
 
 /** A session as it is shown, in every place that shows one. */
@@ -200,6 +201,7 @@ export class Dispatcher {
   /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
   async resume(id: string, options: ResumeOptions = {}): Promise<Resumed> {
     const found = await this.#find(id, options);
+    if (!options.takeOver) await whenLeft(found.dir);
     // One that is being killed may still have its pid, but not its session.
     const isThere = readProcessRecord(found.dir) && probeOwner(found.dir).held;
     if (isThere && !options.takeOver && !options.budget) {

@@ -182,6 +182,17 @@ async function whenSettled(dir: string) {
   }
 }
 
+/** A process that has recorded the pause of its session is about to let go of it. */
+export async function whenLeft(dir: string): Promise<void> {
+  for (
+    const deadlineMs = performance.now() + SETTLE_MS;
+    performance.now() < deadlineMs;
+    await sleep(LOOK_MS)
+  ) {
+    if (!probeOwner(dir).held || (await inspectSession(dir)).state.status !== "paused") return;
+  }
+}
+
 /** Starts what has to be started, as often as it takes: a process may be about to leave just when we come. */
 export async function startUntil(
   home: Home,
