@@ -21,6 +21,9 @@ const NOTABLE_BYTES = 16 * 1024 * 1024;
 const NOTABLE_FILES = 2000;
 /** And not more often than this times what the counting takes. */
 const COUNT_REST = 10;
+/** They are counted now and then in any case: others may free as much as this one takes. */
+const COUNT_ANYWAY_MS = 5000;
+const ANYWAY_REST = 100;
 
 export class Watch {
   readonly #pid: number;
@@ -33,6 +36,7 @@ export class Watch {
   #counted: { readonly bytes: number; readonly files: number } | undefined;
   #isCounting = false;
   #restUntilMs = 0;
+  #anywayAtMs = Date.now() + COUNT_ANYWAY_MS;
   readonly #before: { readonly bytes: number; readonly files: number };
 
   constructor(pid: number, dirs: readonly string[], quota: Quota, onExceeded: (exceeded: Exceeded) => void) {
@@ -67,7 +71,8 @@ export class Watch {
     const before = this.#counted ?? this.#before;
     const isNotable = before.bytes - free.bytes > NOTABLE_BYTES || before.files - free.files > NOTABLE_FILES;
     const isLow = free.bytes < this.#quota.reserveBytes;
-    if ((!isNotable && !isLow) || this.#isCounting || Date.now() < this.#restUntilMs) return isShort;
+    const isDue = isNotable || isLow || Date.now() >= this.#anywayAtMs;
+    if (!isDue || this.#isCounting || Date.now() < this.#restUntilMs) return isShort;
     this.#isCounting = true;
     this.#counted = free;
     this.#count(isLow, free)
@@ -84,7 +89,9 @@ export class Watch {
     // Its own bytes, and nobody else's: what the disk has lost meanwhile may be anybody's doing.
     const counted = await diskUse(this.#dirs);
     const used = { files: counted.files, bytes: counted.bytes + unnamedBytes(this.#pid) };
-    this.#restUntilMs = Date.now() + COUNT_REST * (Date.now() - startedMs);
+    const nowMs = Date.now();
+    this.#restUntilMs = nowMs + COUNT_REST * (nowMs - startedMs);
+    this.#anywayAtMs = nowMs + Math.max(COUNT_ANYWAY_MS, ANYWAY_REST * (nowMs - startedMs));
     if (used.bytes > maxBytes) return this.#exceeded("bytes", used.bytes, maxBytes);
     if (used.files > maxFiles) return this.#exceeded("files", used.files, maxFiles);
     // The disk is nearly full: whoever has a notable part in that stops, the others go on.

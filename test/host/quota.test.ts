@@ -2,7 +2,7 @@
  * What a session may take, who says so, and that nobody pays for another's bytes.
  */
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -94,6 +94,21 @@ describe("the watch", () => {
     await sleep(2500);
     watch.end();
     expect(exceeded).toEqual([]);
+  });
+
+  it("finds what a task takes while others free as much", async () => {
+    using temp = new TempDir();
+    mkdirSync(temp.join("own"));
+    writeFileSync(temp.join("of-another"), Buffer.alloc(200 * MEGABYTE, "x"));
+    spawnSync("sync", ["-f", temp.path]);
+    const exceeded = Promise.withResolvers<Exceeded | string>();
+    const quota = { maxBytes: 40 * MEGABYTE, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1 };
+    const watch = new Watch(process.pid, [temp.join("own")], quota, exceeded.resolve);
+    rmSync(temp.join("of-another"));
+    writeFileSync(temp.join("own/large"), Buffer.alloc(60 * MEGABYTE, "x"));
+    const said = await Promise.race([exceeded.promise, sleep(30_000, "nothing")]);
+    watch.end();
+    expect(said).toMatchObject({ limit: "bytes" });
   });
 
   it("says which share was exceeded: files, bytes or processes", async () => {
