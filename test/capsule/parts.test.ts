@@ -502,6 +502,8 @@ describe.skipIf(!canOverlay)("overlays", () => {
       "ignored",
     ]);
     expect((await paths("rm -r x; mkdir x; echo 1 > x/1")).read).toEqual(["x/1"]);
+    // Of another name git may say something else.
+    expect((await paths("mv l.log l.txt")).roleOf("l.txt")).toBe("work");
   });
 });
 

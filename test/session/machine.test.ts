@@ -51,6 +51,47 @@ describe("the fold", () => {
     );
   });
 
+  it("T4 a rewind changes history, files and HOME; what is pending ends, what was spent, waits or is unread stays", () => {
+    const turn = (number: number): [string, JsonObject][] => [
+      ["turn_started", { turn: number, input: "x" }],
+      ["turn_ended", { turn: number, outcome: "completed", durationMs: 1, usage: { inputTokens: 5 } }],
+    ];
+    const before: [string, JsonObject][] = [
+      opened,
+      ["task_queued", { request: "task_1", spec: {} }],
+      ["task_queued", { request: "task_2", spec: {} }],
+      ["task_started", { task: 1, request: "task_1" }],
+      ["message_received", { message: "msg_1", from: "user:ani", text: "hello" }],
+      ...turn(1),
+      ...turn(2),
+      ["turn_started", { turn: 3, input: "x" }],
+      ["question_asked", { question: "q", text: "?" }],
+      ["turn_ended", { turn: 3, outcome: "completed", durationMs: 1 }],
+    ];
+    const asked = run(...before);
+    expect(asked).toMatchObject({ status: "waiting", pending: { q: "question" }, history: [[1, 3]] });
+    const data = { toTurn: 1, fromTurn: 3, history: [[1, 1]], home: {}, base: "b".repeat(40) };
+    const rewound = run(...before, ["session_rewound", data]);
+    expect(rewound).toMatchObject({
+      status: "active",
+      pending: {},
+      history: [[1, 1]],
+      turns: 3,
+      home: { commit: "" },
+      task: { number: 1, snapshot: null, capsule: "rewound", outcome: "rewound" },
+      spent: asked.spent,
+      queue: asked.queue,
+      unread: asked.unread,
+    });
+    expect(run(...before, ["session_rewound", data], ...turn(4)).history).toEqual([
+      [1, 1],
+      [4, 4],
+    ]);
+    // Nonsense is no history.
+    const odd = { ...data, history: [[3, 1], "x", [2, 2], [1, 1], [5, "6"], null] };
+    expect(run(...before, ["session_rewound", odd as unknown as JsonObject]).history).toEqual([[2, 2]]);
+  });
+
   it("M1 keeps count of what a newer version recorded, and goes on", () => {
     const state = run(
       opened,

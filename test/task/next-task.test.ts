@@ -71,4 +71,29 @@ describe("the next task of a session", () => {
     await later.session.pause();
     expect(gitIn(home.main, "diff", "--name-only", "main", `${branch}`)).toBe("new");
   });
+
+  it("where a submodule points is what the base says, also of a commit that a person added meanwhile", async () => {
+    using home = new TaskHome();
+    const other = makeRepo(home.join("other"));
+    execFileSync("git", ["-c", "protocol.file.allow=always", "submodule", "add", "-q", other, "mod"], {
+      cwd: home.main,
+      stdio: "ignore",
+    });
+    gitIn(home.main, "commit", "-qm", "with a submodule");
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await task.runTurn(["sh", "-c", "echo 1 > one"]);
+    const { branch } = await task.end("done");
+    await session.pause();
+    const moved = commitFiles(other, { "b.txt": "b\n" }, "further");
+    gitIn(home.main, "switch", "-q", branch ?? "");
+    gitIn(home.main, "update-index", "--cacheinfo", `160000,${moved},mod`);
+    gitIn(home.main, "commit", "-qm", "the submodule goes on");
+    gitIn(home.main, "reset", "-q", "--hard");
+    gitIn(home.main, "switch", "-q", "main");
+    const next = await one(hf, session.id, "cat one; echo 2 > two");
+    expect(next.said).toBe("1");
+    expect(gitIn(home.main, "ls-tree", branch ?? "", "mod")).toContain(moved);
+    expect(gitIn(home.main, "diff", "--name-only", `${branch}^`, branch ?? "")).toBe("two");
+  });
 });
