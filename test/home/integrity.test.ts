@@ -3,7 +3,15 @@
  * is found, says whose it is, and hides nothing else.
  */
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Holdfast, Task } from "../../src/index.ts";
@@ -211,6 +219,28 @@ describe("what a session keeps", () => {
       });
     }
     expect(located).toBeGreaterThan(0);
+  });
+
+  it("T2 a capsule that is the last good copy of something is not taken away", async () => {
+    using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { strategy: worktree }\n" });
+    const hf = await home.open();
+    const id = await work(home, hf, "alpha");
+    let refused = 0;
+    for (const path of storeFiles(home, /\.pack$/)) {
+      await flipped(path, Math.floor(statSync(path).size / 2), async () => {
+        if ((await hf.auditSession(id, { deep: true })).findings.length === 0) return;
+        const outcome = await hf.tearDownSession(id).then(
+          () => "torn down",
+          (error: { code?: string }) => error.code,
+        );
+        // HOME may be what is damaged, which stays where it is.
+        if (outcome === "torn down") await hf.restoreSession(id);
+        else refused += outcome === "snapshot_invalid" ? 1 : 0;
+        expect(existsSync(join(home.capsuleDir(id), "capsule.json"))).toBe(true);
+      });
+    }
+    expect(refused).toBeGreaterThan(0);
+    await hf.tearDownSession(id);
   });
 
   it("every flipped byte of the pack that an import brought is found, and one that is gone", async () => {
