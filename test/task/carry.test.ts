@@ -217,12 +217,20 @@ describe("one branch for a session, one commit for a task", () => {
     await home.task("echo 2 > two; git add two; git commit -qm c1; echo 3 > two; git commit -qam c2", {
       asked: `asked 2 ${"x".repeat(80)}`,
     });
-    await home.task("echo 3 > three", { asked: "asked 3" });
+    // What the user has is not the agent's doing, also where the agent merged it.
+    home.git("switch", "-qc", "theirs");
+    commitFiles(home.main, { "their.txt": "t\n" }, "by the user");
+    home.git("switch", "-q", "main");
+    await home.task("git merge -q --no-edit theirs; echo 3 > three; git add three; git commit -qm c3", {
+      asked: "asked 3",
+    });
     expect(home.git("log", "--reverse", "--format=%s", `${first}..${home.branch}`).split("\n")).toEqual([
       "Add one, as asked",
       `asked 2 ${"x".repeat(63)}…`,
       "asked 3",
     ]);
+    expect(home.git("log", "-1", "--format=%b", home.branch)).not.toContain("by the user");
+    expect(home.git("log", "-1", "--format=%b", home.branch)).toContain("- c3");
     const body = home.git("log", "-1", "--format=%b", `${home.branch}~1`);
     expect(body).toContain("- c1\n- c2");
     expect(body).toContain(`Session: ${home.id}\nTask: 2`);
@@ -277,6 +285,22 @@ describe("one branch for a session, one commit for a task", () => {
     }
     expect((await home.task("cat p.txt two; echo 3 > three")).said).toBe("p\n2");
     expect(home.git("log", "--format=%s", "-2", home.branch)).toBe("the title\nby a person");
+  });
+
+  it("K21 a tip that we set just before a crash is known for ours", async () => {
+    using home = new CarryHome("overlay");
+    await home.task("echo 1 > one");
+    const tip = home.git("rev-parse", home.branch);
+    const intended = home.git("commit-tree", "-p", tip, "-m", "not on record", `${tip}^{tree}`);
+    const hf = await home.hf();
+    {
+      await using session = await hf.resumeSession(home.id, { files: false });
+      await session.append("publishing_started", { task: 1, branch: home.branch, commit: intended });
+    }
+    home.git("update-ref", `refs/heads/${home.branch}`, intended);
+    const next = await home.task("cat one; echo 2 > two");
+    expect(next).toMatchObject({ said: "1", branch: home.branch, unpublished: null });
+    expect(home.git("rev-parse", `${home.branch}^`)).toBe(tip);
   });
 
   it("a fork has a branch of its own, which stands on what its parent had published", async () => {
