@@ -50,22 +50,20 @@ import {
 import { listSessions, resolveId, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
 import { type HoldfastOptions, openHome } from "./open.ts";
 import { type Repair, repairSession } from "./repair.ts";
-import { locatingDamage } from "./snapshot-damage.ts";
-import { type SessionSummary, summarise } from "./status.ts";
-import { PackChecks } from "./stores.ts";
 import {
   branchSession,
-  currentTask,
   type Diff,
   diffSession,
-  discardUnused,
   handOffSession,
   restoreSession,
   rewindSession,
-  startTask,
   takeBackSession,
   tearDownSession,
-} from "./tasks.ts";
+} from "./session-files.ts";
+import { locatingDamage } from "./snapshot-damage.ts";
+import { type SessionSummary, summarise } from "./status.ts";
+import { PackChecks } from "./stores.ts";
+import { currentTask, discardUnused, startTask } from "./tasks.ts";
 
 interface Scope {
   /** Default: the OS user's name. */

@@ -1,70 +1,41 @@
 /**
- * Owns the way from a session's id to its task: who owns the session meanwhile, which repo it works on, and
+ * Owns the way from a session to its task: which repo it works on, the files that it begins and rests with, and
  * that its files and its history are always of the same moment.
  */
 import { existsSync } from "node:fs";
-import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import {
   adoptSnapshots,
   type CapsulePorts,
-  type DiffStat,
   dropSnapshots,
   hasSnapshot,
-  makeAside,
   moveToTrash,
   openRepo,
   openStore,
   type Repo,
-  statOf,
   sweepTrash,
-  writePatch,
 } from "../capsule/index.ts";
-import { type EventType, HoldfastError } from "../contract/index.ts";
-import { readDurable } from "../journal/index.ts";
+import { HoldfastError } from "../contract/index.ts";
 import { Maildir } from "../mail/index.ts";
+import type { Session, SessionState } from "../session/index.ts";
 import {
-  emptyState,
-  fold,
-  inspectSession,
-  lastTurnOf,
-  nextStatus,
-  Session,
-  type SessionState,
-} from "../session/index.ts";
-import {
-  type Branched,
-  type BranchOptions,
-  branchCommits,
-  branchWork,
   bringHome,
   currentLimits,
   encodeHomes,
   finishRewind,
-  type HandOff,
   HOMES_FILE,
-  handOff,
   lacksHome,
   openCapsule,
-  type Receipt,
   type Restored,
-  type Returned,
-  type Rewound,
   type Room,
   readHomes,
   restore,
-  rewind,
-  type TakeBackOptions,
   Task,
   type TaskOptions,
-  type TeardownOptions,
-  takeBack,
   takeCheckpoint,
-  tearDown,
-  workAgain,
 } from "../task/index.ts";
 import { createFile, type Disk } from "../util/index.ts";
-import { type FoundSession, findSession, type Home, sessionDirOf, trashDir } from "./home.ts";
+import { type Home, sessionDirOf, trashDir } from "./home.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
 
 export function capsulePorts(home: Home): CapsulePorts {
@@ -84,37 +55,6 @@ export async function roomOf(home: Home, session: Session): Promise<Room> {
     trashDir: trashDir(home),
     repo: await repoOf(home, { id: session.id, repo: session.state.repo }),
   };
-}
-
-/** The session's owner for as long as `work` takes; its status stays as it is. */
-async function asOwner<T>(
-  home: Home,
-  { id, dir }: FoundSession,
-  work: (room: Room) => Promise<T>,
-  check?: (state: SessionState) => void,
-): Promise<T> {
-  const session = await Session.own({
-    sessionDir: dir,
-    id,
-    ports: home.ports,
-    ...(check && { admit: check }),
-  });
-  let room: Room | undefined;
-  try {
-    const owned = await roomOf(home, session);
-    room = owned;
-    return await locatingDamage(home, { id, dir, repo: session.state.repo }, () => work(owned));
-  } catch (error) {
-    // What it had begun to use is put to rest.
-    if (room)
-      await openCapsule(room)
-        .then((capsule) => capsule?.detach())
-        .catch(() => {});
-    throw error;
-  } finally {
-    await session.release();
-    await sweepTrash(trashDir(home));
-  }
 }
 
 /** A new task in a session that is open. */
@@ -233,170 +173,4 @@ async function discard(home: Home, session: Session): Promise<void> {
   const dir = sessionDirOf(home, session.id);
   await session.release(() => moveToTrash(home.ports.disk, trashDir(home), dir, `${session.id}-unused`));
   await sweepTrash(trashDir(home));
-}
-
-const assertAllows = (type: EventType, what: string) => (state: SessionState) => {
-  if (nextStatus(state.status, type) !== undefined) return;
-  const { status } = state;
-  throw new HoldfastError(
-    "illegal_transition",
-    `the files of a session that is ${status} can't be ${what}: resume it first`,
-    {
-      status,
-    },
-  );
-};
-
-export async function tearDownSession(
-  home: Home,
-  idText: string,
-  user: string | undefined,
-  options: TeardownOptions,
-): Promise<Receipt> {
-  const found = await findSession(home, idText, user);
-  return asOwner(
-    home,
-    found,
-    (room) => tearDown(room, options),
-    assertAllows("capsule_torn_down", "torn down"),
-  );
-}
-
-export async function restoreSession(home: Home, idText: string, user?: string): Promise<Restored> {
-  const found = await findSession(home, idText, user);
-  return asOwner(home, found, (room) => restore(room), assertAllows("capsule_restored", "restored"));
-}
-
-/** Its work, or the agent's own commits, become a branch of the user's repo. */
-export async function branchSession(
-  home: Home,
-  idText: string,
-  user: string | undefined,
-  { commits, ...options }: BranchOptions & { readonly commits?: boolean | string },
-): Promise<Branched> {
-  const found = await findSession(home, idText, user);
-  const ofBranch = typeof commits === "string" ? commits : undefined;
-  return asOwner(
-    home,
-    found,
-    (room) => (commits ? branchCommits(room, ofBranch) : branchWork(room, options)),
-    assertAllows("work_published", "published"),
-  );
-}
-
-export async function rewindSession(
-  home: Home,
-  idText: string,
-  user: string | undefined,
-  toTurn: number,
-): Promise<Rewound> {
-  const found = await findSession(home, idText, user);
-  const there = await stateAfterTurn(found.dir, toTurn);
-  return asOwner(home, found, (room) => rewind(room, there), assertAllows("session_rewound", "rewound"));
-}
-
-/** The last one that the session had at the end of a turn, also of a turn that was left behind since. */
-async function stateAfterTurn(dir: string, toTurn: number): Promise<SessionState> {
-  let state = emptyState;
-  let found: SessionState | undefined;
-  for await (const { record } of readDurable(dir)) {
-    state = fold(state, record);
-    // A task that has only begun has no checkpoint yet: its files are those of the one before.
-    const isWhole = !state.openTurn && state.task?.snapshot !== null;
-    if (lastTurnOf(state) === toTurn && isWhole) found = state;
-  }
-  if (!found)
-    throw new HoldfastError(
-      "turn_not_found",
-      `there is no turn ${toTurn} to go back to; the last that began is ${state.turns}`,
-    );
-  return found;
-}
-
-export async function handOffSession(
-  home: Home,
-  idText: string,
-  user: string | undefined,
-  options: { to: string; directory?: string },
-): Promise<HandOff> {
-  return asOwner(
-    home,
-    await findSession(home, idText, user),
-    (room) => handOff(room, options),
-    ({ status, handoff }) => {
-      if (status === "handed_off")
-        throw new HoldfastError("handoff_open", `${handoff?.to} has the session, in ${handoff?.directory}`, {
-          directory: handoff?.directory,
-        });
-      if (status === "closed" || status === "archived")
-        throw new HoldfastError(
-          "illegal_transition",
-          `a session that is ${status} can't be handed over: resume it first`,
-          { status },
-        );
-    },
-  );
-}
-
-export async function takeBackSession(
-  home: Home,
-  idText: string,
-  user: string | undefined,
-  options: TakeBackOptions,
-): Promise<Returned> {
-  return asOwner(
-    home,
-    await findSession(home, idText, user),
-    async (room) => {
-      const returned = await takeBack(room, options);
-      await room.session.pause();
-      return returned;
-    },
-    ({ status }) => {
-      if (status !== "handed_off")
-        throw new HoldfastError("illegal_transition", `the session is ${status}: nobody was given it`, {
-          status,
-        });
-    },
-  );
-}
-
-export interface Diff {
-  readonly patch: Buffer;
-  readonly stat: DiffStat;
-  readonly base: string | null;
-  readonly tree: string;
-  readonly turn: number;
-}
-
-/** Of the last checkpoint. Needs no owner: it looks at the store alone. */
-export async function diffSession(home: Home, idText: string, user?: string): Promise<Diff> {
-  const found = await findSession(home, idText, user);
-  const { state } = await inspectSession(found.dir);
-  return locatingDamage(home, { ...found, repo: state.repo }, () => diffOf(home, found, state));
-}
-
-async function diffOf(home: Home, found: FoundSession, state: SessionState): Promise<Diff> {
-  const { task } = state;
-  if (!task?.snapshot)
-    throw new HoldfastError("no_snapshot", `session ${found.id} has no checkpoint with files`, {
-      session: found.id,
-    });
-  const repo = await repoOf(home, state);
-  const store = await openStore(repo, home.ports.disk);
-  const work = await workAgain({ repo, id: found.id }, store, task.snapshot);
-  const aside = await makeAside(store);
-  const path = join(aside, "patch");
-  try {
-    await writePatch(repo, store, task.base, work, path);
-    return {
-      patch: await readFile(path),
-      stat: await statOf(repo, store, task.base, work),
-      base: task.base,
-      tree: work.tree,
-      turn: task.snapshot.turn,
-    };
-  } finally {
-    await rm(aside, { recursive: true, force: true });
-  }
 }
