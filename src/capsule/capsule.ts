@@ -11,6 +11,7 @@ import { type Clock, type Disk, errorCode, isDiskFull, sha256Hex } from "../util
 import { baseGitlinks, openBase } from "./bases.ts";
 import { sandboxAround } from "./borrowed.ts";
 import type { Change } from "./changes.ts";
+import type { Limits } from "./choose.ts";
 import type { Rules } from "./classify.ts";
 import { ConfinedGit, makeEmptyGitdir } from "./confined.ts";
 import { moveToTrash, removeTree } from "./directories.ts";
@@ -24,7 +25,7 @@ import { type CapsuleSpec, Place } from "./place.ts";
 import { releasePorts } from "./ports.ts";
 import { committedCrlf, isGitlink, listCommit, type Repo, userExcludes } from "./repo.ts";
 import type { RunSetup } from "./setup.ts";
-import { type Limits, type Snapshot, takeSnapshot } from "./snapshot.ts";
+import { type Snapshot, takeSnapshot } from "./snapshot.ts";
 import { makeAside, openStore, type Store } from "./store.ts";
 import { strategies } from "./strategies.ts";
 import type { Strategy } from "./strategy.ts";

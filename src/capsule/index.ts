@@ -5,6 +5,7 @@ export { abandonedBuilds, checkOut, listBases, openBase, setIndex } from "./base
 export { sandboxAround } from "./borrowed.ts";
 export { Capsule, type CapsulePorts } from "./capsule.ts";
 export { catchUp, differenceFor } from "./catch-up.ts";
+export type { Limits } from "./choose.ts";
 export {
   type CapsuleSettings,
   clearUnfinished,
@@ -45,7 +46,7 @@ export {
 } from "./repo.ts";
 export { type RootRequest, restoreRoot, takeRootSnapshot } from "./root-snapshot.ts";
 export { type RunSetup, setupRunner } from "./setup.ts";
-export type { Limits, Snapshot } from "./snapshot.ts";
+export type { Snapshot } from "./snapshot.ts";
 export {
   abandonedImports,
   adoptSnapshots,

@@ -8,10 +8,11 @@ import { mkdirSync, rmSync } from "node:fs";
 import { sha256Hex } from "../util/index.ts";
 import { applySnapshot } from "./apply.ts";
 import { contentId, entryOf } from "./changes.ts";
+import type { Kept } from "./choose.ts";
 import { encodeManifest, type ManifestEntry, type SnapshotManifest } from "./manifest.ts";
 import { Cursor, OpenDir } from "./open-dir.ts";
 import { type BytePath, joined } from "./path.ts";
-import { blob, commit, type Kept } from "./snapshot.ts";
+import { blob, commit } from "./snapshot.ts";
 import { importObjects, type NamedSnapshot, nameSnapshot, readNamedManifest, type Store } from "./store.ts";
 import { contentsOf } from "./work.ts";
 
