@@ -9,7 +9,7 @@ import type { Capsule } from "./capsule.ts";
 import { ConfinedGit } from "./confined.ts";
 import { git, runGit } from "./git.ts";
 import { branchTip, takeInto } from "./publish.ts";
-import { hasObject, isAncestor, type Repo, userIdentity, userPlace } from "./repo.ts";
+import { hasObject, isAncestor, isUsersCommit, type Repo, userIdentity, userPlace } from "./repo.ts";
 import { makeAside } from "./store.ts";
 
 export interface AgentCommit {
@@ -77,6 +77,8 @@ export async function publishAgentCommits(
   const commit = await resolveIn(confined, name);
   if (commit === undefined)
     throw new HoldfastError("base_missing", `the agent's git has no commit ${ofBranch ?? "HEAD"}`);
+  if (await isUsersCommit(repo, commit))
+    throw new HoldfastError("publish_refused", "the agent has made no commit of its own there");
   const before = await branchTip(repo, branch);
   if (!(await hasObject(repo, commit))) await bring(capsule, confined, { repo, commit, known, maxBytes });
   if (before !== undefined && before !== commit && !(await isAncestor(repo, before, commit)))

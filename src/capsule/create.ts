@@ -94,7 +94,7 @@ async function createOn(
   const cached = strategy.usesBase ? await findBase(ports, request, base, surroundings, isExact) : undefined;
   const lower = cached ? cached.commit : base;
   const setupKey = cached?.setupKey ?? (settings.setup === "" ? "none" : "own");
-  const facts = { base, lower, setupKey, baseKey: cached?.key ?? null, stack: [] };
+  const facts = { base, lower, setupKey, baseKey: cached?.key ?? null, stack: [], settled: null };
   return build(ports, request, strategy, facts, surroundings, async (capsule) => {
     const view = await capsule.attach();
     if (strategy.name === "overlay" && lower !== base && lower !== null && base !== null)
@@ -161,7 +161,14 @@ async function restore(
   const removed = new Set(manifest.gone);
   const layer = strategy.name === "overlay" ? await findLayer(repo, snapshot) : undefined;
   if (layer) {
-    const spec = { base, lower, setupKey, baseKey: layer.baseKey, stack: [...layer.stack] };
+    const spec = {
+      base,
+      lower,
+      setupKey,
+      baseKey: layer.baseKey,
+      stack: [...layer.stack],
+      settled: snapshot,
+    };
     try {
       return {
         ...(await build(ports, request, strategy, spec, undefined, async () => {}, removed)),
@@ -184,6 +191,7 @@ async function restore(
     setupKey,
     baseKey: cached?.key ?? null,
     stack: [],
+    settled: snapshot,
   };
   const fill = async (capsule: Capsule) => {
     const view = await capsule.attach();
@@ -199,7 +207,7 @@ async function build(
   ports: CapsulePorts,
   request: Omit<NewCapsule, "base">,
   strategy: Strategy,
-  facts: Pick<CapsuleSpec, "base" | "lower" | "setupKey" | "baseKey" | "stack">,
+  facts: Pick<CapsuleSpec, "base" | "lower" | "setupKey" | "baseKey" | "stack" | "settled">,
   surroundings: Surroundings | undefined,
   fill: (capsule: Capsule) => Promise<void>,
   removed: ReadonlySet<BytePath> = new Set(),
@@ -219,7 +227,6 @@ async function build(
     setup: settings.setup,
     branch: publishedBranch(session),
     sealing: null,
-    settled: null,
     previous: null,
     ports: {},
     included: {},

@@ -28,10 +28,13 @@ export interface SessionSummary {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly turns: number;
+  /** The turns of the conversation as it stands, first and last of those that follow each other. */
+  readonly history: SessionState["history"];
   readonly records: number;
   readonly budget: Budget;
   readonly spent: Spent;
   readonly task: SessionState["task"];
+  readonly branch: SessionState["branch"];
   /** Tasks that wait in the session. */
   readonly queue: number;
   readonly unread: number;
@@ -78,10 +81,12 @@ export function summarise(
     createdAt,
     updatedAt,
     turns,
+    history: state.history,
     records: state.seq,
     budget,
     spent,
     task,
+    branch: state.branch,
     queue: state.queue.length,
     unread: state.unread.length,
     crashes: state.crashes,

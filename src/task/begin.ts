@@ -101,6 +101,7 @@ async function handOver(room: Room, last: Capsule, next: NewCapsule): Promise<Ta
 async function bringBack(room: Room, request: NewCapsule, snapshot: string): Promise<Taken> {
   const { ports, trashDir, session } = room;
   const { capsule } = await restoreCapsule(ports, request, snapshot);
+  await capsule.unsettle();
   const name = `${session.id}-${request.task}-${ports.clock.nowMs()}`;
   return { capsule, undo: () => capsule.remove(trashDir, name) };
 }

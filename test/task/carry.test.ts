@@ -346,6 +346,9 @@ describe("one branch for a session, one commit for a task", () => {
     await expect(hf.branchSession(home.id)).rejects.toMatchObject({ code: "needs_review", exitStatus: 3 });
     expect(home.git("branch", "--list", "holdfast/*")).toBe("");
     expect(await hf.branchSession(home.id, { isReviewed: true })).toMatchObject({ branch: home.branch });
+    await expect(hf.branchSession(home.id, { commits: "main" })).rejects.toMatchObject({
+      code: "publish_refused",
+    });
     await hf.branchSession(home.id, { commits: true });
     expect(home.git("log", "--format=%s", `main..${home.branch}-commits`)).toBe("c2\nc1");
     await expect(hf.branchSession(home.id, { commits: "none" })).rejects.toMatchObject({

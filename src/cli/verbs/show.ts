@@ -26,6 +26,8 @@ export function command(): Command {
       line("opened", session.createdAt);
       line("last", session.updatedAt);
       line("turns", `${session.turns} (${plural(session.records, "record")})`);
+      if (session.history.length > 1 || (session.history.at(-1)?.[1] ?? 0) < session.turns)
+        line("history", session.history.map(rangeText).join(", ") || "none");
       line("spent", spentText(spent));
       if (Object.keys(budget).length > 0)
         line(
@@ -35,6 +37,7 @@ export function command(): Command {
             .join(", "),
         );
       if (session.task) line("task", taskText(session.task, session.pid !== null));
+      if (session.branch?.tip) line("branch", `${session.branch.name} at ${session.branch.tip.slice(0, 12)}`);
       if (session.queue > 0) line("queue", plural(session.queue, "task"));
       if (session.waits !== null) line("in line", session.waits);
       if (session.inbox + session.unread > 0)
@@ -48,6 +51,9 @@ export function command(): Command {
         line("damaged", `${damage.file} at byte ${damage.offset}, seq ${damage.seq}: ${damage.reason}`);
     });
 }
+
+const rangeText = ([first, last]: readonly [number, number]) =>
+  first === last ? `${first}` : `${first}–${last}`;
 
 function taskText({ number, outcome, capsule, snapshot, branch }: TaskState, isRunning: boolean): string {
   const files = capsule === "there" ? "capsule there" : capsule === "torn_down" ? "torn down" : "no capsule";
