@@ -4,12 +4,11 @@
  */
 import { HoldfastError } from "../contract/index.ts";
 import { sha256Hex } from "../util/index.ts";
-import { contentId, type Entry, type LayerInode } from "./changes.ts";
+import type { Entry, LayerInode } from "./changes.ts";
 import { isRules, type Rules, rolesOf } from "./classify.ts";
 import { type Conversions, conversionsOf } from "./conversion.ts";
 import type { KnownFile, KnownFiles } from "./known-files.ts";
 import type { ManifestEntry } from "./manifest.ts";
-import { Cursor } from "./open-dir.ts";
 import { type BytePath, toText } from "./path.ts";
 
 export interface Limits {
@@ -92,17 +91,10 @@ function needsReading(
   return role === "work" && !answers.has(path) && attributes.has(path);
 }
 
-/** All that git's answers depend on. */
-function rulesKeyOf({ rules, known }: Choice, entries: readonly Met[], gone: readonly BytePath[]): string {
-  using cursor = new Cursor(rules.view.root);
-  const contentOf = ({ path, kind, inode }: Met): string => {
-    const sealed = inode?.isSealed ? known.contentOf(inode.key) : undefined;
-    if (sealed !== undefined || kind !== "file") return sealed ?? kind;
-    using file = cursor.inParent(path, (dir, name) => dir.file(name));
-    return file ? contentId(rules.algorithm, file.chunks(), file.size) : "";
-  };
+/** All that git's answers depend on; files by their inodes, which are others when they were written to. */
+function rulesKeyOf({ rules }: Choice, entries: readonly Met[], gone: readonly BytePath[]): string {
   const ruling = entries.filter(({ path }) => isRules(path));
-  const parts = [rules.key, ...ruling.map((entry) => [entry.path, contentOf(entry)]), gone.filter(isRules)];
+  const parts = [rules.key, ...ruling.map(({ path, inode }) => [path, inode?.key]), gone.filter(isRules)];
   return sha256Hex(JSON.stringify(parts));
 }
 

@@ -3,7 +3,7 @@
  * a snapshot reads only what was written since the last layer was sealed.
  *
  * K22 A sealed file is known by its inode, and only while its layer stands where it was sealed: in a copy of a home
- *     nothing is known. What git said counts while its rules are the same, to the byte; else it is asked again.
+ *     nothing is known. What git said counts while the files with its rules are the same; else it is asked again.
  */
 import { statSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
