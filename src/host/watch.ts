@@ -22,7 +22,7 @@ const NOTABLE_FILES = 2000;
 /** And not more often than this times what the counting takes. */
 const COUNT_REST = 10;
 /** They are counted now and then in any case: others may free as much as this one takes. */
-const COUNT_ANYWAY_MS = 5000;
+const COUNT_ANYWAY_MS = 30_000;
 const ANYWAY_REST = 100;
 
 export class Watch {
@@ -36,14 +36,23 @@ export class Watch {
   #counted: { readonly bytes: number; readonly files: number } | undefined;
   #isCounting = false;
   #restUntilMs = 0;
-  #anywayAtMs = Date.now() + COUNT_ANYWAY_MS;
+  readonly #countAnywayMs: number;
+  #anywayAtMs: number;
   readonly #before: { readonly bytes: number; readonly files: number };
 
-  constructor(pid: number, dirs: readonly string[], quota: Quota, onExceeded: (exceeded: Exceeded) => void) {
+  constructor(
+    pid: number,
+    dirs: readonly string[],
+    quota: Quota,
+    onExceeded: (exceeded: Exceeded) => void,
+    { countAnywayMs = COUNT_ANYWAY_MS }: { readonly countAnywayMs?: number } = {},
+  ) {
     this.#pid = pid;
     this.#dirs = dirs;
     this.#quota = quota;
     this.#onExceeded = onExceeded;
+    this.#countAnywayMs = countAnywayMs;
+    this.#anywayAtMs = Date.now() + countAnywayMs;
     this.#before = this.#free();
     this.#timer = setTimeout(() => this.#look(), SHORT_LOOK_MS);
   }
@@ -91,7 +100,7 @@ export class Watch {
     const used = { files: counted.files, bytes: counted.bytes + unnamedBytes(this.#pid) };
     const nowMs = Date.now();
     this.#restUntilMs = nowMs + COUNT_REST * (nowMs - startedMs);
-    this.#anywayAtMs = nowMs + Math.max(COUNT_ANYWAY_MS, ANYWAY_REST * (nowMs - startedMs));
+    this.#anywayAtMs = nowMs + Math.max(this.#countAnywayMs, ANYWAY_REST * (nowMs - startedMs));
     if (used.bytes > maxBytes) return this.#exceeded("bytes", used.bytes, maxBytes);
     if (used.files > maxFiles) return this.#exceeded("files", used.files, maxFiles);
     // The disk is nearly full: whoever has a notable part in that stops, the others go on.

@@ -103,7 +103,9 @@ describe("the watch", () => {
     spawnSync("sync", ["-f", temp.path]);
     const exceeded = Promise.withResolvers<Exceeded | string>();
     const quota = { maxBytes: 40 * MEGABYTE, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1 };
-    const watch = new Watch(process.pid, [temp.join("own")], quota, exceeded.resolve);
+    const watch = new Watch(process.pid, [temp.join("own")], quota, exceeded.resolve, {
+      countAnywayMs: 1000,
+    });
     rmSync(temp.join("of-another"));
     writeFileSync(temp.join("own/large"), Buffer.alloc(60 * MEGABYTE, "x"));
     const said = await Promise.race([exceeded.promise, sleep(30_000, "nothing")]);
