@@ -52,6 +52,8 @@ export class OpenDir implements Disposable {
 
   /** A path that names the entry for one call to the file system that follows no links. */
   at(name: BytePath): Buffer {
+    // A character that is no byte would become one: a dot or a slash, say.
+    if (name === ".." || /[/\u0100-\uffff]/.test(name)) throw new Error("that is no name of a file");
     return toBytes(`${this.#path}/${name}`);
   }
 
