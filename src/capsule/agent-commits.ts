@@ -8,7 +8,7 @@ import { HoldfastError } from "../contract/index.ts";
 import type { Capsule } from "./capsule.ts";
 import { ConfinedGit } from "./confined.ts";
 import { git, runGit } from "./git.ts";
-import { branchTip, takeInto } from "./publish.ts";
+import { assertNotCheckedOut, branchTip, takeInto } from "./publish.ts";
 import { hasObject, isAncestor, isUsersCommit, type Repo, userIdentity, userPlace } from "./repo.ts";
 import { makeAside } from "./store.ts";
 
@@ -86,6 +86,7 @@ export async function publishAgentCommits(
       "publish_refused",
       `the branch ${branch} is there, and is not an earlier one of these commits: rename or delete it`,
     );
+  if (before !== undefined && before !== commit) await assertNotCheckedOut(repo, branch);
   const ref = `refs/heads/${branch}`;
   const args = [
     "update-ref",

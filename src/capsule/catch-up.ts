@@ -135,18 +135,27 @@ function inTheWay(view: View, theirs: Changes, algorithm: "sha1" | "sha256"): By
     using file = dir.file(name);
     return contentId(algorithm, file.chunks(), file.size) !== id;
   };
-  return [...theirs.values()]
-    .filter(({ isNew, now }) => isNew && now !== null && now.mode !== GITLINK)
-    .filter(({ path, now }) => cursor.inParent(path, (dir, name) => isOther(dir, name, now?.id ?? "")))
-    .map(({ path }) => path);
+  const added = [...theirs.values()].filter(({ isNew, now }) => isNew && now !== null);
+  const isNoDir = (dir: OpenDir, name: BytePath) => dir.stat(name)?.isDirectory() === false;
+  // What the person removed makes way.
+  const dirs = [...new Set(added.flatMap(({ path }) => ancestorsOf(path)))].filter((dir) => !theirs.has(dir));
+  return [
+    ...dirs.filter((dir) => cursor.inParent(dir, isNoDir)),
+    ...added
+      .filter(({ now }) => now?.mode !== GITLINK)
+      .filter(({ path, now }) => cursor.inParent(path, (dir, name) => isOther(dir, name, now?.id ?? "")))
+      .map(({ path }) => path),
+  ];
 }
 
-/** With the directories that are empty then, as git does it. */
+/** With the directories that are empty then, as git does it: what else stands in one is in no tree, and stays. */
 function removeGone(view: View, theirs: Changes): void {
   using cursor = new Cursor(view.root);
   for (const { path, now } of theirs.values()) {
     if (now !== null) continue;
-    cursor.inParent(path, (dir, name) => rmSync(dir.at(name), { recursive: true, force: true }));
+    cursor.inParent(path, (dir, name) => {
+      if (!removeIfEmpty(dir, name) && !dir.stat(name)?.isDirectory()) rmSync(dir.at(name), { force: true });
+    });
     for (let above = parentOf(path); above !== ""; above = parentOf(above))
       if (!cursor.inParent(above, removeIfEmpty)) break;
   }

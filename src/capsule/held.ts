@@ -20,6 +20,24 @@ export async function heldCommits(repo: Repo): Promise<string[]> {
   return refs.toString("utf8").split("\n").filter(Boolean);
 }
 
+/** What a session's branch was moved away from: nothing else in the user's repo may have it. It goes with the session. */
+export async function keepTip(repo: Repo, session: string, commit: string): Promise<void> {
+  await git(userPlace(repo), ["update-ref", `${tipsOf(repo, session)}/${commit}`, commit]);
+}
+
+export async function dropTips(repo: Repo, session: string): Promise<void> {
+  const out = await git(userPlace(repo), [
+    "for-each-ref",
+    "--format=%(refname)",
+    `${tipsOf(repo, session)}/`,
+  ]);
+  for (const ref of out.toString("utf8").split("\n").filter(Boolean))
+    await git(userPlace(repo), ["update-ref", "-d", ref]);
+}
+
+const tipsOf = ({ holds }: Pick<Repo, "holds">, session: string) =>
+  `${holds.replace("/held/", "/tips/")}/${session}`;
+
 export async function releaseCommit(repo: Repo, commit: string): Promise<void> {
   await git(userPlace(repo), ["update-ref", "-d", holdOf(repo, commit), commit]);
 }

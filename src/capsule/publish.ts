@@ -9,11 +9,11 @@
 
 import { createReadStream, existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 import { type Disk, readPlainFile } from "../util/index.ts";
 import { git, gitToFile, type Identity, runGit } from "./git.ts";
-import { holdCommit } from "./held.ts";
+import { keepTip } from "./held.ts";
 import { isAncestor, isMerged, objectsLink, type Repo, userPlace } from "./repo.ts";
 import { makeAside, type Store } from "./store.ts";
 
@@ -21,6 +21,7 @@ export interface Publication {
   readonly repo: Repo;
   readonly store: Store;
   readonly disk: Disk;
+  readonly session: string;
   readonly commit: string;
   readonly base: string | null;
   readonly branch: string;
@@ -36,14 +37,14 @@ export const publishedBranch = (session: string) => `holdfast/${session.slice(-1
 
 /** The commit that the branch was moved away from, where it was not simply moved on. */
 export async function publish(publication: Publication): Promise<string | undefined> {
-  const { repo, store, disk, commit, base, branch, identity } = publication;
+  const { repo, store, disk, session, commit, base, branch, identity } = publication;
   const ref = `refs/heads/${branch}`;
   const before = await branchTip(repo, branch);
   if (before === commit) return undefined;
   const replaced = await assertMovable(publication, before);
   await copyObjects(repo, store, commit, base);
   await disk.syncDir(join(repo.objects, "pack"));
-  if (replaced !== undefined) await holdCommit(repo, replaced);
+  if (replaced !== undefined) await keepTip(repo, session, replaced);
   await publication.onMove();
   const { exitCode, stderr } = await runGit(
     userPlace(repo),
@@ -66,9 +67,7 @@ async function assertMovable(
   const isMovedOn = base !== null && (base === before || (await isAncestor(repo, before, base)));
   if (!isMovedOn && !ours.includes(before))
     throw refused(branch, "has commits of a person's by now: the next task begins with them");
-  const place = await checkedOutIn(repo, branch);
-  if (place !== undefined)
-    throw refused(branch, `is checked out in ${place}: switch to another there, then say holdfast branch`);
+  await assertNotCheckedOut(repo, branch);
   if (isMovedOn) return undefined;
   if (await isMerged(repo, before))
     throw refused(
@@ -76,6 +75,13 @@ async function assertMovable(
       "is merged, and this work stands on an earlier commit: rename or delete the branch",
     );
   return before;
+}
+
+/** A working tree would show the opposite of what its branch was moved by, ready to be committed. */
+export async function assertNotCheckedOut(repo: Repo, branch: string): Promise<void> {
+  const place = await checkedOutIn(repo, branch);
+  if (place !== undefined)
+    throw refused(branch, `is checked out in ${place}: switch to another there, then say holdfast branch`);
 }
 
 function refused(branch: string, reason: string): HoldfastError {
@@ -104,7 +110,9 @@ const MAX_LINE_BYTES = 4096;
 
 async function gitDirOf(workTree: string): Promise<string> {
   const pointer = readPlainFile(join(workTree, ".git"), { maxBytes: MAX_LINE_BYTES });
-  return /^gitdir: (\S.*)/.exec(pointer?.toString("utf8") ?? "")?.[1]?.trim() ?? join(workTree, ".git");
+  const named = /^gitdir: (\S.*)/.exec(pointer?.toString("utf8") ?? "")?.[1]?.trim();
+  // It may be relative to where it stands.
+  return resolve(workTree, named ?? ".git");
 }
 
 function rebased(gitDir: string): string | undefined {

@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { dropSnapshots, listRepos, openStore, removeTree } from "../capsule/index.ts";
+import { dropSnapshots, dropTips, listRepos, openStore, removeTree } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError, type SessionId } from "../contract/index.ts";
 import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index.ts";
 import { type Inspected, inspectSession, type SessionState } from "../session/index.ts";
@@ -199,8 +199,10 @@ async function deleteSession(home: Home, dir: string, seq: number): Promise<void
   } finally {
     lock.release();
   }
-  for (const repo of await listRepos(home))
+  for (const repo of await listRepos(home)) {
+    await dropTips(repo, basename(dir));
     await dropSnapshots(await openStore(repo, home.ports.disk), basename(dir));
+  }
   await home.ports.disk.removeTree(trashed);
 }
 

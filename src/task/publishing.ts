@@ -69,8 +69,18 @@ export async function publishTree(
   const onMove = async () => {
     await session.append("publishing_started", { task, branch, commit });
   };
-  const publication = { repo, store, disk: ports.disk, commit, base, branch, ours, identity, onMove };
-  const replaced = await publish(publication);
+  const replaced = await publish({
+    repo,
+    store,
+    disk: ports.disk,
+    session: session.id,
+    commit,
+    base,
+    branch,
+    ours,
+    identity,
+    onMove,
+  });
   await session.append("work_published", { task, branch, commit, ...present({ replaced }) });
   return { branch, commit };
 }

@@ -121,6 +121,7 @@ describe("what git says of an object", () => {
 describe("publishing", () => {
   const facts = {
     base: null,
+    session: "sess_x",
     branch: "holdfast/x/1",
     ours: [],
     onMove: async () => {},

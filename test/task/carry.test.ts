@@ -2,7 +2,7 @@
  * A session goes on whole: the next task begins with everything that the last one left, and a person's commits go
  * into it. On every strategy, with real git and real kills.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentGit, Capsule, findHanded, handOn } from "../../src/capsule/index.ts";
@@ -101,6 +101,28 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(next.said).toBe(`1\nm\ni\n${merged}`);
     expect(home.git("log", "--format=%P", "-1", home.branch)).toBe(merged);
     expect(home.git("diff", "--name-only", "HEAD", home.branch)).toBe("two");
+  });
+
+  it("K20 what no tree has is neither replaced nor removed: a file where a person has a directory, files where one was", async () => {
+    using home = new CarryHome(strategy, { f: "f\n" });
+    await home.task("echo 1 > one; echo mine > node_modules");
+    await home.task("rm f; mkdir f; echo kept > f/i.log", { outcome: "failed" });
+    home.git("worktree", "add", "-q", "../person", home.branch);
+    const person = home.join("person");
+    gitIn(person, "rm", "-q", "f");
+    commitFiles(person, { p: "p\n" }, "removed");
+    const removed = gitIn(person, "rev-parse", "HEAD");
+    mkdirSync(join(person, "node_modules"));
+    writeFileSync(join(person, "node_modules", "x"), "x\n");
+    gitIn(person, "add", "-f", "node_modules/x");
+    gitIn(person, "commit", "-qm", "added");
+    home.git("worktree", "remove", "--force", person);
+    await expect(home.task("true")).rejects.toMatchObject({
+      code: "work_conflicts",
+      facts: { paths: ["node_modules"] },
+    });
+    home.git("branch", "-f", home.branch, removed);
+    expect((await home.task("cat p node_modules f/i.log")).said).toBe("p\nmine\nkept");
   });
 
   it("K20 what both changed is refused with the paths, and everything stays as it was", async () => {
@@ -364,6 +386,26 @@ describe("one branch for a session, one commit for a task", () => {
     // Also when its files were put away.
     await hf.tearDownSession(home.id);
     await hf.branchSession(home.id, { commits: "side" });
+    // Not under the feet of a person who looks at them.
+    home.git("worktree", "add", "-q", "../person", `${home.branch}-commits`);
+    await home.task("git reset -q --hard; git switch -q side; echo 4 > f4; git add f4; git commit -qm c4");
+    await expect(hf.branchSession(home.id, { commits: "side" })).rejects.toMatchObject({
+      code: "publish_refused",
+    });
+    expect(gitIn(home.join("person"), "status", "--short")).toBe("");
+  });
+
+  it("K21 a branch that is being rebased stays, also where a working tree names its gitdir by a relative path", async () => {
+    using home = new CarryHome("overlay");
+    await home.task("echo 1 > one");
+    home.git("worktree", "add", "-q", "../person", home.branch);
+    const person = home.join("person");
+    writeFileSync(join(person, ".git"), "gitdir: ../main/.git/worktrees/person\n");
+    gitIn(person, "-c", "sequence.editor=sed -i s/^pick/edit/", "rebase", "-q", "-i", "HEAD~1");
+    const tip = home.git("rev-parse", home.branch);
+    const { unpublished } = await home.task("echo 2 > two");
+    expect(unpublished).toMatchObject({ code: "publish_refused" });
+    expect(home.git("rev-parse", home.branch)).toBe(tip);
   });
 
   it("a retry begins where its task began, a person's commits included, and replaces what that published", async () => {
