@@ -20,6 +20,7 @@ import {
 import { syncFileSystem } from "./directories.ts";
 import type { CapsuleSpec, Place } from "./place.ts";
 import { type Repo, repoLock } from "./repo.ts";
+import { listNamedSnapshots, openStore } from "./store.ts";
 
 /** Above this many they are flattened: mount options have a limit of about 30 layers. */
 export const MAX_LAYERS = 16;
@@ -128,7 +129,7 @@ export async function addFlatLayer(
   const name = sha256Hex(`flat ${snapshot}`).slice(0, snapshot.length);
   const isOnlyCopy = (await readInfo(repo, snapshot))?.isOnlyCopy ?? false;
   // What the capsule still has is in the new one; of older turns, their snapshots are what stays.
-  for (const [older, layer] of await onlyCopiesOn(repo, spec.stack))
+  for (const [older, layer] of await onlyCopiesOn(disk, repo, spec))
     await writeInfo(disk, repo, older, { ...layer, isOnlyCopy: false });
   // Under the lock: it is in use when a capsule.json names it, and that is written next.
   await withFileLock(repoLock(repo), async () => {
@@ -160,14 +161,24 @@ export async function forgetLayered(repo: Repo, snapshot: string): Promise<void>
   await rm(infoFile(repo, snapshot), { force: true });
 }
 
-/** Snapshots whose layers have files that are nowhere else, among those that stand on any of a stack. */
-async function onlyCopiesOn(repo: Repo, stack: readonly string[]): Promise<[string, Layer][]> {
-  return [...(await listLayered(repo))].filter(
+/**
+ * Snapshots whose layers have files that are nowhere else, among those that stand on any of a capsule's. What another
+ * session names too, a fork or the parent of one, is not this one's to let go of.
+ */
+async function onlyCopiesOn(
+  disk: Disk,
+  repo: Repo,
+  { stack, session }: CapsuleSpec,
+): Promise<[string, Layer][]> {
+  const only = [...(await listLayered(repo))].filter(
     ([, layer]) => layer.isOnlyCopy && layer.stack.some((name) => stack.includes(name)),
   );
+  if (only.length === 0) return [];
+  const others = await listNamedSnapshots(await openStore(repo, disk), session);
+  return only.filter(([snapshot]) => !others.has(snapshot));
 }
 
 /** The files that only layers have are let go of: their owner said so. A restore has the snapshot's files only. */
-export async function dropOnlyCopies(repo: Repo, stack: readonly string[]): Promise<void> {
-  for (const [snapshot] of await onlyCopiesOn(repo, stack)) await forgetLayered(repo, snapshot);
+export async function dropOnlyCopies(disk: Disk, repo: Repo, spec: CapsuleSpec): Promise<void> {
+  for (const [snapshot] of await onlyCopiesOn(disk, repo, spec)) await forgetLayered(repo, snapshot);
 }

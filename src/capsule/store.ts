@@ -238,10 +238,12 @@ export async function unpackSnapshots(
   for (const commit of commits) await nameSnapshot(store, session, commit, commit);
 }
 
-/** All that sessions name. */
-export async function listNamedSnapshots(store: Store): Promise<ReadonlySet<string>> {
-  const out = await gitLine(store, ["for-each-ref", "--format=%(objectname)", SNAPSHOTS]);
-  return new Set(out.split("\n").filter(Boolean));
+/** All that sessions name; or all but one of them. */
+export async function listNamedSnapshots(store: Store, except?: string): Promise<ReadonlySet<string>> {
+  const out = await gitLine(store, ["for-each-ref", "--format=%(objectname) %(refname)", SNAPSHOTS]);
+  const rows = out.split("\n").filter(Boolean);
+  const others = rows.filter((row) => except === undefined || !row.includes(` ${SNAPSHOTS}/${except}/`));
+  return new Set(others.map((row) => row.slice(0, row.indexOf(" "))));
 }
 
 /** All objects of a pack, into a store of its own; says what git says against it. */

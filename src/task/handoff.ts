@@ -23,6 +23,7 @@ import { budgetReached, reachedLimits, standsOn } from "../session/index.ts";
 import { errorCode, printable } from "../util/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 import { messageOfPerson, publishOrSay, type Unpublished } from "./publishing.ts";
+import { finishRewind } from "./rewind.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
 import { restore } from "./teardown.ts";
 
@@ -47,6 +48,7 @@ export async function handOff(
     throw new HoldfastError("file_exists", `${directory} is there, and is no empty directory`, {
       path: directory,
     });
+  await finishRewind(room);
   const capsule = await openCapsule(room);
   if (capsule) {
     await takeCheckpoint(room, capsule, await currentLimits(room));

@@ -5,11 +5,10 @@
  * T4 A turn's number is never used again, and what a rewind left behind can be gone back to.
  * What a kill leaves: before the record, a capsule that was put away; after it, one that is made when it is needed.
  */
-import { existsSync } from "node:fs";
 import { lastTurnOf, type SessionState } from "../session/index.ts";
 import { present } from "../util/index.ts";
 import { openCapsule, type Room } from "./room.ts";
-import { restoreHome, sessionHomeDir } from "./session-home.ts";
+import { bringHome } from "./session-home.ts";
 import { restore, tearDown } from "./teardown.ts";
 
 export interface Rewound {
@@ -40,11 +39,14 @@ export async function rewind(room: Room, there: SessionState): Promise<Rewound> 
 
 /** What a rewind still has to do, if something: also of one that was cut off. */
 export async function finishRewind(room: Room): Promise<void> {
-  const { session, sessionDir } = room;
-  const { task, home } = session.state;
+  const { session } = room;
+  const { task } = session.state;
   if (task?.capsule !== "rewound") return;
-  if (home && existsSync(sessionHomeDir(sessionDir))) await restoreHome(room, home);
-  if (task.snapshot) await restore(room);
+  if (task.snapshot && !(await openCapsule(room))) return void (await restore(room));
+  await bringHome(room);
+  // It was made, and then the record was cut off.
+  if (task.snapshot)
+    await session.append("capsule_restored", { task: task.number, snapshot: task.snapshot.commit });
 }
 
 function stateOf({ task, head, home, history }: SessionState) {

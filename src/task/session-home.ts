@@ -69,7 +69,9 @@ export function lacksHome({ state }: Pick<Session, "state">, sessionDir: string)
   return state.home !== null && !existsSync(sessionHomeDir(sessionDir));
 }
 
+/** Where it is not there, or is that of turns which a rewind left behind. */
 export async function bringHome(room: Room): Promise<void> {
   const { session, sessionDir } = room;
-  if (session.state.home && lacksHome(session, sessionDir)) await restoreHome(room, session.state.home);
+  const { home, task } = session.state;
+  if (home && (task?.capsule === "rewound" || lacksHome(session, sessionDir))) await restoreHome(room, home);
 }

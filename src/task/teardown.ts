@@ -54,6 +54,8 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
   const capsule = await openCapsule(room);
   if (!task || task.capsule === "none")
     throw new HoldfastError("no_capsule", `session ${session.id} has no capsule`, { session: session.id });
+  // A rewind that was cut off: after this nothing tells that HOME is to go back too.
+  if (task.capsule === "rewound") await bringHome(room);
   if (!capsule) {
     if (task.capsule === "torn_down")
       throw new HoldfastError("no_capsule", `the capsule of task ${task.number} was torn down before`);
@@ -70,9 +72,9 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
   const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room));
   const omitted = snapshot.manifest.omitted.map(({ path }) => path);
   await capsule.settle(snapshot);
-  const { strategy, settled, stack } = capsule.spec;
+  const { strategy, settled } = capsule.spec;
   const isKept = options.isReplaced && strategy === "overlay" && settled === snapshot.commit;
-  if (options.dropIgnored) await dropOnlyCopies(repo, stack);
+  if (options.dropIgnored) await dropOnlyCopies(ports.disk, repo, capsule.spec);
   else if (omitted.length > 0 && !isKept) {
     await capsule.detach();
     throw new HoldfastError(

@@ -142,4 +142,22 @@ describe("gc", () => {
     await old.gc();
     expect((await home.task("cat one; ls node_modules")).said).toBe("1");
   });
+
+  it("K13 files that a fork has too are not its parent's to let go of", async () => {
+    using home = new CarryHome("overlay");
+    const hf = await home.hf();
+    await home.task("mkdir node_modules; head -c 2000000 /dev/zero > node_modules/big; echo 1 > one");
+    const parent = home.id;
+    const fork = await hf.forkSession(parent);
+    home.id = fork.id;
+    await fork.pause();
+    await home.task("echo 2 > two");
+    // Only the layers have it now.
+    await home.task("true", { isFresh: true });
+    await hf.tearDownSession(parent, { dropIgnored: true });
+    const old = await home.open({ clock: later(30) });
+    await old.gc();
+    await hf.rewindSession(home.id, 2);
+    expect((await home.task("cat two; wc -c < node_modules/big")).said).toBe("2\n2000000");
+  });
 });

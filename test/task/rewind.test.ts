@@ -1,9 +1,10 @@
 /**
  * A session goes back to the end of a turn, in place, and forward again.
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { Session } from "../../src/session/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { CarryHome } from "../support/carry.ts";
 import { gitIn } from "../support/repo.ts";
@@ -96,6 +97,49 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     }
     const said = hasSandbox ? 'cat file "$HOME/talk"' : "cat file; echo 1";
     expect((await home.task(said)).said).toBe("1\n1");
+  });
+
+  it.each(["after", "before"] as const)(
+    "T4 cut off %s its files were made: going on, and putting them away, finish it",
+    async (when) => {
+      using home = new CarryHome(strategy);
+      const hf = await home.hf();
+      for (const turn of [1, 2, 3]) await home.task(`${inHome(String(turn))}echo ${turn} > file`);
+      const cutOff = async (toTurn: number) => {
+        const append = Session.prototype.append;
+        const spy = vi.spyOn(Session.prototype, "append").mockImplementation(async function (
+          this: Session,
+          ...record: Parameters<Session["append"]>
+        ) {
+          if (when === "after" && record[0] === "capsule_restored") throw new Error("cut off");
+          const written = await append.apply(this, record);
+          if (when === "before" && record[0] === "session_rewound") throw new Error("cut off");
+          return written;
+        } as Session["append"]);
+        await expect(hf.rewindSession(home.id, toTurn)).rejects.toThrow("cut off");
+        spy.mockRestore();
+      };
+      const said = hasSandbox ? 'cat file "$HOME/talk"' : "cat file file";
+      await cutOff(2);
+      expect((await home.task(said)).said).toBe("2\n2");
+      await cutOff(1);
+      await hf.tearDownSession(home.id);
+      expect((await home.task(said)).said).toBe("1\n1");
+    },
+  );
+
+  it("a tip that was left behind outlives the home's own tidying", async () => {
+    using home = new CarryHome(strategy);
+    const hf = await home.hf();
+    for (const turn of [1, 2]) await home.task(`echo ${turn} > t${turn}`);
+    const tip = home.git("rev-parse", home.branch);
+    await hf.rewindSession(home.id, 1);
+    await home.task("echo 3 > t3");
+    const kept = home.git("for-each-ref", "--format=%(refname)", "--points-at", tip);
+    // Whatever is young stays anyway.
+    for (const ref of kept.split("\n")) utimesSync(join(home.main, ".git", ref), 0, 0);
+    await hf.gc();
+    expect(home.git("for-each-ref", "--format=%(refname)", "--points-at", tip)).toBe(kept);
   });
 
   it("a merged tip stays where it is; the work is said to be unpublished", async () => {
