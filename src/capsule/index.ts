@@ -31,6 +31,7 @@ export { branchTip, publish, publishedBranch } from "./publish.ts";
 export { readContents, reduceSnapshot } from "./reduced.ts";
 export {
   hasObject,
+  isAncestor,
   isMerged,
   isUsersCommit,
   listCommit,

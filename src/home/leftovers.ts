@@ -257,7 +257,8 @@ async function brokenLayers(repo: Repo): Promise<Leftover[]> {
   const found: Leftover[] = [];
   for (const snapshot of (await listLayered(repo)).keys()) {
     if (await findLayer(repo, snapshot)) continue;
-    const clear = () => forgetLayered(repo, snapshot);
+    // It is written down just before its layer is put there.
+    const clear = async () => ((await findLayer(repo, snapshot)) ? undefined : forgetLayered(repo, snapshot));
     found.push({ what: `layers of ${snapshot}`, why: "one of them is gone", isCache: true, clear });
   }
   return found;

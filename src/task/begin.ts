@@ -22,6 +22,7 @@ import {
 import type { EventData } from "../contract/index.ts";
 import { present } from "../util/index.ts";
 import { takeCheckpoint } from "./checkpoint.ts";
+import { finishPublishing } from "./publishing.ts";
 import { finishRewind } from "./rewind.ts";
 import { capsuleDir, currentLimits, openCapsule, type Room } from "./room.ts";
 import type { Carried, StartingPoint } from "./starting-point.ts";
@@ -40,12 +41,13 @@ export interface Beginning {
   readonly missingIncludes: readonly string[];
   /** The task is on record. */
   settle(): Promise<void>;
-  /** It could not be recorded. */
+  /** Something failed before it was recorded. */
   undo(): Promise<void>;
 }
 
 /** Before it is asked what a task begins with: the last capsule's files are in a snapshot that the journal names. */
 export async function settleLast(room: Room): Promise<void> {
+  await finishPublishing(room);
   await finishRewind(room);
   const capsule = await openCapsule(room);
   if (!capsule || capsule.spec.settled === room.session.state.task?.snapshot?.commit) return;

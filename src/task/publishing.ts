@@ -4,8 +4,10 @@
  */
 import {
   AgentGit,
+  branchTip,
   type Capsule,
   commitWork,
+  isAncestor,
   listAgentCommits,
   openStore,
   publish,
@@ -83,6 +85,17 @@ export async function publishTree(
   });
   await session.append("work_published", { task, branch, commit, ...present({ replaced }) });
   return { branch, commit };
+}
+
+/** A publication whose record was cut off: the branch tells that it was done. */
+export async function finishPublishing({ session, repo }: Room): Promise<void> {
+  const { task, branch } = session.state;
+  if (!task || !branch?.intended) return;
+  const { name, intended: commit } = branch;
+  const tip = await branchTip(repo, name);
+  // A person may have gone on from there.
+  if (tip === undefined || (tip !== commit && !(await isAncestor(repo, commit, tip)))) return;
+  await session.append("work_published", { task: task.number, branch: name, commit });
 }
 
 /** What a commit of the task's work says. With the capsule's own git, as far as it can be asked. */

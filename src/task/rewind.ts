@@ -7,6 +7,7 @@
  */
 import { lastTurnOf, type SessionState } from "../session/index.ts";
 import { present } from "../util/index.ts";
+import { finishPublishing } from "./publishing.ts";
 import { openCapsule, type Room } from "./room.ts";
 import { bringHome } from "./session-home.ts";
 import { restore, tearDown } from "./teardown.ts";
@@ -23,6 +24,8 @@ export interface Rewound {
 /** `there`: the state at the end of that turn, as the journal has it. */
 export async function rewind(room: Room, there: SessionState): Promise<Rewound> {
   const { session } = room;
+  // What was published is of the turns that are left behind.
+  await finishPublishing(room);
   const fromTurn = lastTurnOf(session.state);
   const toTurn = lastTurnOf(there);
   if (await openCapsule(room)) await tearDown(room, { isReplaced: true });

@@ -130,6 +130,7 @@ export class Task {
     });
     const begun = await beginFiles(room, from, { number, settings, isSandboxed, runSetup, signal });
     const { capsule, missingIncludes } = begun;
+    let mayBeOnRecord = false;
     try {
       if (options.home) await restoreHome(room, options.home);
       const home = homeOf(options.home ?? session.state.home);
@@ -140,6 +141,7 @@ export class Task {
       const carried = carriedIn(room, from);
       const durationMs = Math.round(room.ports.clock.monotonicMs() - startedMs);
       const missing = missingIncludes.length > 0 ? { missing: [...missingIncludes] } : {};
+      mayBeOnRecord = true;
       const started = session.append("task_started", {
         task: number,
         ...present({ request, asked, snapshot, base: base ?? undefined, carried, home }),
@@ -157,7 +159,8 @@ export class Task {
       await begun.settle();
       return new Task(room, capsule, isSandboxed, missingIncludes);
     } catch (error) {
-      await begun.undo();
+      // Then whose files they are is the journal's to say, and the next look at them goes by it (K19).
+      await (mayBeOnRecord ? capsule.detach() : begun.undo());
       throw error;
     }
   }

@@ -1,12 +1,36 @@
 /**
  * A session with several tasks, for tests of what goes from one to the next.
  */
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import type { Holdfast, TaskEnd, TaskOptions } from "../../src/index.ts";
+import { Session } from "../../src/session/index.ts";
 import { branchOf, gitIn } from "./repo.ts";
 import { sandbox, TaskHome } from "./tasks.ts";
 
 type Outcome = TaskEnd["outcome"];
+
+/** Something ends the work just before one of its records, or right after it. */
+export async function cutOff(
+  when: "before" | "after",
+  type: string,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const { append } = Session.prototype;
+  const spy = vi.spyOn(Session.prototype, "append").mockImplementation(async function (
+    this: Session,
+    ...record: Parameters<Session["append"]>
+  ) {
+    if (when === "before" && record[0] === type) throw new Error("cut off");
+    const written = await append.apply(this, record);
+    if (when === "after" && record[0] === type) throw new Error("cut off");
+    return written;
+  } as Session["append"]);
+  try {
+    await expect(work()).rejects.toThrow("cut off");
+  } finally {
+    spy.mockRestore();
+  }
+}
 
 export class CarryHome extends TaskHome {
   readonly #strategy: string;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentGit, Capsule, findHanded, handOn } from "../../src/capsule/index.ts";
 import { CapsuleLab, inside } from "../support/capsules.ts";
-import { CarryHome } from "../support/carry.ts";
+import { CarryHome, cutOff } from "../support/carry.ts";
 import { HostHome, reaches, script, until } from "../support/hosts.ts";
 import { branchOf, commitFiles, gitIn } from "../support/repo.ts";
 import { sandbox } from "../support/tasks.ts";
@@ -60,6 +60,14 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect((await home.task("ls", { isFresh: true })).said).toBe("a.txt\nholdfast.yaml");
     await home.task("echo 3 > three");
     expect((await home.task("ls", { base: "HEAD" })).said).toBe("a.txt\nholdfast.yaml");
+  });
+
+  it("K19 what fails when the next task is on record takes no files with it", async () => {
+    using home = new CarryHome(strategy);
+    await home.task("echo 1 > one; echo i > i.log");
+    await cutOff("before", "capsule_created", () => home.task("true"));
+    await cutOff("before", "task_started", () => home.task("true"));
+    expect((await home.task("cat one i.log")).said).toBe("1\ni");
   });
 
   it("K20 a person's commits on the branch go into the carried files, and the next commit stands on them", async () => {
@@ -406,6 +414,16 @@ describe("one branch for a session, one commit for a task", () => {
     const { unpublished } = await home.task("echo 2 > two");
     expect(unpublished).toMatchObject({ code: "publish_refused" });
     expect(home.git("rev-parse", home.branch)).toBe(tip);
+  });
+
+  it("K21 a publication whose record was cut off is known for ours, also when the next one is cut off too", async () => {
+    using home = new CarryHome("overlay");
+    await home.task("echo 1 > one");
+    await cutOff("before", "work_published", () => home.task("echo 2 > two"));
+    const second = home.git("rev-parse", home.branch);
+    await cutOff("after", "publishing_started", () => home.task("echo 3 > two"));
+    expect((await home.task("cat two; echo 4 > four")).said).toBe("3");
+    expect(home.git("rev-parse", `${home.branch}^`)).toBe(second);
   });
 
   it("a retry begins where its task began, a person's commits included, and replaces what that published", async () => {

@@ -3,10 +3,9 @@
  */
 import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
-import { Session } from "../../src/session/index.ts";
+import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
-import { CarryHome } from "../support/carry.ts";
+import { CarryHome, cutOff } from "../support/carry.ts";
 import { gitIn } from "../support/repo.ts";
 
 const inHome = (text: string) => (hasSandbox ? `echo ${text} > "$HOME/talk"; ` : "");
@@ -105,24 +104,13 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
       using home = new CarryHome(strategy);
       const hf = await home.hf();
       for (const turn of [1, 2, 3]) await home.task(`${inHome(String(turn))}echo ${turn} > file`);
-      const cutOff = async (toTurn: number) => {
-        const append = Session.prototype.append;
-        const spy = vi.spyOn(Session.prototype, "append").mockImplementation(async function (
-          this: Session,
-          ...record: Parameters<Session["append"]>
-        ) {
-          if (when === "after" && record[0] === "capsule_restored") throw new Error("cut off");
-          const written = await append.apply(this, record);
-          if (when === "before" && record[0] === "session_rewound") throw new Error("cut off");
-          return written;
-        } as Session["append"]);
-        await expect(hf.rewindSession(home.id, toTurn)).rejects.toThrow("cut off");
-        spy.mockRestore();
-      };
+      const type = when === "after" ? "capsule_restored" : "session_rewound";
+      const cut = (toTurn: number) =>
+        cutOff(when === "after" ? "before" : "after", type, () => hf.rewindSession(home.id, toTurn));
       const said = hasSandbox ? 'cat file "$HOME/talk"' : "cat file file";
-      await cutOff(2);
+      await cut(2);
       expect((await home.task(said)).said).toBe("2\n2");
-      await cutOff(1);
+      await cut(1);
       await hf.tearDownSession(home.id);
       expect((await home.task(said)).said).toBe("1\n1");
     },
