@@ -237,7 +237,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
 function rewound(state: SessionState, data: JsonObject): Partial<SessionState> {
   const published = textOrNull(data["published"]);
   return {
-    history: historyIn(data["history"]),
+    history: historyIn(data["history"], state.turns),
     pending: {},
     ...(state.status === "waiting" && { status: "active" as const }),
     head: textOrNull(data["head"]),
@@ -256,13 +256,13 @@ function rewound(state: SessionState, data: JsonObject): Partial<SessionState> {
   };
 }
 
-/** Only what rises: the fold also reads what this program did not write. */
-function historyIn(value: Json | undefined): TurnRange[] {
+/** Only turns that there were, and only what rises: the fold also reads what this program did not write. */
+function historyIn(value: Json | undefined, turns: number): TurnRange[] {
   const ranges: TurnRange[] = [];
   for (const pair of Array.isArray(value) ? value : []) {
     const [first, last] = Array.isArray(pair) ? pair.map(amount) : [];
     if (first === undefined || last === undefined) continue;
-    if (first > (ranges.at(-1)?.[1] ?? 0) && last >= first) ranges.push([first, last]);
+    if (first > (ranges.at(-1)?.[1] ?? 0) && last >= first && last <= turns) ranges.push([first, last]);
   }
   return ranges;
 }

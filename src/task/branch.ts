@@ -4,11 +4,11 @@
  */
 import { AgentGit, openStore, publishAgentCommits, publishedBranch, treeOf } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { standsOn } from "../session/index.ts";
 import { settleLast } from "./begin.ts";
 import { workAgain } from "./checkpoint.ts";
 import { messageOf, type Published, publishTree } from "./publishing.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
+import { commitBelow } from "./starting-point.ts";
 import { restore } from "./teardown.ts";
 
 export interface BranchOptions {
@@ -30,7 +30,7 @@ export async function branchWork(room: Room, { isReviewed = false }: BranchOptio
     throw new HoldfastError("no_snapshot", `session ${session.id} has no work to publish`, {
       session: session.id,
     });
-  const base = standsOn(task);
+  const base = await commitBelow(repo, task);
   if (task.snapshot.tree === (await treeOf(repo, base))) {
     if (branch?.tip === base && base !== null) return { branch: branch.name, commit: base, isNew: false };
     throw new HoldfastError("no_snapshot", `session ${session.id} has changed nothing`, {

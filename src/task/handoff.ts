@@ -19,12 +19,13 @@ import {
   syncFileSystem,
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { budgetReached, reachedLimits, standsOn } from "../session/index.ts";
+import { budgetReached, reachedLimits } from "../session/index.ts";
 import { errorCode, printable } from "../util/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 import { messageOfPerson, publishOrSay, type Unpublished } from "./publishing.ts";
 import { finishRewind } from "./rewind.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
+import { commitBelow } from "./starting-point.ts";
 import { restore } from "./teardown.ts";
 
 const NOTE_FILE = "HANDOFF.md";
@@ -161,7 +162,7 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   const { branch, unpublished } = isChanged
     ? await publishOrSay(room, {
         tree: work.tree,
-        base: standsOn(task),
+        base: await commitBelow(room.repo, task),
         message: messageOfPerson(session, handoff.to, task.branch === null),
       })
     : { branch: null, unpublished: null };

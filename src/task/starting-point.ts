@@ -59,7 +59,7 @@ export async function startingPoint(
 type Task = NonNullable<SessionState["task"]>;
 
 /** What was published may be gone: its branch was deleted, or this is another clone. */
-async function commitBelow(repo: Repo, task: Task): Promise<string | null> {
+export async function commitBelow(repo: Repo, task: Task): Promise<string | null> {
   const commit = standsOn(task);
   return commit === null || commit === task.base || (await hasObject(repo, commit)) ? commit : task.base;
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JournalRecord, JsonObject } from "../../src/contract/index.ts";
-import { historyOf } from "../../src/session/index.ts";
+import { emptyState, fold, historyOf } from "../../src/session/index.ts";
 
 const event = fc.oneof(
   fc.record({ type: fc.constant("turn_started"), turn: fc.integer({ min: 1, max: 3 }) }),
@@ -17,6 +17,33 @@ const event = fc.oneof(
 );
 
 describe("history", () => {
+  it("M1 a rewind to turns that there never were leaves none of them in it", () => {
+    const rows: [string, JsonObject][] = [
+      ["session_opened", { session: "s", user: "u" }],
+      ["turn_started", { turn: 1 }],
+      ["turn_ended", { turn: 1, outcome: "done" }],
+      [
+        "session_rewound",
+        {
+          toTurn: 9,
+          fromTurn: 1,
+          history: [
+            [1, 1],
+            [4, 9],
+            [2, 1e300],
+          ],
+        },
+      ],
+      ["turn_started", { turn: 2 }],
+    ];
+    const state = rows.reduce(
+      (before, [type, data], index) =>
+        fold(before, { seq: index + 1, at: "", epoch: 1, durable: index, type, data, hash: "" }),
+      emptyState,
+    );
+    expect(state.history).toEqual([[1, 2]]);
+  });
+
   it("H1 has no call without a result and no result without a call, whatever the records say", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { maxLength: 60 }), async (events) => {

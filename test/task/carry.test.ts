@@ -426,6 +426,20 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(second);
   });
 
+  it("what was published is gone with its branch: the work stands on what its task began with", async () => {
+    using home = new CarryHome("overlay");
+    const hf = await home.hf();
+    await home.task("echo 1 > one");
+    home.git("branch", "-D", home.branch);
+    home.git("reflog", "expire", "--expire=now", "--all");
+    home.git("gc", "-q", "--prune=now");
+    const directory = home.join("by-hand");
+    await hf.handOffSession(home.id, { to: "ani", directory });
+    writeFileSync(join(directory, "two"), "2\n");
+    expect(await hf.takeBackSession(home.id)).toMatchObject({ branch: home.branch });
+    expect(home.git("diff", "--name-only", "main", home.branch)).toBe("one\ntwo");
+  });
+
   it("a retry begins where its task began, a person's commits included, and replaces what that published", async () => {
     using home = new HostHome({ "a.txt": "a\n" });
     const dispatcher = await home.dispatcher();
