@@ -330,7 +330,7 @@ describe("one branch for a session, one commit for a task", () => {
     home.git("update-ref", `refs/heads/${home.branch}`, intended);
     const next = await home.task("cat one; echo 2 > two");
     expect(next).toMatchObject({ said: "1", branch: home.branch, unpublished: null });
-    expect(home.git("rev-parse", `${home.branch}^`)).toBe(tip);
+    expect(home.git("rev-parse", `${home.branch}^`)).toBe(intended);
   });
 
   it("a fork has a branch of its own, which stands on what its parent had published", async () => {

@@ -130,7 +130,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     expect(home.git("for-each-ref", "--format=%(refname)", "--points-at", tip)).toBe(kept);
   });
 
-  it("a merged tip stays where it is; the work is said to be unpublished", async () => {
+  it("after a merge, what the user has by now comes back, and the branch goes on from there", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     await home.task("echo 1 > one");
@@ -142,6 +142,5 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     const next = await home.task("ls; echo 3 > three");
     expect(next.said).toContain("two");
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(tip);
-    expect(join(next.patch)).toContain("change.patch");
   });
 });
