@@ -1,7 +1,7 @@
 /**
  * A home that an earlier version made opens and goes on: sessions, branches, capsules, HOME.
  *
- * `fixtures/home-before-1.tgz` was made by the version of commit 3674f7e, through its library: three sessions of the user
+ * `fixtures/home-before-1.tar.gz` was made by the version of commit 3674f7e, through its library: three sessions of the user
  * ani on one repo, one with two tasks that were published, one in a worktree whose last task began with --base and failed, one torn down.
  * Journals name their repo by its path, so it has to stand where it stood then.
  */
@@ -17,7 +17,7 @@ import { gitIn } from "../support/repo.ts";
 import { sandbox } from "../support/tasks.ts";
 
 const PLACE = "/tmp/holdfast-before-1";
-const FIXTURE = join(import.meta.dirname, "..", "fixtures", "home-before-1.tgz");
+const FIXTURE = join(import.meta.dirname, "..", "fixtures", "home-before-1.tar.gz");
 const ABANDONED_MS = 10 * 60_000;
 
 /** One at a time, whoever else runs the tests on this machine. */
@@ -33,8 +33,14 @@ async function unpack(): Promise<Disposable> {
       await sleep(200);
     }
   }
-  execFileSync("tar", ["-xzf", FIXTURE, "--no-same-owner", "-C", PLACE]);
-  return { [Symbol.dispose]: () => rmSync(PLACE, { recursive: true, force: true }) };
+  const place = { [Symbol.dispose]: () => rmSync(PLACE, { recursive: true, force: true }) };
+  try {
+    execFileSync("tar", ["-xzf", FIXTURE, "--no-same-owner", "-C", PLACE]);
+    return place;
+  } catch (error) {
+    place[Symbol.dispose]();
+    throw error;
+  }
 }
 
 it("E1 a home of the version before opens, and its sessions go on with their files, their HOME and their branches", async () => {
