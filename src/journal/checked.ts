@@ -20,8 +20,9 @@ const CHECKED_FILE = "checked.json";
 const SEGMENT_FILE = /^journal\/(\d+)/;
 /** Reading less than this takes no time: it is read, whatever the stamps say. */
 const SMALL_BYTES = 4 * 1024 * 1024;
-/** Some file systems count in two seconds: what was written just now could be written again under the same time. */
-const RACY_MS = 2000;
+/** What was written just now could be written again under the same time. Some file systems count in two seconds. */
+const RACY_MS = 50;
+const COARSE_RACY_MS = 2000;
 
 /** Device, inode, length, times of the last change to its bytes and to anything of it, number of links. */
 type Stamp = readonly [
@@ -91,10 +92,10 @@ export class CheckedFiles {
 
   /** For the next one, when all of it was found good. Others may have made links to the files since. */
   save(): void {
-    const racyMs = Date.now() - RACY_MS;
+    const nowMs = Date.now();
     const kept = [...stampsIn(this.#sessionDir)].filter(([file, stamp]) => {
       const old = this.#now.get(file);
-      return old && isSameContent(old, stamp) && stamp[3] < racyMs;
+      return old && isSameContent(old, stamp) && stamp[3] < nowMs - racyMs(stamp);
     });
     const known: Known = {
       stamps: Object.fromEntries(kept),
@@ -131,6 +132,11 @@ export class CheckedFiles {
     // A new link to a file, a fork's, changes its ctime too.
     return before[4] === now[4] || before[5] !== now[5];
   }
+}
+
+/** A time that has no part of a second comes from a file system that counts in seconds, but for one in a thousand. */
+function racyMs([, , , mtimeMs, ctimeMs]: Stamp): number {
+  return mtimeMs % 1000 === 0 && ctimeMs % 1000 === 0 ? COARSE_RACY_MS : RACY_MS;
 }
 
 /** The same file, of the same length, written at the same time. */
