@@ -17,6 +17,7 @@ import { JOURNAL_START, type ScannedRecord } from "./scan.ts";
 import { COMPRESSED } from "./segments.ts";
 
 const CHECKED_FILE = "checked.json";
+const CHECKED_NAME = /^(\d{6,8}\.jsonl|[0-9a-f]{64})(\.zst)?$/;
 const SEGMENT_FILE = /^journal\/(\d+)/;
 /** Reading less than this takes no time: it is read, whatever the stamps say. */
 const SMALL_BYTES = 4 * 1024 * 1024;
@@ -148,8 +149,8 @@ function stampsIn(sessionDir: string): Map<string, Stamp> {
   const stamps = new Map<string, Stamp>();
   for (const folder of ["journal", "blobs"])
     for (const name of readdirSync(join(sessionDir, folder))) {
-      if (!/^(\d{6,8}\.jsonl|[0-9a-f]{64})(\.zst)?$/.test(name)) continue;
-      const stats = lstatSync(join(sessionDir, folder, name), { throwIfNoEntry: false });
+      if (!CHECKED_NAME.test(name)) continue;
+      const stats = lstatSync(`${sessionDir}/${folder}/${name}`, { throwIfNoEntry: false });
       if (!stats) continue;
       const { dev, ino, size, mtimeMs, ctimeMs, nlink } = stats;
       stamps.set(`${folder}/${name}`, [dev, ino, size, mtimeMs, ctimeMs, nlink]);
