@@ -66,7 +66,7 @@ export async function driveTask(around: Surroundings, { request, spec, stop }: A
       request,
       sandbox: spec.sandbox,
       signal: stop,
-      asked: (spec.title ?? spec.command.join(" ")).slice(0, ASKED_LENGTH),
+      asked: askedOf(session, spec),
       ...present({ base: spec.base, snapshot: spec.snapshot, isFresh: spec.isFresh }),
       ...(spec.carried && { carried: carriedOf(spec.carried) }),
       ...(spec.home && { home: { commit: spec.home.snapshot ?? "", manifest: spec.home.manifest ?? "" } }),
@@ -184,6 +184,12 @@ async function runCommand(
     if (peakBytes > 0) await addPeak(home, spec.definition, peakBytes).catch(() => {});
     await feed.close();
   }
+}
+
+/** A session's title is what its first task is about. */
+function askedOf({ state }: Session, { title, command }: TaskSpec): string {
+  const ofSession = state.task === null ? state.title : null;
+  return (title ?? ofSession ?? command.join(" ")).slice(0, ASKED_LENGTH);
 }
 
 function carriedOf({ from, tree, hasUnpublished = false }: NonNullable<TaskSpec["carried"]>) {

@@ -443,12 +443,14 @@ describe("one branch for a session, one commit for a task", () => {
   it("a retry begins where its task began, a person's commits included, and replaces what that published", async () => {
     using home = new HostHome({ "a.txt": "a\n" });
     const dispatcher = await home.dispatcher();
-    const { id } = await dispatcher.begin({ repo: home.main }, script("echo 1 > one; echo i > i.log"));
+    const first = script("echo 1 > one; echo i > i.log");
+    const { id } = await dispatcher.begin({ repo: home.main, title: "what it is about" }, first);
     const rests = async (task: number) => {
       await until(async () => (await dispatcher.show(id)).task?.number === task);
       await reaches(dispatcher, id, "paused");
     };
     await rests(1);
+    expect(gitIn(home.main, "log", "-1", "--format=%s", branchOf(id))).toBe("what it is about");
     gitIn(home.main, "switch", "-q", branchOf(id));
     commitFiles(home.main, { "p.txt": "p\n" }, "by a person");
     gitIn(home.main, "switch", "-q", "main");
