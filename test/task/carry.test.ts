@@ -54,6 +54,22 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(home.git("show", `${home.branch}:a.txt`)).toBe("mine");
   });
 
+  it("what was written after the last checkpoint is carried on, and in a checkpoint first", async () => {
+    using home = new CarryHome(strategy);
+    const hf = await home.hf();
+    {
+      await using session = await hf.openSession({ repo: home.main });
+      home.id = session.id;
+      const task = await hf.startTask(session, sandbox);
+      // A harness that was cut off in the middle.
+      writeFileSync(join((await task.capsule.attach()).root, "late"), "late\n");
+      await task.capsule.detach();
+    }
+    expect((await home.task("cat late")).said).toBe("late");
+    const [, started] = await home.records("task_started");
+    expect(started?.["carried"]).toMatchObject({ task: 1, hasUnpublished: true });
+  });
+
   it("--fresh and --base begin clean; the files of before are in their snapshot", async () => {
     using home = new CarryHome(strategy);
     await home.task("echo 1 > one; echo i > i.log");
