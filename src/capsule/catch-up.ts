@@ -17,10 +17,11 @@ import { contentId } from "./changes.ts";
 import { copyIndex } from "./classify.ts";
 import { ConfinedGit } from "./confined.ts";
 import { removeTree } from "./directories.ts";
-import { git } from "./git.ts";
+import type { GitPlace } from "./git.ts";
 import { makeGitdir, noSurroundings } from "./gitdir.ts";
 import { Cursor, type OpenDir } from "./open-dir.ts";
 import { ancestorsOf, type BytePath, nameOf, parentOf, toBytes, toText } from "./path.ts";
+import { GITLINK_MODE, NO_MODE, rawDiff } from "./raw-diff.ts";
 import { isAncestor, objectsLink, type Repo, treeOf, userPlace } from "./repo.ts";
 import type { Store } from "./store.ts";
 import type { View } from "./view.ts";
@@ -41,8 +42,6 @@ interface Change {
 
 type Changes = ReadonlyMap<BytePath, Change>;
 
-const GONE = "000000";
-const GITLINK = "160000";
 const TIMEOUT_MS = 5 * 60_000;
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const NAMED_PATHS = 10;
@@ -62,21 +61,13 @@ export async function differenceFor(
   return theirs;
 }
 
-async function changesBetween(
-  place: Parameters<typeof git>[0],
-  from: string,
-  to: string,
-): Promise<Map<BytePath, Change>> {
-  const changes = new Map<BytePath, Change>();
-  if (from === to) return changes;
-  const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", from, to];
-  const fields = (await git(place, args)).toString("latin1").split("\0");
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    const [oldMode, mode = "", , id = ""] = (fields[at] ?? "").slice(1).split(" ");
-    const path = fields[at + 1] ?? "";
-    changes.set(path, { path, now: mode === GONE ? null : { mode, id }, isNew: oldMode === GONE });
-  }
-  return changes;
+async function changesBetween(place: GitPlace, from: string, to: string): Promise<Map<BytePath, Change>> {
+  const changes = (await rawDiff(place, from, to)).map(({ path, oldMode, mode, id }) => ({
+    path,
+    now: mode === NO_MODE ? null : { mode, id },
+    isNew: oldMode === NO_MODE,
+  }));
+  return new Map(changes.map((change) => [change.path, change]));
 }
 
 function conflictsOf(theirs: Changes, ours: Changes): BytePath[] {
@@ -142,7 +133,7 @@ function inTheWay(view: View, theirs: Changes, algorithm: "sha1" | "sha256"): By
   return [
     ...dirs.filter((dir) => cursor.inParent(dir, isNoDir)),
     ...added
-      .filter(({ now }) => now?.mode !== GITLINK)
+      .filter(({ now }) => now?.mode !== GITLINK_MODE)
       .filter(({ path, now }) => cursor.inParent(path, (dir, name) => isOther(dir, name, now?.id ?? "")))
       .map(({ path }) => path),
   ];

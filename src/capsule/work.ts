@@ -8,6 +8,7 @@ import { HoldfastError } from "../contract/index.ts";
 import { git, gitLine, gitToFile, type Identity } from "./git.ts";
 import type { SnapshotManifest } from "./manifest.ts";
 import { type BytePath, quoted, storedPath, toBytes, toText } from "./path.ts";
+import { GITLINK_MODE, NO_MODE, rawDiff } from "./raw-diff.ts";
 import { objectsLink, type Repo, treeOf, userPlace } from "./repo.ts";
 import { importObjects, type Store, streamRef } from "./store.ts";
 
@@ -108,20 +109,12 @@ async function* stream(
 /** Where a submodule points is in no file: the work has what its base has. */
 async function movedGitlinks(repo: Repo, lower: string | null, base: string | null): Promise<string[]> {
   if (lower === base) return [];
-  const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames"];
-  const out = await git(userPlace(repo), [...args, await treeOf(repo, lower), await treeOf(repo, base)]);
-  const fields = out.toString("latin1").split("\0");
-  const lines: string[] = [];
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    const [oldMode, mode, , id] = (fields[at] ?? "").slice(1).split(" ");
-    const path = quoted(fields[at + 1] ?? "");
-    if (mode === GITLINK) lines.push(`M ${GITLINK} ${id} ${path}`);
-    else if (oldMode === GITLINK && mode === "000000") lines.push(`D ${path}`);
-  }
-  return lines;
+  const changes = await rawDiff(userPlace(repo), await treeOf(repo, lower), await treeOf(repo, base));
+  return changes.flatMap(({ path, oldMode, mode, id }) => {
+    if (mode === GITLINK_MODE) return `M ${GITLINK_MODE} ${id} ${quoted(path)}`;
+    return oldMode === GITLINK_MODE && mode === NO_MODE ? `D ${quoted(path)}` : [];
+  });
 }
-
-const GITLINK = "160000";
 
 /** What a commit would not notice: its own gitdir, and directories. */
 function hasWork({ gone, entries }: SnapshotManifest): boolean {
