@@ -20,7 +20,6 @@ import { Maildir } from "../mail/index.ts";
 import type { Session, SessionState } from "../session/index.ts";
 import {
   bringHome,
-  currentLimits,
   encodeHomes,
   finishRewind,
   HOMES_FILE,
@@ -30,9 +29,9 @@ import {
   type Room,
   readHomes,
   restore,
+  settleFiles,
   Task,
   type TaskOptions,
-  takeCheckpoint,
 } from "../task/index.ts";
 import { createFile, type Disk } from "../util/index.ts";
 import { type Home, sessionDirOf, trashDir } from "./home.ts";
@@ -117,13 +116,8 @@ export async function restFiles(home: Home, session: Session): Promise<void> {
   const room = await roomOf(home, session);
   const capsule = await openCapsule(room);
   if (!capsule) return;
-  // What still runs could write after the snapshot.
-  await capsule.detach();
   try {
-    const { snapshot } = await locatingDamage(home, keeperOf(home, session), async () =>
-      takeCheckpoint(room, capsule, await currentLimits(room)),
-    );
-    await capsule.settle(snapshot);
+    await locatingDamage(home, keeperOf(home, session), () => settleFiles(room, capsule));
   } finally {
     await capsule.detach();
   }

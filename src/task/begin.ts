@@ -51,6 +51,11 @@ export async function settleLast(room: Room): Promise<void> {
   await finishRewind(room);
   const capsule = await openCapsule(room);
   if (!capsule || capsule.spec.settled === room.session.state.task?.snapshot?.commit) return;
+  await settleFiles(room, capsule);
+}
+
+/** A checkpoint with nothing running: the files are those of its snapshot from then on. */
+export async function settleFiles(room: Room, capsule: Capsule): Promise<void> {
   // What still runs could write after the snapshot.
   await capsule.detach();
   const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room));

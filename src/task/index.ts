@@ -1,5 +1,6 @@
+export { settleFiles } from "./begin.ts";
 export { type Branched, type BranchOptions, branchCommits, branchWork } from "./branch.ts";
-export { readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
+export { readSnapshot, workAgain } from "./checkpoint.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
 export { isCredential } from "./home-files.ts";
 export { decodeHomes, encodeHomes, HOMES_FILE, type Homes, readHomes } from "./homes.ts";
@@ -7,7 +8,6 @@ export { type Quota, readSettings } from "./quota.ts";
 export { finishRewind, type Rewound, rewind } from "./rewind.ts";
 export {
   artifactsDir,
-  currentLimits,
   openCapsule,
   type Room,
 } from "./room.ts";
