@@ -176,6 +176,7 @@ class CapsuleBench {
     const request = {
       dir: join(this.#home, "sessions", session, "tasks", "1", "capsule"),
       session,
+      branch: `holdfast/${session}`,
       task: 1,
       repo,
       // The bases of the cache have what a set-up installs; here it is copied, which is as good.

@@ -26,6 +26,7 @@ export {
 export {
   type Audit,
   type Diff,
+  type DiffOptions,
   type Exported,
   type ExportManifest,
   type Finding,

@@ -79,6 +79,12 @@ export class Capsule {
     return new Capsule(ports, repo, place, spec);
   }
 
+  /** For those who do not own its session: nothing of it is put in order, and only `look` may be asked of it. */
+  static async openToLook(ports: CapsulePorts, repo: Repo, dir: string): Promise<Capsule | undefined> {
+    const place = new Place(dir);
+    return (await place.isThere()) ? new Capsule(ports, repo, place, await place.readSpec()) : undefined;
+  }
+
   /** Whether what it stands on is gone, and nothing was written over it: then its snapshot has all of it. */
   get isHollow(): boolean {
     const { strategy, baseKey, stack } = this.#spec;
@@ -148,12 +154,19 @@ export class Capsule {
     return orDiskFull(this.#ports.disk, () => this.#snapshot(name, limits));
   }
 
+  /** Everything that differs now, of a task that goes on: nothing names it, and nothing is started to reach it. */
+  async look(limits: Limits): Promise<Snapshot> {
+    const view = this.#strategy.reached(this.place);
+    if (!view) throw new HoldfastError("snapshot_raced", "the capsule's files can't be reached just now");
+    return this.#snapshotOf(view, null, limits);
+  }
+
   async #snapshot(name: string, limits: Limits): Promise<Snapshot> {
     const view = await this.attach();
     try {
       return await this.#snapshotOf(view, name, limits);
     } catch (error) {
-      if (this.#strategy.isAttached(this.place)) throw error;
+      if (this.#strategy.reached(this.place)) throw error;
       throw new HoldfastError(
         "snapshot_raced",
         "the process that holds the capsule's files was ended while they were read",
@@ -163,7 +176,7 @@ export class Capsule {
     }
   }
 
-  async #snapshotOf(view: View, name: string, limits: Limits): Promise<Snapshot> {
+  async #snapshotOf(view: View, name: string | null, limits: Limits): Promise<Snapshot> {
     // Its owner may have locked everybody out of all of it; the mode of the root is nobody's file.
     if ((statSync(view.root).mode & 0o700) !== 0o700) chmodSync(view.root, 0o755);
     const store = await this.store();

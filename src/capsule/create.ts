@@ -20,7 +20,6 @@ import { decodeManifest } from "./manifest.ts";
 import { type BytePath, fromText } from "./path.ts";
 import { type CapsuleSpec, Place, type StrategyName } from "./place.ts";
 import { leasePorts, releasePorts } from "./ports.ts";
-import { publishedBranch } from "./publish.ts";
 import { hasObject, isUsersCommit, type Repo, readCommittedBytes, repoLock } from "./repo.ts";
 import type { RunSetup } from "./setup.ts";
 import { openStore, readManifestBytes } from "./store.ts";
@@ -40,6 +39,8 @@ export interface CapsuleSettings {
 export interface NewCapsule {
   readonly dir: string;
   readonly session: string;
+  /** That its own git begins on. */
+  readonly branch: string;
   readonly task: number;
   readonly repo: Repo;
   readonly base: string | null;
@@ -225,7 +226,7 @@ async function build(
     task,
     repo: repo.key,
     setup: settings.setup,
-    branch: publishedBranch(session),
+    branch: request.branch,
     sealing: null,
     previous: null,
     ports: {},

@@ -7,8 +7,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { HoldfastError } from "../contract/index.ts";
-import { endHolder, enterHolder, startHolder, throughHolder } from "../process/index.ts";
+import { endHolder, enterHolder, type Holder, startHolder, throughHolder } from "../process/index.ts";
 import { isAlive } from "../util/index.ts";
 import { openBase } from "./bases.ts";
 import { type Change, overlayChanges } from "./changes.ts";
@@ -33,8 +32,9 @@ export const overlay: Strategy = {
   },
 
   async attach(ground, place, spec) {
+    const reached = overlay.reached(place);
+    if (reached) return reached;
     const known = place.readHolder();
-    if (known && overlay.isAttached(place)) return viewOf(place);
     // Whatever still has the upper layer mounted must be gone before it is mounted again (K12).
     if (known) await endHolder(known, place.dir);
     for (const dir of [place.upper, place.work, place.tree])
@@ -44,7 +44,7 @@ export const overlay: Strategy = {
       ...spec.stack.map((layer) => layerDir(ground.repo, layer)),
       openBase(ground.repo, spec.baseKey ?? "").tree,
     ];
-    await startHolder(
+    const holder = await startHolder(
       { lowers: lowers.map(short), upper: short(place.upper), work: short(place.work), target: place.tree },
       {
         cwd: ground.homeDir,
@@ -52,7 +52,7 @@ export const overlay: Strategy = {
         record: (holder) => writeFile(place.holderFile, `${JSON.stringify(holder)}\n`, { mode: 0o600 }),
       },
     );
-    return viewOf(place);
+    return viewThrough(holder, place);
   },
 
   async detach(place) {
@@ -61,10 +61,11 @@ export const overlay: Strategy = {
     await rm(place.holderFile, { force: true });
   },
 
-  isAttached(place) {
+  reached(place) {
     const holder = place.readHolder();
     // One that is being killed is there a little longer than what can be reached through it.
-    return holder !== undefined && isAlive(holder) && existsSync(throughHolder(holder, place.tree));
+    if (!holder || !isAlive(holder) || !existsSync(throughHolder(holder, place.tree))) return undefined;
+    return viewThrough(holder, place);
   },
 
   changes: changesAbove,
@@ -89,9 +90,6 @@ export function* changesAbove(
   }
 }
 
-function viewOf(place: Place): View {
-  const holder = place.readHolder();
-  if (!holder || !isAlive(holder))
-    throw new HoldfastError("mount_failed", "the process that holds the capsule's files was ended");
+function viewThrough(holder: Holder, place: Place): View {
   return { root: throughHolder(holder, place.tree), workTree: place.tree, enter: enterHolder(holder) };
 }

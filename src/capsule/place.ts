@@ -115,3 +115,7 @@ export class Place {
     return { ...identity, mountNamespace, mount: typeof mount === "string" ? mount : undefined };
   }
 }
+
+/** Where a person can work on the files of a capsule; undefined where they are only mounted for its processes. */
+export const plainPath = (place: Place, { strategy }: Pick<CapsuleSpec, "strategy">): string | undefined =>
+  strategy === "overlay" ? undefined : place.tree;

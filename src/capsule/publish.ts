@@ -14,6 +14,7 @@ import { HoldfastError } from "../contract/index.ts";
 import { type Disk, readPlainFile } from "../util/index.ts";
 import { git, gitToFile, type Identity, runGit } from "./git.ts";
 import { keepTip } from "./held.ts";
+import { BRANCH_FOLDER } from "./named-branches.ts";
 import { isAncestor, isMerged, objectsLink, type Repo, userPlace } from "./repo.ts";
 import { makeAside, type Store } from "./store.ts";
 
@@ -32,8 +33,9 @@ export interface Publication {
   readonly onMove: () => Promise<void>;
 }
 
-/** Until sessions have names: short enough to type, and nobody else's. */
-export const publishedBranch = (session: string) => `holdfast/${session.slice(-10)}`;
+/** Without a name, what is short enough to type and no other session's. */
+export const publishedBranch = ({ id, name }: { readonly id: string; readonly name: string | null }) =>
+  `${BRANCH_FOLDER}${name ?? id.slice(-10)}`;
 
 /** The commit that the branch was moved away from, where it was not simply moved on. */
 export async function publish(publication: Publication): Promise<string | undefined> {

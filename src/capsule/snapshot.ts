@@ -21,7 +21,8 @@ export interface SnapshotRequest extends Choice {
   readonly changes: AsyncIterable<Change>;
   readonly facts: Pick<SnapshotManifest, "base" | "lower" | "setupKey" | "branch">;
   readonly session: string;
-  readonly name: string;
+  /** What keeps it in the store; null: nothing does, and it goes with the next collection. */
+  readonly name: string | null;
   readonly atMs: number;
 }
 
@@ -76,7 +77,7 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> 
   const { ids } = await importObjects(store, stream());
   const commitId = ids.get(marks + 2);
   if (!encoded || !manifest || commitId === undefined) throw new Error("a snapshot ended without its commit");
-  await nameSnapshot(store, session, request.name, commitId);
+  if (request.name !== null) await nameSnapshot(store, session, request.name, commitId);
   const idOf = (content: string) =>
     content.startsWith(":") ? (ids.get(Number(content.slice(1))) ?? "") : content;
   const contents = new Map(

@@ -24,8 +24,8 @@ export interface Strategy {
   attach(ground: Ground, place: Place, spec: CapsuleSpec): Promise<View>;
   /** Ends whatever makes them reachable, and every process that stands in them. */
   detach(place: Place): Promise<void>;
-  /** Whether they can be reached now: whatever makes them so can be killed. */
-  isAttached(place: Place): boolean;
+  /** Where they can be reached now; undefined where nothing makes them so. Starts nothing. */
+  reached(place: Place): View | undefined;
   changes(
     ground: Ground,
     place: Place,

@@ -125,19 +125,18 @@ function hasWork({ gone, entries }: SnapshotManifest): boolean {
 
 const asLines = (lines: readonly string[]) => lines.map((line) => `${line}\n`).join("");
 
-/** What `git diff` shows between the base and the work, into a new file. */
+/** What `git diff` shows between two trees, into a new file. */
 export async function writePatch(
   repo: Repo,
   store: Store,
-  base: string | null,
-  work: Work,
+  from: string,
+  to: string,
   path: string,
 ): Promise<void> {
-  const from = await treeOf(repo, base);
-  if (from === work.tree) return writeFile(path, "", { mode: 0o600 });
+  if (from === to) return writeFile(path, "", { mode: 0o600 });
   const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
   const args = ["diff-tree", "-p", "-r", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "-M"];
-  await gitToFile(place, [...args, from, work.tree], path);
+  await gitToFile(place, [...args, from, to], path);
 }
 
 export interface DiffStat {
@@ -147,9 +146,8 @@ export interface DiffStat {
   readonly paths: readonly string[];
 }
 
-export async function statOf(repo: Repo, store: Store, base: string | null, work: Work): Promise<DiffStat> {
-  const from = await treeOf(repo, base);
-  if (from === work.tree) return { files: 0, insertions: 0, deletions: 0, paths: [] };
+export async function statOf(repo: Repo, store: Store, from: string, to: string): Promise<DiffStat> {
+  if (from === to) return { files: 0, insertions: 0, deletions: 0, paths: [] };
   const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
   const out = await git(place, [
     "diff-tree",
@@ -159,7 +157,7 @@ export async function statOf(repo: Repo, store: Store, base: string | null, work
     "--no-ext-diff",
     "--no-textconv",
     from,
-    work.tree,
+    to,
   ]);
   const rows = out
     .toString("utf8")

@@ -21,9 +21,9 @@ import { copySharing } from "./share.ts";
 import type { Strategy } from "./strategy.ts";
 import { plainView } from "./view.ts";
 
-const plain: Pick<Strategy, "attach" | "isAttached" | "detach"> = {
+const plain: Pick<Strategy, "attach" | "reached" | "detach"> = {
   attach: async (_ground, place) => plainView(place.tree),
-  isAttached: () => true,
+  reached: (place) => plainView(place.tree),
   detach: (place) => endMarked(place.dir),
 };
 

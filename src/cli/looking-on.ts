@@ -7,9 +7,10 @@ import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts
 import type { Dispatcher, FollowOptions, Happening } from "../dispatch/index.ts";
 import { note } from "./screen.ts";
 import type { TaskView } from "./task-view.ts";
+import type { NamedSession } from "./which-session.ts";
 
 export interface LookOn extends Omit<FollowOptions, "signal"> {
-  readonly session: string;
+  readonly session: NamedSession;
   readonly user?: string;
   readonly view: TaskView;
 }
@@ -17,6 +18,7 @@ export interface LookOn extends Omit<FollowOptions, "signal"> {
 /** The status that the command ends with. */
 export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<number> {
   const { session, view, ...follow } = options;
+  const { id, label } = session;
   const away = new AbortController();
   const signals = new Interrupts(dispatcher, options, away);
   // A reader that has seen enough is no reason to stop looking: the task's end is still to be reported.
@@ -24,7 +26,7 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
   let status: number | undefined;
   let failure: unknown;
   try {
-    for await (const happening of dispatcher.follow(session, { ...follow, signal: away.signal })) {
+    for await (const happening of dispatcher.follow(id, { ...follow, signal: away.signal })) {
       try {
         status = view.show(happening)?.status ?? status;
       } catch (error) {
@@ -39,23 +41,23 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
   }
   if (failure !== undefined) throw failure;
   if (away.signal.aborted && status === undefined) {
-    note(`left to itself: holdfast attach ${session} comes back, holdfast log ${session} tells`);
+    note(`left to itself: holdfast attach ${label} comes back, holdfast log ${label} tells`);
     // Not done: whoever waits for that must not take it for it.
     return exitStatus.interrupted;
   }
   if (status !== undefined) return status;
   if (await isAtRest(dispatcher, options)) {
-    note(`the session was paused or closed; what has not begun waits in it: holdfast resume ${session}`);
+    note(`the session was paused or closed; what has not begun waits in it: holdfast resume ${label}`);
     return exitStatus.interrupted;
   }
-  throw new HoldfastError("process_lost", `the process of session ${session} ended before the task did`);
+  throw new HoldfastError("process_lost", `the process of session ${label} ended before the task did`);
 }
 
 /** Somebody has paused or closed it: first its process goes, then that is on record. */
 async function isAtRest(dispatcher: Dispatcher, { session, user }: LookOn): Promise<boolean> {
   await sleep(ON_RECORD_MS);
   const scope = user === undefined ? {} : { user };
-  return ["paused", "closed"].includes((await dispatcher.holdfast.showSession(session, scope)).status);
+  return ["paused", "closed"].includes((await dispatcher.holdfast.showSession(session.id, scope)).status);
 }
 
 const ON_RECORD_MS = 300;
@@ -92,8 +94,8 @@ class Interrupts {
   async #interrupt(): Promise<void> {
     const { session, user, request } = this.#options;
     const scope = user === undefined ? {} : { user };
-    if (request !== null) return this.#dispatcher.cancel(session, request, scope);
-    await this.#dispatcher.interrupt(session, scope).catch((error: unknown) => {
+    if (request !== null) return this.#dispatcher.cancel(session.id, request, scope);
+    await this.#dispatcher.interrupt(session.id, scope).catch((error: unknown) => {
       if (!isHoldfastError(error, "not_running")) throw error;
     });
   }

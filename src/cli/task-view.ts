@@ -11,6 +11,7 @@ import {
 import type { Happening } from "../dispatch/index.ts";
 import { printable } from "../util/index.ts";
 import { note, plural, sayJson, stream } from "./screen.ts";
+import type { NamedSession } from "./which-session.ts";
 
 type Data = JournalRecord["data"];
 
@@ -19,7 +20,7 @@ export interface TaskEnding {
 }
 
 export class TaskView {
-  readonly #session: string;
+  readonly #session: NamedSession;
   readonly #user: string;
   readonly #isJson: boolean;
   /** Undefined: whichever the session is at. */
@@ -35,7 +36,13 @@ export class TaskView {
   #branch: string | null = null;
   #isInterrupted = false;
 
-  constructor(of: { session: string; user: string; json: boolean; request?: string; wasShown?: boolean }) {
+  constructor(of: {
+    session: NamedSession;
+    user: string;
+    json: boolean;
+    request?: string;
+    wasShown?: boolean;
+  }) {
     this.#session = of.session;
     this.#user = of.user;
     this.#isJson = of.json;
@@ -80,6 +87,7 @@ export class TaskView {
   }
 
   #record({ type, data }: JournalRecord): TaskEnding | undefined {
+    const { id, label } = this.#session;
     // Of another task of the same session.
     if (!this.#isOurs && OF_A_TASK.has(type)) return undefined;
     switch (type) {
@@ -91,8 +99,8 @@ export class TaskView {
         if (!this.#isOurs) return undefined;
         this.tell(
           "router",
-          { session: this.#session, task: data["task"], user: this.#user },
-          `session=${this.#session} task=${data["task"]} scope=user:${this.#user}`,
+          { session: id, name: label === id ? null : label, task: data["task"], user: this.#user },
+          `session=${label} id=${id} task=${data["task"]} scope=user:${this.#user}`,
         );
         this.#carried(data["carried"]);
         return undefined;
@@ -194,7 +202,7 @@ export class TaskView {
       ? `branch ${branch}`
       : stat.files === 0
         ? "nothing to publish"
-        : `not published; holdfast diff ${this.#session} shows it`;
+        : `not published; holdfast diff ${this.#session.label} shows it`;
     this.tell(
       "persist",
       { task, outcome, snapshot, tree, branch, omitted, unpublished, ...stat },

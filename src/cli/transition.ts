@@ -5,17 +5,18 @@ import type { Command } from "commander";
 import type { Dispatcher } from "../dispatch/index.ts";
 import { say, sayJson } from "./screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "./verb.ts";
+import { SESSION_HELP, sessionOf } from "./which-session.ts";
 
 type Move = (dispatcher: Dispatcher, id: string, options: ReturnType<typeof stopping>) => Promise<unknown>;
 
 export function transition(name: string, summary: string, done: string, move: Move): Command {
-  return verb(name, summary, [`holdfast ${name} 01k`])
-    .argument("<session>", "its id, or the beginning of it")
+  return verb(name, summary, [`holdfast ${name} fix-login`])
+    .argument("<session>", SESSION_HELP)
     .action(async (prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
-      const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
+      const { id, label } = await sessionOf(dispatcher.holdfast, prefix, options);
       await move(dispatcher, id, stopping(options));
       if (options.json) sayJson(await dispatcher.show(id, scope(options)));
-      else say(`${id} ${done}`);
+      else say(`${label} ${done}`);
     });
 }

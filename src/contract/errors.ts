@@ -22,12 +22,17 @@ export const exitStatus = {
 export const errorCodes = {
   usage: [exitStatus.usage, "see holdfast --help"],
   invalid_id: [exitStatus.usage, "ids look like sess_01k…; holdfast ls lists them"],
+  invalid_name: [
+    exitStatus.usage,
+    "names have small letters, digits and hyphens, a letter first, and 40 characters at most",
+  ],
+  name_taken: [exitStatus.conflict, "choose another name, or leave it out: one is made then"],
   invalid_data: [exitStatus.usage, "correct the fields that the message names"],
   unknown_event: [exitStatus.usage, "events of your own are of type custom, with a name"],
   record_too_large: [exitStatus.usage, "put long content into one field: a long field becomes a blob"],
   session_not_found: [exitStatus.notFound, "holdfast ls --all lists the sessions of this user"],
   turn_not_found: [exitStatus.notFound, "holdfast log shows the turns"],
-  ambiguous_id: [exitStatus.usage, "give more characters of the id"],
+  ambiguous_id: [exitStatus.usage, "give the id, or more characters of it: holdfast ls --all lists them"],
   duplicate_session: [exitStatus.conflict, "go on with the one that is here, or import into another home"],
   session_owned: [
     exitStatus.refused,
@@ -50,7 +55,7 @@ export const errorCodes = {
   ],
   append_failed: [exitStatus.refused, "the disk failed: resume the session, which checks what was written"],
   node_too_old: [exitStatus.refused, "install Node 24 or newer"],
-  home_not_found: [exitStatus.notFound, "check --home and HOLDFAST_HOME; holdfast open makes a home"],
+  home_not_found: [exitStatus.notFound, "check --home and HOLDFAST_HOME; holdfast new makes a home"],
   home_unreadable: [exitStatus.refused, "check the path and its owner, or set HOLDFAST_HOME"],
   unsafe_permissions: [
     exitStatus.refused,
@@ -112,6 +117,7 @@ export const errorCodes = {
   secret_not_kept: [exitStatus.refused, "give it the command again, better without the secret"],
   no_task: [exitStatus.notFound, "holdfast run --session gives it one"],
   not_running: [exitStatus.refused, "holdfast show tells how it stands; holdfast resume goes on with it"],
+  not_at_rest: [exitStatus.refused, "wait until it is done, or say --force, which ends what runs"],
   process_lost: [
     exitStatus.failed,
     "nothing is lost: holdfast show tells how it stands, holdfast resume goes on with it",

@@ -32,6 +32,8 @@ export const usageSchema = z.strictObject({
 const origin = {
   session: name,
   user: name,
+  /** What a person calls it, and its branch. */
+  name: z.optional(name),
   agent: z.optional(name),
   repo: z.optional(z.string().check(z.minLength(1), z.maxLength(4096))),
   title: z.optional(z.string().check(z.maxLength(500))),
@@ -76,6 +78,8 @@ export const eventForms = {
   session_imported: () =>
     fields({
       user: name,
+      /** Another one than it had, where that was taken here. */
+      name: origin.name,
       repo: origin.repo,
       fromHome: name,
       headSeq: count,
@@ -275,6 +279,9 @@ export const eventForms = {
       allowed: count,
     }),
   process_started: () => fields({ pid: count, command: z.string() }),
+  /** A person looks into the files of a command that runs, from beside it. */
+  shell_opened: () => fields({ shell: name, by: name }),
+  shell_closed: () => fields({ shell: name }),
   process_ended: () => fields({ pid: count, exitCode: z.nullable(z.int()), signal: z.nullable(z.string()) }),
 
   /** Events of other harnesses: the name is theirs, and so is the rest. */

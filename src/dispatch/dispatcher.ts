@@ -54,6 +54,7 @@ import {
   sendMessage,
   takeBackTasks,
 } from "./post.ts";
+import { askForShell } from "./shell.ts";
 import { admitWaiting, enterLine } from "./starting.ts";
 import { askToKeep, cancelTask, interruptTurn, type StopOptions, stopProcess } from "./stopping.ts";
 import {
@@ -121,7 +122,7 @@ export class Dispatcher {
     session: NewSession,
     spec: TaskSpec,
     options: SubmitOptions = {},
-  ): Promise<Submitted & { readonly id: string; readonly user: string }> {
+  ): Promise<Submitted & { readonly id: string; readonly name: string | null; readonly user: string }> {
     const { repo } = session;
     // By the name that the session will know it by.
     const describe = async () => {
@@ -177,6 +178,11 @@ export class Dispatcher {
   /** Takes a task back that has not begun, or interrupts it. */
   async cancel(id: string, request: string, scope: Scope = {}): Promise<void> {
     return cancelTask(this.#home, await this.#find(id, scope), request);
+  }
+
+  /** A shell beside the command that a session runs; the socket of its terminal. */
+  async openShell(id: string, command: readonly string[], scope: Scope = {}): Promise<string> {
+    return askForShell(this.#home, await this.#find(id, scope), command);
   }
 
   sessionIds(): string[] {

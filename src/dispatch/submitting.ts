@@ -69,7 +69,7 @@ export async function submitFirstTask(
   describe: () => Promise<NewSession>,
   spec: TaskSpec,
   options: SubmitOptions = {},
-): Promise<Submitted & { readonly found: FoundSession }> {
+): Promise<Submitted & { readonly found: FoundSession; readonly name: string | null }> {
   const id = parseSessionId(home.newId("sess"));
   const wish = wishOf(id, spec, options);
   await enterLine(home, wish);
@@ -78,7 +78,7 @@ export async function submitFirstTask(
     const opened = await openSession(home, await describe(), id);
     const found = { id, dir: sessionDirOf(home, id), user: opened.state.user };
     const task = await putTask(home, found, spec, options).finally(() => opened.release());
-    return { ...(await startTask(home, found, wish, task)), found };
+    return { ...(await startTask(home, found, wish, task)), found, name: opened.state.name };
   } catch (error) {
     // Without its place, a process that waits for the session ends; one that has the session keeps it.
     await withLine(home, async (line) => {

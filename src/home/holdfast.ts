@@ -31,6 +31,7 @@ import { present } from "../util/index.ts";
 import { archiveSession } from "./archive.ts";
 import { auditFully, type FullAudit } from "./audit-kept.ts";
 import type { SnapshotOptions } from "./carried-snapshots.ts";
+import { type Diff, type DiffOptions, diffSession } from "./diff.ts";
 import { type DeepOptions, examine, type Finding } from "./doctor.ts";
 import { type Exported, exportSession } from "./export.ts";
 import { collectGarbage, type GcResult, type Retention, readRetention } from "./gc.ts";
@@ -47,14 +48,14 @@ import {
   resumeSession,
   settleSession,
 } from "./lifecycle.ts";
-import { listSessions, resolveId, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
+import { listSessions, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
 import { type HoldfastOptions, openHome } from "./open.ts";
 import { type Repair, repairSession } from "./repair.ts";
+import { type Meant, resolveSession, type Whereabouts } from "./resolve.ts";
 import {
   branchSession,
-  type Diff,
-  diffSession,
   handOffSession,
+  openFiles,
   restoreSession,
   rewindSession,
   takeBackSession,
@@ -133,9 +134,9 @@ export class Holdfast {
     return this.#run((home) => currentTask(home, session, options));
   }
 
-  /** What the last checkpoint changes against the task's base. */
-  diffSession(id: string, { user }: Scope = {}): Promise<Diff> {
-    return this.#run((home) => diffSession(home, id, user));
+  /** What its task changed against its base: so far, where its command runs. */
+  diffSession(id: string, { user, ...options }: Scope & DiffOptions = {}): Promise<Diff> {
+    return this.#run((home) => diffSession(home, id, user, options));
   }
 
   /** Takes the capsule away; all of it is in a snapshot first. */
@@ -159,6 +160,11 @@ export class Holdfast {
   /** Files, HOME and conversation go back to the end of a turn, or forward again. */
   rewindSession(id: string, toTurn: number, { user }: Scope = {}): Promise<Rewound> {
     return this.#run((home) => rewindSession(home, id, user, toTurn));
+  }
+
+  /** Where its files can be worked on as they are; undefined where only a hand-over gives them a path. */
+  openFiles(id: string, { user }: Scope = {}): Promise<string | undefined> {
+    return this.#run((home) => openFiles(home, id, user));
   }
 
   handOffSession(
@@ -214,9 +220,9 @@ export class Holdfast {
     return this.#run((home) => searchSessions(home, words, options));
   }
 
-  /** The one session whose id begins so; with `user: null`, of any user. */
-  resolveId(prefix: string, { user }: { readonly user?: string | null } = {}): Promise<string> {
-    return this.#run((home) => resolveId(home, prefix, user));
+  /** The one session that is meant: by its id, its name, the beginning of its id, or `@`. */
+  resolveSession(text: string, where: Whereabouts = {}): Promise<Meant> {
+    return this.#run((home) => resolveSession(home, text, where));
   }
 
   /** Every byte of its record and its artifacts, and its snapshots; with `deep`, every byte of these too. */

@@ -23,6 +23,7 @@ import { invalid, MAX_MANIFEST_BYTES, parseManifest } from "./import-manifest.ts
 import { takeSnapshots } from "./import-snapshots.ts";
 import { type Input, openInput } from "./import-stream.ts";
 import { type Named, readNamed } from "./named.ts";
+import { type Claim, claimName } from "./names.ts";
 import { SNAPSHOTS_FILE } from "./parts.ts";
 import { stageSession } from "./staging.ts";
 import { bringFiles } from "./tasks.ts";
@@ -41,6 +42,7 @@ export async function importSession(
   await using input = await openInput(file);
   const manifest = parseManifest(await input.line(MAX_MANIFEST_BYTES));
   const id = manifest.session;
+  let claim: Claim | undefined;
   const imported = await stageSession(home, id, async (staged, own, disk) => {
     const dirs = dirsFor(manifest.files);
     for (const dir of dirs) await disk.mkdir(join(staged, dir));
@@ -56,12 +58,15 @@ export async function importSession(
     const isOthers = state.user !== user;
     if (isOthers) await disk.removeTree(join(staged, "inbox"));
     const dropped = isOthers ? state.unread.length + came.messages : 0;
+    if (state.name !== null)
+      claim = await claimName(home, { id, repo: options.repo ?? null }, { like: state.name });
     const { seq: headSeq, hash: headHash } = manifest.head;
     const from = { fromHome: manifest.home, headSeq, headHash };
     await session.record("session_imported", {
       user,
       ...from,
       ...present({
+        name: claim?.name,
         repo: options.repo,
         droppedMessages: dropped > 0 ? dropped : undefined,
         home: cameAlong(state, came.homes),
@@ -71,8 +76,12 @@ export async function importSession(
     await assertWhole(staged);
     for (const dir of ["blobs", ...dirs])
       if (!isOthers || !dir.startsWith("inbox")) await disk.syncDir(join(staged, dir));
+  }).catch(async (error: unknown) => {
+    await claim?.release();
+    throw error;
   });
   try {
+    await claim?.settle();
     if (options.repo !== undefined) await bringFiles(home, imported);
   } finally {
     await imported.release();

@@ -1,5 +1,6 @@
 export type { FullAudit as Audit } from "./audit-kept.ts";
 export { layBallast } from "./ballast.ts";
+export type { Diff, DiffOptions } from "./diff.ts";
 export type { Finding } from "./doctor.ts";
 export type { Exported, ExportManifest } from "./export.ts";
 export type { GcResult, Retention } from "./gc.ts";
@@ -26,7 +27,6 @@ export { myself, type Place, readPlace, withLine } from "./line.ts";
 export type { SearchOptions, SessionFilter } from "./list.ts";
 export { type HoldfastOptions, openHome } from "./open.ts";
 export type { Repair } from "./repair.ts";
-export type { Diff } from "./session-files.ts";
 export { locateDamage } from "./snapshot-damage.ts";
 export { addPeak, readPeaks } from "./stats.ts";
 export type { SessionSummary, ShownStatus } from "./status.ts";

@@ -7,6 +7,7 @@ import {
   type Budget,
   HoldfastError,
   isHoldfastError,
+  nameFromText,
   parseSessionId,
   parseUser,
   type SessionId,
@@ -19,6 +20,7 @@ import {
   type Position,
   readDurable,
 } from "../journal/index.ts";
+import { withoutSecrets } from "../memory/index.ts";
 import {
   assertRaised,
   budgetReached,
@@ -35,18 +37,31 @@ import {
 } from "../session/index.ts";
 import { assertKnown, type Disk, present } from "../util/index.ts";
 import { assertPrivate, defaultUser, type FoundSession, findSession, type Home } from "./home.ts";
+import type { Claimant } from "./names.ts";
 import { stageSession } from "./staging.ts";
 import { shownStatus } from "./status.ts";
 
 export interface NewSession {
   readonly user?: string;
+  /** Exactly this, or it is refused. */
+  readonly name?: string;
+  /** What its name is made from where none is given. Default: the title. */
+  readonly nameFrom?: string;
   readonly agent?: string;
   readonly repo?: string;
   readonly title?: string;
   readonly budget?: Budget;
 }
 
-const NEW_SESSION = ["user", "agent", "repo", "title", "budget"] satisfies (keyof NewSession)[];
+const NEW_SESSION = [
+  "user",
+  "name",
+  "nameFrom",
+  "agent",
+  "repo",
+  "title",
+  "budget",
+] satisfies (keyof NewSession)[];
 
 export async function openSession(
   home: Home,
@@ -56,12 +71,38 @@ export async function openSession(
   assertKnown(options, NEW_SESSION);
   const user = parseUser(options.user ?? defaultUser());
   const { agent, repo, title, budget } = options;
-  const origin = { session: id, user, ...present({ agent, repo, title, budget }) };
   // A home that became readable to others gets no new session.
   await assertPrivate(home.dir);
-  return stageSession(home, id, async (_staged, own) => {
-    await (await own()).record("session_opened", origin);
-  });
+  return named(home, { id, repo: repo ?? null }, options, (name) =>
+    stageSession(home, id, async (_staged, own) => {
+      const origin = { session: id, user, ...present({ name, agent, repo, title, budget }) };
+      await (await own()).record("session_opened", origin);
+    }),
+  );
+}
+
+/** Where there is nothing to make a name from, it goes by its id. */
+async function named<T>(
+  home: Home,
+  claimant: Claimant,
+  { name, nameFrom, title }: Pick<NewSession, "name" | "nameFrom" | "title">,
+  make: (name?: string) => Promise<T>,
+): Promise<T> {
+  const text = nameFrom ?? title ?? "";
+  // It stands in a branch and in a path, where no redaction follows.
+  const like = nameFromText(text === "" ? "" : await withoutSecrets(home.ports.redact, text));
+  if (name === undefined && like === undefined) return make();
+  const { claimName } = await import("./names.ts");
+  const wish = name === undefined ? { like: like ?? "" } : { exactly: name };
+  const claim = await claimName(home, claimant, wish);
+  try {
+    const made = await make(claim.name);
+    await claim.settle();
+    return made;
+  } catch (error) {
+    await claim.release();
+    throw error;
+  }
 }
 
 export interface ResumeOptions {
@@ -182,7 +223,12 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
   const child = await forkAt(
     home,
     found,
-    { ...options, user: found.user, repo },
+    {
+      ...options,
+      ...present({ nameFrom: options.nameFrom ?? options.title ?? state.name ?? undefined }),
+      user: found.user,
+      repo,
+    },
     cut,
     async (id, staged, disk) => {
       await locatingDamage(home, keeper, () => adoptFiles(home, { ...stateThere, repo }, found.id, id));
@@ -248,27 +294,30 @@ export async function forkAt(
   prepare: (id: SessionId, staged: string, disk: Disk) => Promise<void> = async () => {},
 ): Promise<Session> {
   const id = parseSessionId(home.newId("sess"));
-  return stageSession(home, id, async (staged, own, disk) => {
-    await prepare(id, staged, disk);
-    await forkSegments(disk, parent.dir, staged, cut.position);
-    await forkBlobs(disk, parent.dir, staged, cut.blobs);
-    const session = await own(cut.fold && { fold: cut.fold });
-    const { state } = session;
-    await session.record("session_forked", {
-      session: id,
-      user: options.user ?? state.user,
-      ...present({
-        agent: options.agent ?? state.agent ?? undefined,
-        repo: options.repo ?? undefined,
-        title: options.title ?? state.title ?? undefined,
-        budget: options.budget ?? state.budget,
-      }),
-      parent: parent.id,
-      parentSeq: cut.position.seq,
-      parentHash: cut.position.hash,
-      atTurn: state.turns,
+  const build = (name?: string) =>
+    stageSession(home, id, async (staged, own, disk) => {
+      await prepare(id, staged, disk);
+      await forkSegments(disk, parent.dir, staged, cut.position);
+      await forkBlobs(disk, parent.dir, staged, cut.blobs);
+      const session = await own(cut.fold && { fold: cut.fold });
+      const { state } = session;
+      await session.record("session_forked", {
+        session: id,
+        user: options.user ?? state.user,
+        ...present({
+          name,
+          agent: options.agent ?? state.agent ?? undefined,
+          repo: options.repo ?? undefined,
+          title: options.title ?? state.title ?? undefined,
+          budget: options.budget ?? state.budget,
+        }),
+        parent: parent.id,
+        parentSeq: cut.position.seq,
+        parentHash: cut.position.hash,
+        atTurn: state.turns,
+      });
     });
-  });
+  return named(home, { id, repo: options.repo }, options, build);
 }
 
 /** Whether retention and gc leave it alone. Nothing else of it changes, and it need not be resumed for it. */

@@ -1,8 +1,8 @@
 /**
  * Owns the looking-up of sessions: all of a user's, the ones that hold some words, the one that is meant.
  */
-import { HoldfastError, isSessionId, parseIdPrefix, type SessionId } from "../contract/index.ts";
-import { defaultUser, findSession, type Home, notFound, sessionDirOf } from "./home.ts";
+import { HoldfastError, type SessionId } from "../contract/index.ts";
+import { defaultUser, type Home, sessionDirOf } from "./home.ts";
 import { type SearchHit, SessionIndex } from "./index-db.ts";
 import { type SessionSummary, type ShownStatus, summarise } from "./status.ts";
 
@@ -49,22 +49,4 @@ export async function searchSessions(
     });
   }
   return SessionIndex.use(home, (index) => index.search(words, options.user ?? defaultUser(), limit));
-}
-
-/** The one session whose id begins so. A whole id needs no list. */
-export async function resolveId(home: Home, prefix: string, user?: string | null): Promise<string> {
-  if (isSessionId(prefix) && user !== null) return (await findSession(home, prefix, user)).id;
-  const start = parseIdPrefix(prefix);
-  const sessions = await listSessions(home, user === undefined ? {} : { user });
-  const matches = sessions.filter(({ id }) => id.startsWith(start));
-  const [first, second] = matches;
-  if (!first) throw notFound(prefix);
-  if (second) {
-    const more = matches.length > 2 ? ", …" : "";
-    throw new HoldfastError(
-      "ambiguous_id",
-      `${matches.length} sessions begin with ${start}: ${first.id}, ${second.id}${more}`,
-    );
-  }
-  return first.id;
 }

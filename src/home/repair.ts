@@ -6,6 +6,7 @@ import { unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type Damage, damaged } from "../journal/index.ts";
 import { FOLD_FILE } from "../session/index.ts";
+import { present } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import type { FoundSession, Home } from "./home.ts";
 import { forkAt } from "./lifecycle.ts";
@@ -29,7 +30,7 @@ export async function repairSession(home: Home, found: FoundSession): Promise<Re
   const fork = await forkAt(
     home,
     found,
-    { user, repo: good.state.repo },
+    { user, repo: good.state.repo, ...present({ nameFrom: good.state.name ?? undefined }) },
     { position: good.position, fold: good, blobs: goodBlobs },
   );
   await fork.release();

@@ -1,12 +1,10 @@
 /**
- * Owns what is done to a session's files by its id: torn down, restored, published, rewound, handed over, compared. Each
+ * Owns what is done to a session's files by its id: torn down, restored, published, rewound, handed over. Each
  * owns the session for as long as it takes, and leaves its status as it is.
  */
-import { readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { type DiffStat, makeAside, openStore, statOf, sweepTrash, writePatch } from "../capsule/index.ts";
+import { Place, plainPath, sweepTrash } from "../capsule/index.ts";
 import { type EventType, HoldfastError } from "../contract/index.ts";
-import { readDurable } from "../journal/index.ts";
+import { probeOwner, readDurable } from "../journal/index.ts";
 import {
   emptyState,
   fold,
@@ -21,6 +19,7 @@ import {
   type BranchOptions,
   branchCommits,
   branchWork,
+  capsuleDir,
   type HandOff,
   handOff,
   openCapsule,
@@ -35,11 +34,10 @@ import {
   type TeardownOptions,
   takeBack,
   tearDown,
-  workAgain,
 } from "../task/index.ts";
 import { type FoundSession, findSession, type Home, trashDir } from "./home.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
-import { repoOf, roomOf } from "./tasks.ts";
+import { roomOf } from "./tasks.ts";
 
 /** The session's owner for as long as `work` takes; its status stays as it is. */
 async function asOwner<T>(
@@ -198,42 +196,22 @@ export async function takeBackSession(
   );
 }
 
-export interface Diff {
-  readonly patch: Buffer;
-  readonly stat: DiffStat;
-  readonly base: string | null;
-  readonly tree: string;
-  readonly turn: number;
-}
-
-/** Of the last checkpoint. Needs no owner: it looks at the store alone. */
-export async function diffSession(home: Home, idText: string, user?: string): Promise<Diff> {
+/**
+ * Where its files are, for a person who wants to work on them as they are; undefined where they have no path. What is at
+ * rest is marked as changed: the next task, or a pause, looks at it again.
+ */
+export async function openFiles(home: Home, idText: string, user?: string): Promise<string | undefined> {
   const found = await findSession(home, idText, user);
   const { state } = await inspectSession(found.dir);
-  return locatingDamage(home, { ...found, repo: state.repo }, () => diffOf(home, found, state));
-}
-
-async function diffOf(home: Home, found: FoundSession, state: SessionState): Promise<Diff> {
-  const { task } = state;
-  if (!task?.snapshot)
-    throw new HoldfastError("no_snapshot", `session ${found.id} has no checkpoint with files`, {
-      session: found.id,
-    });
-  const repo = await repoOf(home, state);
-  const store = await openStore(repo, home.ports.disk);
-  const work = await workAgain({ repo, id: found.id }, store, task.snapshot);
-  const aside = await makeAside(store);
-  const path = join(aside, "patch");
-  try {
-    await writePatch(repo, store, task.base, work, path);
-    return {
-      patch: await readFile(path),
-      stat: await statOf(repo, store, task.base, work),
-      base: task.base,
-      tree: work.tree,
-      turn: task.snapshot.turn,
-    };
-  } finally {
-    await rm(aside, { recursive: true, force: true });
+  if (state.task?.capsule !== "there" || state.repo === null) return undefined;
+  if (probeOwner(found.dir).held) {
+    const place = new Place(capsuleDir(found.dir, state.task.number));
+    return (await place.isThere()) ? plainPath(place, await place.readSpec()) : undefined;
   }
+  return asOwner(home, found, async (room) => {
+    const capsule = await openCapsule(room);
+    const path = capsule && plainPath(capsule.place, capsule.spec);
+    if (path !== undefined) await capsule?.unsettle();
+    return path;
+  });
 }

@@ -17,6 +17,7 @@ export type ShownStatus = StoredStatus | "running" | "interrupted";
 export interface SessionSummary {
   readonly id: string;
   readonly user: string;
+  readonly name: string | null;
   readonly agent: string | null;
   readonly repo: string | null;
   readonly title: string | null;
@@ -56,6 +57,7 @@ export function summarise(
   const {
     id,
     user,
+    name,
     agent,
     repo,
     title,
@@ -72,6 +74,7 @@ export function summarise(
   return {
     id,
     user,
+    name,
     agent,
     repo,
     title,

@@ -19,6 +19,7 @@ import type { Session } from "../session/index.ts";
 import { Task, type TaskEnd, type TurnEnd } from "../task/index.ts";
 import { isDiskFull, present } from "../util/index.ts";
 import type { Feed } from "./feed.ts";
+import type { Shells } from "./shells.ts";
 import { Spool } from "./spool.ts";
 import type { TerminalSocket } from "./terminal-socket.ts";
 import { Watch } from "./watch.ts";
@@ -28,6 +29,7 @@ export interface Surroundings {
   readonly home: Home;
   readonly session: Session;
   readonly feed: Feed;
+  readonly shells: Shells;
   /** The directory of the door, which is open from then on. */
   door(): Promise<string>;
   terminal(): Promise<TerminalSocket>;
@@ -134,7 +136,7 @@ async function runToEnd(
 }
 
 async function runCommand(
-  { home, session, feed, door, terminal, news }: Surroundings,
+  { home, session, feed, shells, door, terminal, news }: Surroundings,
   task: Task,
   spec: TaskSpec,
   spool: Spool,
@@ -159,6 +161,9 @@ async function runCommand(
     });
     screen?.connect(pid, input);
     if (spec.input === "messages" && input) feed.open(input);
+    shells.begin(async (command, options) =>
+      task.runBeside(command, { ...options, door: { dir: await door() } }),
+    );
     news();
   };
   try {
@@ -168,6 +173,7 @@ async function runCommand(
       hasInput: spec.input !== "nothing",
       hasTerminal: screen !== undefined,
       onStart,
+      onEnd: () => shells.end(),
       onOutput: (chunk, stream) => {
         spool.add(stream, chunk);
         screen?.show(chunk);
@@ -178,6 +184,7 @@ async function runCommand(
     return { turn, isOverQuota: exceeding !== undefined };
   } finally {
     stop.removeEventListener("abort", onStop);
+    await shells.end();
     const peakBytes = watch?.end() ?? 0;
     await screen?.close();
     // A guess for the next time: without it, another one is made.

@@ -19,6 +19,7 @@ import { Outgoing } from "./outgoing.ts";
 import { leavePlace, takePlace } from "./place.ts";
 import { Presence } from "./presence.ts";
 import { RefusalCount } from "./refusals.ts";
+import { Shells } from "./shells.ts";
 import { Named } from "./specs.ts";
 import { removeOldSpools } from "./spool.ts";
 import { callDispatcher, dispatcherCalled, type StartOptions } from "./start.ts";
@@ -36,6 +37,7 @@ export class Host {
   readonly #outgoing: Outgoing;
   readonly #refusals: RefusalCount;
   readonly #presence: Presence;
+  readonly #shells: Shells;
   #opening: Promise<Door> | undefined;
   #door: Door | undefined;
   #terminal: TerminalSocket | undefined;
@@ -59,8 +61,10 @@ export class Host {
       interrupt: () => this.#end("interrupt"),
       pause: () => this.pause(),
       cancel: (request) => this.#cancel(request),
+      shell: (request) => this.#shells.open(request),
       drained: () => callDispatcher(home),
     });
+    this.#shells = new Shells(session, (shell) => presence.shellSocket(shell));
     this.#outbox = mailIn(home, session.id, "outbox");
     this.#outgoing = new Outgoing(session, {
       outbox: this.#outbox,
@@ -277,6 +281,7 @@ export class Host {
       home: this.#home,
       session: this.#session,
       feed: this.#feed,
+      shells: this.#shells,
       news: () => this.#presence.news(),
       door: () => this.#openDoor(),
       terminal: async () => {

@@ -1,3 +1,4 @@
+export { shellSocket } from "./presence.ts";
 export { type ProcessRecord, readProcessRecord } from "./process-record.ts";
 export { readRefusals } from "./refusals.ts";
 export { readServeRecord, removeServeRecord, writeServeRecord } from "./serve-record.ts";

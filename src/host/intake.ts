@@ -16,16 +16,19 @@ import {
 import {
   decodeEnvelope,
   type Envelope,
+  type EnvelopeOf,
   idOf,
   MAX_WAITING_FROM_SESSIONS,
   type Maildir,
 } from "../mail/index.ts";
 import { MAX_ARRIVED, type Session } from "../session/index.ts";
+import type { ShellRequest } from "./shells.ts";
 
 export interface Commands {
   interrupt(): void;
   pause(): void;
   cancel(request: string): Promise<void>;
+  shell(request: ShellRequest): void;
   /** There is room again in an inbox that was full. */
   drained(): void;
 }
@@ -170,10 +173,17 @@ export class Intake {
         return this.#commands.cancel(envelope.request);
       case "interrupt":
       case "pause":
+      case "shell":
         // Meant for another owner, who is gone.
-        if (envelope.epoch !== session.epoch) return;
-        return envelope.kind === "pause" ? this.#commands.pause() : this.#commands.interrupt();
+        if (envelope.epoch === session.epoch) this.#obey(envelope);
+        return;
     }
+  }
+
+  #obey(envelope: EnvelopeOf<"interrupt" | "pause" | "shell">): void {
+    if (envelope.kind === "pause") this.#commands.pause();
+    else if (envelope.kind === "interrupt") this.#commands.interrupt();
+    else this.#commands.shell({ shell: envelope.id, by: envelope.from, command: envelope.command });
   }
 
   async #setAside(name: string, reason: string): Promise<void> {

@@ -4,11 +4,14 @@
  * the same names as soon as it is.
  */
 import { type FSWatcher, mkdirSync, watch } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Home, sessionDirOf } from "../home/core.ts";
 import { type Bell, hangBell, type Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import type { Session } from "../session/index.ts";
 import { removeProcessRecord, writeProcessRecord } from "./process-record.ts";
+
+/** A path has some hundred bytes only. */
+export const shellSocket = (bell: string, shell: string) => join(dirname(bell), `shell-${shell.slice(-10)}`);
 
 const LOOK_ANYWAY_MS = 5 * 60_000;
 
@@ -49,6 +52,11 @@ export class Presence {
   /** Where one of its sockets stands. */
   path(name: string): string {
     return join(this.#runtimeDir, name);
+  }
+
+  /** Of a shell beside the command: whoever knows the bell knows this one, too. */
+  shellSocket(shell: string): string {
+    return shellSocket(this.path("bell"), shell);
   }
 
   makeDir(name: string): string {

@@ -55,13 +55,17 @@ export class TerminalSocket {
   #size: TerminalSize = terminalSize(0, 0);
   #resizing: Promise<void> = Promise.resolve();
 
-  private constructor(path: string) {
+  readonly #onLeft: () => void;
+
+  private constructor(path: string, onLeft: () => void) {
     this.path = path;
+    this.#onLeft = onLeft;
     this.#server = createServer((socket) => this.#open(socket));
   }
 
-  static async open(path: string): Promise<TerminalSocket> {
-    const terminal = new TerminalSocket(path);
+  /** `onLeft`: the last window was closed. */
+  static async open(path: string, onLeft = () => {}): Promise<TerminalSocket> {
+    const terminal = new TerminalSocket(path, onLeft);
     rmSync(path, { force: true });
     terminal.#server.listen(path);
     await once(terminal.#server, "listening");
@@ -100,7 +104,10 @@ export class TerminalSocket {
   #open(window: Socket): void {
     this.#windows.add(window);
     window.on("error", () => {});
-    window.on("close", () => this.#windows.delete(window));
+    window.on("close", () => {
+      this.#windows.delete(window);
+      if (this.#windows.size === 0) this.#onLeft();
+    });
     window.write(this.#recent);
     let rest = Buffer.alloc(0);
     window.on("data", (chunk: Buffer) => {

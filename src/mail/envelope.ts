@@ -20,6 +20,12 @@ const envelopeSchema = z.discriminatedUnion("kind", [
   z.strictObject({ ...common, kind: z.literal("cancel"), request: id }),
   z.strictObject({ ...forOwner, kind: z.literal("interrupt") }),
   z.strictObject({ ...forOwner, kind: z.literal("pause") }),
+  /** A person wants a shell beside the command that runs. */
+  z.strictObject({
+    ...forOwner,
+    kind: z.literal("shell"),
+    command: z.array(z.string()).check(z.minLength(1)),
+  }),
 ]);
 
 export type Envelope = z.infer<typeof envelopeSchema>;

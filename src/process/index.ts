@@ -1,6 +1,7 @@
 export { type CommandEnd, runCommand, startDetached } from "./command.ts";
 export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export { findProgram } from "./find-program.ts";
+export { runInForeground } from "./foreground.ts";
 export {
   endHolder,
   enterHolder,

@@ -12,6 +12,7 @@ import {
   type EventType,
   type HoldfastError,
   isEventType,
+  isSessionName,
   type JournalRecord,
   type Json,
   type JsonObject,
@@ -33,7 +34,7 @@ import {
 } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 8;
+export const MACHINE_VERSION = 9;
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {
   const at = { ...state, seq: record.seq, hash: record.hash, updatedAt: record.at };
@@ -133,6 +134,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
       // The repo is a path of another machine, and requests were made under other rules.
       return {
         user: textIn(data["user"]),
+        name: nameIn(data["name"]) ?? state.name,
         repo: textOrNull(data["repo"]),
         pending: {},
         // What waits was asked for elsewhere, by somebody else perhaps: nothing of it runs here.
@@ -296,10 +298,16 @@ function textOrNull(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
 
+/** It becomes a branch, so only what can be one: the fold also reads what this program did not write. */
+function nameIn(value: Json | undefined): string | null {
+  return typeof value === "string" && isSessionName(value) ? value : null;
+}
+
 function originOf(data: JsonObject) {
   return {
     id: textIn(data["session"]),
     user: textIn(data["user"]),
+    name: nameIn(data["name"]),
     agent: textOrNull(data["agent"]),
     repo: textOrNull(data["repo"]),
     title: textOrNull(data["title"]),

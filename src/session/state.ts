@@ -95,6 +95,8 @@ export interface UnreadMessage {
 export interface SessionState {
   readonly id: string;
   readonly user: string;
+  /** What a person calls it; null for one of an earlier version, and where there was nothing to make it from. */
+  readonly name: string | null;
   readonly agent: string | null;
   readonly repo: string | null;
   readonly title: string | null;
@@ -158,6 +160,7 @@ export const nothingOfItsOwn = {
 export const emptyState: SessionState = {
   id: "",
   user: "",
+  name: null,
   agent: null,
   repo: null,
   title: null,

@@ -22,7 +22,7 @@ import {
 import type { EventData } from "../contract/index.ts";
 import { present } from "../util/index.ts";
 import { takeCheckpoint } from "./checkpoint.ts";
-import { finishPublishing } from "./publishing.ts";
+import { branchOf, finishPublishing } from "./publishing.ts";
 import { finishRewind } from "./rewind.ts";
 import { capsuleDir, currentLimits, openCapsule, type Room } from "./room.ts";
 import type { Carried, StartingPoint } from "./starting-point.ts";
@@ -118,7 +118,18 @@ async function requestOf({ sessionDir, session, repo }: Room, files: NewFiles) {
   const dir = capsuleDir(sessionDir, task);
   // One that is there and on no record was made by a process that was killed before it was used.
   await clearUnfinished(new Place(dir));
-  return { dir, session: session.id, task, repo, settings, isSandboxed, runSetup, ...present({ signal }) };
+  const branch = branchOf(session.state);
+  return {
+    dir,
+    session: session.id,
+    branch,
+    task,
+    repo,
+    settings,
+    isSandboxed,
+    runSetup,
+    ...present({ signal }),
+  };
 }
 
 /** As `task_started` has it. */

@@ -2,11 +2,11 @@
  * Owns publishing on request: work that a failed or interrupted task left, work that a person has looked at, and the
  * commits that the agent made itself.
  */
-import { AgentGit, openStore, publishAgentCommits, publishedBranch, treeOf } from "../capsule/index.ts";
+import { AgentGit, openStore, publishAgentCommits, treeOf } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { settleLast } from "./begin.ts";
 import { workAgain } from "./checkpoint.ts";
-import { messageOf, type Published, publishTree } from "./publishing.ts";
+import { branchOf, messageOf, type Published, publishTree } from "./publishing.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
 import { commitBelow } from "./starting-point.ts";
 import { restore } from "./teardown.ts";
@@ -60,10 +60,10 @@ export async function branchWork(room: Room, { isReviewed = false }: BranchOptio
 /** The agent's own commits, as it made them, become a branch beside the session's. */
 export async function branchCommits(room: Room, ofBranch: string | undefined): Promise<Branched> {
   const { session, repo } = room;
-  const { task, branch } = session.state;
+  const { task } = session.state;
   if (!(await openCapsule(room))) await restore(room);
   const capsule = await requireCapsule(room);
-  const name = `${branch?.name ?? publishedBranch(session.id)}-commits`;
+  const name = `${branchOf(session.state)}-commits`;
   try {
     const { maxSnapshotBytes: maxBytes } = await currentLimits(room);
     const known = [task?.base, task?.published].filter((id) => typeof id === "string");

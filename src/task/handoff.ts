@@ -12,7 +12,6 @@ import {
   makeGitdir,
   mirrorFiles,
   openStore,
-  publishedBranch,
   removeTree,
   setIndex,
   surroundingsOf,
@@ -22,7 +21,7 @@ import { HoldfastError } from "../contract/index.ts";
 import { budgetReached, reachedLimits } from "../session/index.ts";
 import { errorCode, printable } from "../util/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
-import { messageOfPerson, publishOrSay, type Unpublished } from "./publishing.ts";
+import { branchOf, messageOfPerson, publishOrSay, type Unpublished } from "./publishing.ts";
 import { finishRewind } from "./rewind.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
 import { commitBelow } from "./starting-point.ts";
@@ -71,7 +70,7 @@ export async function handOff(
       path: gitDir,
       repo,
       surroundings,
-      branch: session.state.branch?.name ?? publishedBranch(session.id),
+      branch: branchOf(session.state),
       commit: base,
     });
     await writeFile(join(gitDir, "objects", "info", "alternates"), `${repo.objects}\n`);

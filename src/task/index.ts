@@ -8,9 +8,11 @@ export { type Quota, readSettings } from "./quota.ts";
 export { finishRewind, type Rewound, rewind } from "./rewind.ts";
 export {
   artifactsDir,
+  capsuleDir,
   openCapsule,
   type Room,
 } from "./room.ts";
 export { bringHome, lacksHome } from "./session-home.ts";
-export { Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
+export { type BesideOptions, Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";
+export { workNow } from "./work-now.ts";

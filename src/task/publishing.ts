@@ -42,6 +42,10 @@ export interface Unpublished {
   readonly reason: string;
 }
 
+/** The session's branch: the one that it has, or will have. */
+export const branchOf = ({ id, name, branch }: Pick<SessionState, "id" | "name" | "branch">) =>
+  branch?.name ?? publishedBranch({ id, name });
+
 /** What keeps work from its branch is said, and ends nothing: the work is in its snapshot. */
 export async function publishOrSay(
   room: Room,
@@ -65,7 +69,7 @@ export async function publishTree(
   const identity = await userIdentity(repo);
   const atMs = ports.clock.nowMs();
   const commit = await commitWork(store, { tree, base, message, identity, atMs });
-  const branch = state.branch?.name ?? publishedBranch(session.id);
+  const branch = branchOf(state);
   const ours = [state.branch?.tip, state.branch?.intended].filter((id) => typeof id === "string");
   const task = state.task?.number ?? 0;
   const onMove = async () => {

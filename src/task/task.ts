@@ -9,7 +9,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
-import { AgentGit, type Capsule, type DiffStat, statOf, writePatch } from "../capsule/index.ts";
+import { AgentGit, type Capsule, type DiffStat, statOf, treeOf, writePatch } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { type CommandEnd, runCommand } from "../process/index.ts";
 import {
@@ -85,6 +85,14 @@ export interface TurnOptions extends Pick<InvocationOptions, "door" | "hasTermin
   readonly onStart?: (pid: number, input: Writable | null) => void;
   readonly hasInput?: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** Called when it has ended, before its files are looked at: what stands beside it has to go. */
+  readonly onEnd?: () => Promise<void>;
+}
+
+export interface BesideOptions extends Pick<InvocationOptions, "door"> {
+  readonly onOutput: (chunk: Buffer) => void;
+  readonly onStart: (pid: number, input: Writable | null) => void;
+  readonly signal: AbortSignal;
 }
 
 export class Task {
@@ -207,11 +215,23 @@ export class Task {
         options.onStart?.(pid, input);
       },
     });
+    await options.onEnd?.();
     await session.append("process_ended", { pid, ...end });
     await this.#settleTurn(turn, call, end, output.text, isInterrupted);
     const checkpoint = await this.checkpoint();
     // In a sandbox nothing outlives the command, so nothing has written since.
     return { ...end, isInterrupted, ...(isSandboxed && { checkpoint }) };
+  }
+
+  /** A person's command in a terminal, beside the one of the turn: in the same sandbox, and ended before it is over. */
+  async runBeside(command: readonly string[], options: BesideOptions): Promise<CommandEnd> {
+    const invocation = await invocationOf(this.room, this.capsule, command, {
+      isSandboxed: this.#isSandboxed,
+      quota: await this.quota(),
+      door: options.door,
+      hasTerminal: true,
+    });
+    return runCommand({ ...invocation, ...options, hasInput: true });
   }
 
   async #settleTurn(
@@ -250,10 +270,11 @@ export class Task {
     const { session, repo } = this.room;
     const { snapshot, work } = at ?? (await this.checkpoint());
     const store = await this.capsule.store();
+    const before = await treeOf(repo, this.base);
     const patch = await this.#writeArtifact("change.patch", (path) =>
-      writePatch(repo, store, this.base, work, path),
+      writePatch(repo, store, before, work.tree, path),
     );
-    const stat = await statOf(repo, store, this.base, work);
+    const stat = await statOf(repo, store, before, work.tree);
     const own = new AgentGit((await this.capsule.attach()).root);
     const unfinished = asked === "done" ? own.unfinished : undefined;
     const outcome = unfinished === undefined ? asked : "needs_review";

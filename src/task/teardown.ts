@@ -15,6 +15,7 @@ import {
 import { HoldfastError } from "../contract/index.ts";
 import { canSandbox } from "../process/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
+import { branchOf } from "./publishing.ts";
 import { readSettings } from "./quota.ts";
 import {
   capsuleDir,
@@ -148,7 +149,17 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
     quota,
   });
   await readSnapshot(await openStore(repo, ports.disk), task.snapshot);
-  const request = { dir, session: session.id, task: task.number, repo, settings, isSandboxed, runSetup };
+  const branch = branchOf(session.state);
+  const request = {
+    dir,
+    session: session.id,
+    branch,
+    task: task.number,
+    repo,
+    settings,
+    isSandboxed,
+    runSetup,
+  };
   const { capsule, left } = await restoreCapsule(ports, request, task.snapshot.commit);
   await capsule.detach();
   await bringHome(room);

@@ -11,7 +11,7 @@ import { treeOf } from "../../src/process/tree.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";
 import { HostHome, kill, until } from "../support/hosts.ts";
-import { branchOf, gitIn } from "../support/repo.ts";
+import { gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const SLEEP = ["sh", "-c", "echo begun; sleep 60"];
@@ -166,7 +166,7 @@ describe("the verbs of session processes", () => {
     const [status] = await once(first, "exit");
     expect([status, seen]).toEqual([130, expect.stringContaining(`left to itself: holdfast attach ${id}`)]);
     expect(await second).toMatchObject({ status: 0, stderr: expect.stringContaining("task=2") });
-    expect(gitIn(home.main, "show", `${branchOf(id)}:after`)).toBe("after");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:after`)).toBe("after");
   });
 
   it("teardown and close of a session that runs end its whole tree first, and lose nothing", async () => {
@@ -331,12 +331,12 @@ describe.skipIf(!hasScript)("a terminal", () => {
     await using terminal = new Terminal(home, ["attach", id]);
     await terminal.shows("hello-42");
     terminal.type("echo made-by-hand > made; exit 0\r");
-    await terminal.shows(`branch ${branchOf(id)}`);
+    await terminal.shows(`branch ${home.branchOf(id)}`);
     await until(
       async () => (await home.cli("show", id)).stdout,
       (text) => /^status +paused/m.test(text),
     );
-    expect(gitIn(home.main, "show", `${branchOf(id)}:made`)).toBe("made-by-hand");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:made`)).toBe("made-by-hand");
     const log = (await home.cli("log", id, "--json")).stdout;
     expect(log).toContain("hello-42");
     expect(log).toContain("still-42");

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { cliPath, runCli } from "../support/cli.ts";
-import { branchOf, commitFiles, fingerprint, gitIn } from "../support/repo.ts";
+import { commitFiles, fingerprint, gitIn } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
@@ -51,8 +51,8 @@ describe("holdfast run", () => {
     expect(run.stderr).toMatch(
       /^\[router\] {2}session=sess_\w+ task=1 scope=user:\w+\n\[capsule\] \w+ base=[0-9a-f]{12} ready in \d+ ms\n/,
     );
-    expect(run.stderr).toContain(`branch ${branchOf(id)}`);
-    expect(gitIn(home.main, "show", `${branchOf(id)}:a.txt`)).toBe("one\ntwo");
+    expect(run.stderr).toContain(`branch ${home.branchOf(id)}`);
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:a.txt`)).toBe("one\ntwo");
     expect(fingerprint(home.main)).toBe(before);
 
     expect((await runCli(home.dir, ["diff", id, "--stat"])).stdout).toBe("a.txt\n");
@@ -64,7 +64,7 @@ describe("holdfast run", () => {
       patch,
     });
     expect((await runCli(home.dir, ["show", id])).stdout).toContain(
-      `task      1, done, capsule there, checkpoint of turn 1, published as ${branchOf(id)}`,
+      `task      1, done, capsule there, checkpoint of turn 1, published as ${home.branchOf(id)}`,
     );
 
     const torn = await runCli(home.dir, ["teardown", id]);
@@ -235,7 +235,7 @@ describe("holdfast handoff and import", () => {
     });
     writeFileSync(home.join("mine/a.txt"), "one\ntwo\nthree\n");
     const back = await runCli(home.dir, ["handoff", id, "--return"]);
-    expect(back.stdout).toBe(`${id} is back: turn 2, with changes\npublished on ${branchOf(id)}\n`);
+    expect(back.stdout).toBe(`${id} is back: turn 2, with changes\npublished on ${home.branchOf(id)}\n`);
     expect((await runCli(home.dir, ["diff", id])).stdout).toContain("+three");
     expect((await runCli(home.dir, ["ls"])).stdout).toContain("paused");
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
-import { branchOf, commitFiles, gitIn } from "../support/repo.ts";
+import { commitFiles, gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 
@@ -29,7 +29,7 @@ describe("a session that floods", () => {
       task: { outcome: "failed", capsule: "there" },
     });
     await reaches(dispatcher, worker.id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(worker.id)}:steps`)).toBe("1\n2\n3\n4\n5\n6");
+    expect(gitIn(home.main, "show", `${home.branchOf(worker.id)}:steps`)).toBe("1\n2\n3\n4\n5\n6");
     expect(home.strays()).toEqual([]);
   });
 
@@ -66,7 +66,7 @@ describe("a session that floods", () => {
       (types) => types.includes("message_received"),
     );
     await reaches(dispatcher, worker.id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(worker.id)}:result`)).toBe("fine");
+    expect(gitIn(home.main, "show", `${home.branchOf(worker.id)}:result`)).toBe("fine");
     await dispatcher.pause(flooder.id);
     const shown = await dispatcher.show(worker.id);
     expect(shown.unread).toBeLessThanOrEqual(1000);
@@ -108,7 +108,7 @@ describe("a session that floods", () => {
       () => dispatcher.show(second),
       ({ task }) => task?.outcome === "done",
     );
-    expect(gitIn(home.main, "show", `${branchOf(second)}:result`)).toBe("later");
+    expect(gitIn(home.main, "show", `${home.branchOf(second)}:result`)).toBe("later");
     await dispatcher.pause(second);
   });
 });

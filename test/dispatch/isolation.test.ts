@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { HostHome, script, until } from "../support/hosts.ts";
-import { branchOf, commitFiles } from "../support/repo.ts";
+import { commitFiles } from "../support/repo.ts";
 
 const SESSIONS = 50;
 const marker = (index: number) => `MARKER_${String(index).padStart(3, "0")}_END`;
@@ -52,7 +52,7 @@ describe("fifty sessions at once", () => {
       const tokens = begun.map((id) => readFileSync(home.sessionDir(id, "token"), "utf8").trim());
       expect(new Set(tokens).size).toBe(SESSIONS);
       for (const [index, id] of begun.entries()) {
-        const at = `${branchOf(id)}`;
+        const at = `${home.branchOf(id)}`;
         const show = (file: string) =>
           execFileSync("git", ["show", `${at}:${file}`], { cwd: home.main, encoding: "utf8" });
         expect(show("file.txt").trim()).toBe(marker(index));

@@ -10,7 +10,7 @@ import { readProcessRecord } from "../../src/host/index.ts";
 import { tryFileLock } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { agent, type Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
-import { branchOf, commitFiles, gitIn } from "../support/repo.ts";
+import { commitFiles, gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const shown = (
@@ -57,7 +57,7 @@ describe("a message", () => {
     await session.release();
     await dispatcher.submit(session.id, script("echo fine > fine"));
     await reaches(dispatcher, session.id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(session.id)}:fine`)).toBe("fine");
+    expect(gitIn(home.main, "show", `${home.branchOf(session.id)}:fine`)).toBe("fine");
     const types = await typesOf(dispatcher, session.id);
     expect(types.filter((type) => type === "message_set_aside")).toHaveLength(1);
     // Once is enough.
@@ -78,7 +78,7 @@ describe("a task", () => {
       script(`printf %s '${secret()}' | wc -c > count`),
     );
     await reaches(dispatcher, id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(id)}:count`).trim()).toBe("40");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:count`).trim()).toBe("40");
     await expect(dispatcher.specOfLastTask(id)).rejects.toMatchObject({ code: "secret_not_kept" });
     // Nor anywhere else of what is kept; also not of one that was taken back before it began.
     await dispatcher.submit(id, script("sleep 60"));
@@ -147,7 +147,7 @@ describe("a task", () => {
     expect(await dispatcher.show(id)).toMatchObject({ status: "closed", queue: 0, inbox: 0 });
     await dispatcher.submit(id, script("ls > listing"));
     await reaches(dispatcher, id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(id)}:listing`)).not.toContain("ran");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:listing`)).not.toContain("ran");
   });
 
   it("that is taken back never runs: in the line, with its process starting, behind another", async () => {
@@ -163,7 +163,7 @@ describe("a task", () => {
     await dispatcher.cancel(other.id, behind.request);
     await dispatcher.interrupt(other.id);
     await shown(dispatcher, inLine.id, ({ task }) => task?.outcome === "done");
-    expect(gitIn(home.main, "ls-tree", "--name-only", `${branchOf(inLine.id)}`)).toContain("kept");
+    expect(gitIn(home.main, "ls-tree", "--name-only", `${home.branchOf(inLine.id)}`)).toContain("kept");
     await reaches(dispatcher, other.id, "paused");
     expect((await dispatcher.show(other.id)).task?.number).toBe(1);
     expect(await typesOf(dispatcher, other.id)).toContain("task_refused");
@@ -376,7 +376,7 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
       ),
     );
     await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
-    const found = gitIn(home.main, "show", `${branchOf(id)}:sockets`)
+    const found = gitIn(home.main, "show", `${home.branchOf(id)}:sockets`)
       .split("\n")
       .filter(Boolean);
     expect([...new Set(found.map((path) => path.replace("/proc/1/root", "")))]).toEqual([

@@ -9,7 +9,7 @@ import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
 import { realDisk } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
-import { branchOf, fingerprint, gitIn } from "../support/repo.ts";
+import { fingerprint, gitIn } from "../support/repo.ts";
 
 const statusOf = async (dispatcher: Dispatcher, id: string) => (await dispatcher.show(id)).status;
 
@@ -77,7 +77,7 @@ describe("a session process", () => {
     process.kill(-(cli.pid ?? 0), "SIGHUP");
     process.kill(-(cli.pid ?? 0), "SIGKILL");
     await reaches(dispatcher, id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(id)}:result`)).toBe("survived");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:result`)).toBe("survived");
   });
 
   it("killed in the middle of a turn, it is resumed with nothing lost and nothing done twice", async () => {
@@ -153,7 +153,7 @@ describe("a session process", () => {
       async () => (await dispatcher.show(id)).task?.outcome,
       (outcome) => outcome === "done",
     );
-    expect(gitIn(home.main, "show", `${branchOf(id)}:runs`)).toBe("run\nrun\nrun");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:runs`)).toBe("run\nrun\nrun");
   });
 
   it("killed again and again, each turn has its own output on record, and none of it stays in log/", async () => {
@@ -188,7 +188,7 @@ describe("a session process", () => {
     await dispatcher.submit(id, script("echo urgent >> order"), { priority: 5 });
     expect((await dispatcher.show(id)).queue).toBe(2);
     await reaches(dispatcher, id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(id)}:order`)).toBe("first\nurgent\nsecond");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:order`)).toBe("first\nurgent\nsecond");
     const spec = await dispatcher.specOfLastTask(id);
     await dispatcher.submit(id, spec);
     await until(
@@ -197,7 +197,7 @@ describe("a session process", () => {
     );
     await reaches(dispatcher, id, "paused");
     // From the same base: what the first attempt added is not there.
-    expect(gitIn(home.main, "show", `${branchOf(id)}:order`)).toBe("first\nurgent\nsecond");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:order`)).toBe("first\nurgent\nsecond");
   });
 
   it("a task that can't be started is refused on record, and the next one begins", async () => {
@@ -212,7 +212,7 @@ describe("a session process", () => {
     await dispatcher.interrupt(id);
     await reaches(dispatcher, id, "paused");
     expect(await typesOf(dispatcher, id)).toContain("task_refused");
-    expect(gitIn(home.main, "show", `${branchOf(id)}:fine`)).toBe("fine");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:fine`)).toBe("fine");
   });
 
   it("with nothing left to do it pauses its session and ends; what comes then waits for the next, and costs no process", async () => {
@@ -315,7 +315,7 @@ describe("owners", () => {
       kill(pid, "SIGCONT");
     }
     await reaches(dispatcher, id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(id)}:result`)).toBe("done");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:result`)).toBe("done");
     expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
   });
 
@@ -341,13 +341,13 @@ describe("owners", () => {
     for await (const { type, data } of dispatcher.holdfast.readJournal(id))
       if (type === "message_received") received.push(data["text"]);
     expect(received).toEqual(texts);
-    expect(gitIn(home.main, "show", `${branchOf(id)}:order`).trim()).toBe("1\n2\n3\n4\n5");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:order`).trim()).toBe("1\n2\n3\n4\n5");
     expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
     // One whose last owner lived in the future is resumed in the present.
     aheadMs = 0;
     await dispatcher.submit(id, script("echo after > after"));
     await reaches(dispatcher, id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(id)}:after`).trim()).toBe("after");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:after`).trim()).toBe("after");
   });
 
   it("what a dead process left, lock file, names and sockets, keeps nobody out; a reused pid is not its owner", async () => {
@@ -397,7 +397,7 @@ describe("twenty at once", () => {
       (done) => done === 20,
     );
     for (const [index, id] of ids.entries())
-      expect(gitIn(home.main, "show", `${branchOf(id)}:mine`)).toBe(String(index));
+      expect(gitIn(home.main, "show", `${home.branchOf(id)}:mine`)).toBe(String(index));
     for (const id of ids) await dispatcher.pause(id);
     await home.quiet();
   });

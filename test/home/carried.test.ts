@@ -23,7 +23,7 @@ import { hasSandbox } from "../support/capsules.ts";
 import { runCli } from "../support/cli.ts";
 import { memoryDir, plainPorts, TempDir, TestHome } from "../support/home.ts";
 import { HostHome, reaches, script, until } from "../support/hosts.ts";
-import { branchOf, gitIn } from "../support/repo.ts";
+import { gitIn } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 type File = { path: string; bytes: number; sha256: string };
@@ -377,7 +377,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     await there.submit(id, await there.specOfLastTask(id));
     await until(async () => (await there.show(id)).task?.number === 3);
     await reaches(there, id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(id)}:seen`)).toBe("first\ntalk");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:seen`)).toBe("first\ntalk");
   });
 
   it("N3 a task that ran without a sandbox elsewhere is not run again here", async () => {
@@ -472,7 +472,7 @@ describe("messages in an export", () => {
     const moved = await same.holdfast.resumeSession(session.id, ani);
     const there = new Maildir(realDisk, own.sessionDir(session.id, "inbox"));
     for (const name of names) expect(await there.read(name)).toEqual(await inbox.read(name));
-    const nothing = { interrupt() {}, pause() {}, cancel: async () => {}, drained() {} };
+    const nothing = { interrupt() {}, pause() {}, shell() {}, cancel: async () => {}, drained() {} };
     await new Intake(moved, there, nothing).look();
     expect(moved.state.unread).toHaveLength(4);
     const texts: unknown[] = [];
@@ -496,7 +496,7 @@ describe("messages in an export", () => {
     const hf = await home.open(plainPorts);
     const session = await hf.openSession();
     const inbox = new Maildir(realDisk, home.sessionDir(session.id, "inbox"));
-    const nothing = { interrupt() {}, pause() {}, cancel: async () => {}, drained() {} };
+    const nothing = { interrupt() {}, pause() {}, shell() {}, cancel: async () => {}, drained() {} };
     const intake = new Intake(session, inbox, nothing);
     const put: string[] = [];
     let isOver = false;

@@ -99,7 +99,7 @@ describe("a home", () => {
     }
     expect(await hf.listSessions(bo)).toEqual([]);
     expect(await hf.search(["private"], bo)).toEqual([]);
-    await expect(hf.resolveId(id, bo)).rejects.toMatchObject({ code: "session_not_found" });
+    await expect(hf.resolveSession(id, bo)).rejects.toMatchObject({ code: "session_not_found" });
     expect(await hf.search(["private"], { user: "ani" })).toHaveLength(1);
     // The same words as for a session that never was.
     const never = id.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
@@ -184,11 +184,11 @@ describe("a home", () => {
     expect((await hf.listSessions({ status: ["closed"] })).map(({ id }) => id)).toEqual([first.id]);
     expect((await hf.listSessions({ agent: "other" })).map(({ id }) => id)).toEqual([second.id]);
     expect((await hf.listSessions({ repo: "/r" })).map(({ id }) => id)).toEqual([first.id]);
-    await expect(hf.resolveId("01k")).rejects.toMatchObject({ code: "ambiguous_id" });
-    expect(await hf.resolveId(first.id)).toBe(first.id);
-    expect(await hf.resolveId(second.id.slice("sess_".length))).toBe(second.id);
-    await expect(hf.resolveId("7zz")).rejects.toMatchObject({ code: "session_not_found" });
-    await expect(hf.resolveId("../x")).rejects.toMatchObject({ code: "invalid_id" });
+    await expect(hf.resolveSession("01k")).rejects.toMatchObject({ code: "ambiguous_id" });
+    expect(await hf.resolveSession(first.id)).toMatchObject({ id: first.id });
+    expect(await hf.resolveSession(second.id.slice("sess_".length))).toMatchObject({ id: second.id });
+    await expect(hf.resolveSession("7zz")).rejects.toMatchObject({ code: "session_not_found" });
+    await expect(hf.resolveSession("../x")).rejects.toMatchObject({ code: "invalid_id" });
   });
 });
 
@@ -215,7 +215,7 @@ describe("what a home withstands", () => {
     expect(new Set(bad)).toEqual(new Set([lost, newer]));
     expect((await hf.gc()).left).toEqual([]);
     expect(await hf.search(["answer"])).toHaveLength(2);
-    expect(await hf.resolveId(good)).toBe(good);
+    expect(await hf.resolveSession(good)).toMatchObject({ id: good });
     await (await hf.resumeSession(good)).pause();
   });
 

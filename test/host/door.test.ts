@@ -9,7 +9,7 @@ import { isSameToken, makeToken } from "../../src/home/index.ts";
 import { readRefusals } from "../../src/host/index.ts";
 import { ask, doorOf, tokenOf } from "../support/doors.ts";
 import { agent, type Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
-import { branchOf, gitIn } from "../support/repo.ts";
+import { gitIn } from "../support/repo.ts";
 
 async function startLoop(home: HostHome, dispatcher: Dispatcher, own = {}): Promise<string> {
   const { id } = await dispatcher.begin({ repo: home.main }, agent("message-loop.mjs", own));
@@ -134,7 +134,7 @@ describe("messages", () => {
     );
     for (const id of [a, b]) await dispatcher.send(id, "stop");
     for (const id of [a, b]) await reaches(dispatcher, id, "paused");
-    const got = (id: string) => gitIn(home.main, "show", `${branchOf(id)}:got`).split("\n");
+    const got = (id: string) => gitIn(home.main, "show", `${home.branchOf(id)}:got`).split("\n");
     expect(got(a)).toEqual(
       ["hello", `reply:${b}:from a to b`, "stop"].map((text) =>
         expect.stringMatching(new RegExp(`^user:\\S+ ${text}$`)),
@@ -165,7 +165,7 @@ describe("messages", () => {
     );
     await dispatcher.send(id, "stop");
     await reaches(dispatcher, id, "paused");
-    const got = gitIn(home.main, "show", `${branchOf(id)}:got`);
+    const got = gitIn(home.main, "show", `${home.branchOf(id)}:got`);
     expect(got).toMatch(
       new RegExp(`^dispatcher Message msg_\\w+ to ${foreign.id} was not delivered: there is no session`, "m"),
     );

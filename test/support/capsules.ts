@@ -72,6 +72,7 @@ export class CapsuleLab implements AsyncDisposable {
     return {
       dir,
       session,
+      branch: `holdfast/${session}`,
       task: 1,
       repo,
       settings: { ...this.settings, ...settings },

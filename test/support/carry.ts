@@ -4,7 +4,7 @@
 import { expect, vi } from "vitest";
 import type { Holdfast, TaskEnd, TaskOptions } from "../../src/index.ts";
 import { Session } from "../../src/session/index.ts";
-import { branchOf, gitIn } from "./repo.ts";
+import { gitIn } from "./repo.ts";
 import { sandbox, TaskHome } from "./tasks.ts";
 
 type Outcome = TaskEnd["outcome"];
@@ -79,7 +79,7 @@ export class CarryHome extends TaskHome {
   }
 
   get branch(): string {
-    return branchOf(this.id);
+    return this.branchOf(this.id);
   }
 
   git(...args: string[]): string {

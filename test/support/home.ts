@@ -2,7 +2,7 @@
  * A home of its own for each test, in a directory that goes away with it.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Holdfast, type HoldfastOptions, openHoldfast } from "../../src/index.ts";
@@ -50,6 +50,16 @@ export class TestHome extends TempDir {
 
   sessionDir(id: string, ...parts: string[]): string {
     return join(this.dir, "sessions", id, ...parts);
+  }
+
+  /** The branch that a session publishes to: by its name, as the last record says that gives it one. */
+  branchOf(id: string): string {
+    let name: string | undefined;
+    for (const segment of readdirSync(this.sessionDir(id, "journal")).sort())
+      for (const line of readFileSync(this.sessionDir(id, "journal", segment), "utf8").split("\n"))
+        if (/"type":"session_(opened|forked|imported)"/.test(line))
+          name = (JSON.parse(line) as { data: { name?: string } }).data.name ?? name;
+    return `holdfast/${name ?? id.slice(-10)}`;
   }
 }
 

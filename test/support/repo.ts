@@ -84,6 +84,3 @@ export function fingerprint(repo: string): string {
   const rows = [...tree].map(([path, what]) => `${path} ${what}`).sort();
   return createHash("sha256").update(rows.join("\n")).digest("hex");
 }
-
-/** The branch that a session publishes to. */
-export const branchOf = (session: string) => `holdfast/${session.slice(-10)}`;

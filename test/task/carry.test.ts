@@ -9,7 +9,7 @@ import { AgentGit, Capsule, findHanded, handOn } from "../../src/capsule/index.t
 import { CapsuleLab, inside } from "../support/capsules.ts";
 import { CarryHome, cutOff } from "../support/carry.ts";
 import { HostHome, reaches, script, until } from "../support/hosts.ts";
-import { branchOf, commitFiles, gitIn } from "../support/repo.ts";
+import { commitFiles, gitIn } from "../support/repo.ts";
 import { sandbox } from "../support/tasks.ts";
 
 describe.each(["overlay", "worktree"] as const)("what the next task begins with (%s)", (strategy) => {
@@ -466,16 +466,16 @@ describe("one branch for a session, one commit for a task", () => {
       await reaches(dispatcher, id, "paused");
     };
     await rests(1);
-    expect(gitIn(home.main, "log", "-1", "--format=%s", branchOf(id))).toBe("what it is about");
-    gitIn(home.main, "switch", "-q", branchOf(id));
+    expect(gitIn(home.main, "log", "-1", "--format=%s", home.branchOf(id))).toBe("what it is about");
+    gitIn(home.main, "switch", "-q", home.branchOf(id));
     commitFiles(home.main, { "p.txt": "p\n" }, "by a person");
     gitIn(home.main, "switch", "-q", "main");
     await dispatcher.submit(id, script("cat one p.txt i.log > seen; ls > names"));
     await rests(2);
-    const second = gitIn(home.main, "rev-parse", branchOf(id));
+    const second = gitIn(home.main, "rev-parse", home.branchOf(id));
     await dispatcher.submit(id, await dispatcher.specOfLastTask(id));
     await rests(3);
-    const third = gitIn(home.main, "rev-parse", branchOf(id));
+    const third = gitIn(home.main, "rev-parse", home.branchOf(id));
     expect(third).not.toBe(second);
     expect(gitIn(home.main, "rev-parse", `${third}^`)).toBe(gitIn(home.main, "rev-parse", `${second}^`));
     for (const commit of [second, third]) {

@@ -22,7 +22,7 @@ import { USER_HOME } from "../../src/process/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { TestChild } from "../support/children.ts";
 import { TempDir } from "../support/home.ts";
-import { branchOf, commitFiles, gitIn, makeRepo } from "../support/repo.ts";
+import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
 import { TaskHome, turn } from "../support/tasks.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -217,7 +217,7 @@ describe("what a repo's gitdir and the user's settings would have run", () => {
       expect(await turn(task, "cat a.txt; echo work > work")).toBe("one");
       expect((await task.end("done")).stat.paths).toEqual(["work"]);
       await session.pause();
-      expect(gitIn(main, "show", `${branchOf(session.id)}:work`)).toBe("work");
+      expect(gitIn(main, "show", `${home.branchOf(session.id)}:work`)).toBe("work");
     } finally {
       process.env["HOME"] = before;
     }

@@ -9,7 +9,7 @@ import { takeRootSnapshot } from "../../src/capsule/index.ts";
 import { DEFAULT_EXCLUDE, isCredential, isLeftInHome } from "../../src/task/home-files.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { HostHome, reaches, script, until } from "../support/hosts.ts";
-import { branchOf, gitIn } from "../support/repo.ts";
+import { gitIn } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 if (!hasSandbox) console.log("left out: the HOME of a session: without a sandbox it is the user's own");
@@ -183,7 +183,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     await dispatcher.submit(id, await dispatcher.specOfLastTask(id));
     await until(async () => (await dispatcher.show(id)).task?.number === 3);
     await reaches(dispatcher, id, "paused");
-    expect(gitIn(home.main, "show", `${branchOf(id)}:seen`)).toBe("first");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:seen`)).toBe("first");
   });
 });
 

@@ -16,7 +16,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { TestChild } from "../support/children.ts";
-import { branchOf, fingerprint, gitIn, listTree } from "../support/repo.ts";
+import { fingerprint, gitIn, listTree } from "../support/repo.ts";
 import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 describe("a task", () => {
@@ -31,7 +31,7 @@ describe("a task", () => {
     await session.pause();
     expect(result).toMatchObject({
       outcome: "done",
-      branch: `${branchOf(session.id)}`,
+      branch: `${home.branchOf(session.id)}`,
       stat: { files: 2, insertions: 2 },
     });
     expect(gitIn(home.main, "log", "--format=%B", "-1", result.branch ?? "")).toBe(

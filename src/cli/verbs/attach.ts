@@ -6,28 +6,30 @@ import { lookOn } from "../looking-on.ts";
 import { note, plural, say, sayJson } from "../screen.ts";
 import { TaskView } from "../task-view.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { type NamedSession, SESSION_HELP, sessionOf } from "../which-session.ts";
 import { assertWindow, openWindow } from "../window.ts";
 
 export function command(): Command {
   return verb(
     "attach",
     "Look on while a session works: its stages and its output. What you type goes to its inbox, a message a line. A session with a terminal (run -i) is shown as it is; Ctrl-] leaves it. Otherwise Ctrl-C interrupts the turn, and a second one leaves.",
-    ["holdfast attach 01k"],
+    ["holdfast attach fix-login"],
   )
-    .argument("<session>", "its id, or the beginning of it")
+    .argument("<session>", SESSION_HELP)
     .action(async (prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
-      const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
+      const named = await sessionOf(dispatcher.holdfast, prefix, options);
+      const { id, label } = named;
       const shown = await dispatcher.show(id, scope(options));
       const { user, records, task, waits } = shown;
       const running = dispatcher.processOf(id);
-      if (!running && waits === null) return tellRest(shown, options);
-      if (running?.terminal && (await inWindow(dispatcher, id, options)) === "left") return;
+      if (!running && waits === null) return tellRest(label, shown, options);
+      if (running?.terminal && (await inWindow(dispatcher, named, options)) === "left") return;
       const request = task?.outcome === null ? task.request : null;
       const wasShown = running?.terminal != null;
-      const view = new TaskView({ session: id, user, json: options.json ?? false, wasShown });
+      const view = new TaskView({ session: named, user, json: options.json ?? false, wasShown });
       const lines = sendLines(dispatcher, id, options);
-      const looking = { session: id, ...scope(options), view, request, fromSeq: records + 1 };
+      const looking = { session: named, ...scope(options), view, request, fromSeq: records + 1 };
       try {
         process.exitCode = await lookOn(dispatcher, looking);
       } finally {
@@ -37,18 +39,18 @@ export function command(): Command {
 }
 
 /** Nothing runs: how its last task ended, and what lies there for the next. */
-function tellRest(shown: SessionView, options: CommonOptions): void {
+function tellRest(label: string, shown: SessionView, options: CommonOptions): void {
   if (options.json) {
     sayJson(shown);
     return;
   }
-  const { id, status, task, unread } = shown;
+  const { status, task, unread } = shown;
   const last = task
     ? `task ${task.number} ${task.outcome ?? "did not end"}${task.branch ? `, branch ${task.branch}` : ""}`
     : "it had no task yet";
-  say(`${id} is ${status}: ${last}`);
+  say(`${label} is ${status}: ${last}`);
   if (unread > 0) note(`${plural(unread, "message")} unread: for its next task`);
-  note(`holdfast log ${id} tells more; holdfast run --session ${id} gives it a task`);
+  note(`holdfast log ${label} tells more; holdfast run --session ${label} gives it a task`);
 }
 
 /** What is typed, or piped in, becomes messages. */
@@ -70,7 +72,7 @@ const OPEN_MS = 30_000;
 /** Its terminal, as soon as it has one. */
 export async function inWindow(
   dispatcher: Dispatcher,
-  id: string,
+  { id, label }: NamedSession,
   options: CommonOptions,
 ): Promise<"left" | "ended"> {
   assertWindow();
@@ -83,7 +85,7 @@ export async function inWindow(
       continue;
     }
     const end = await openWindow(path).catch(() => "ended" as const);
-    if (end === "left") note(`\r\nit goes on without you: holdfast attach ${id} comes back`);
+    if (end === "left") note(`\r\nit goes on without you: holdfast attach ${label} comes back`);
     return end;
   }
   return "ended";

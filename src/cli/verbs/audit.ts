@@ -3,6 +3,7 @@ import { exitStatus } from "../../contract/index.ts";
 import { printable } from "../../util/index.ts";
 import { longProgress, paint, plural, progress, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly deep?: boolean };
 
@@ -10,13 +11,13 @@ export function command(): Command {
   return verb(
     "audit",
     "Check every record, blob and artifact, the manifest, the witness, the cached fold, and that every snapshot is there. Exits with 6 when something is damaged.",
-    ["holdfast audit 01k", "holdfast audit 01k --deep"],
+    ["holdfast audit fix-login", "holdfast audit fix-login --deep"],
   )
-    .argument("<session>", "its id, or the beginning of it")
+    .argument("<session>", SESSION_HELP)
     .option("--deep", "read every byte of its snapshots and of the packs that hold them, too")
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
-      const id = await home.resolveId(prefix, scope(options));
+      const { id, label } = await sessionOf(home, prefix, options);
       const deep = options.deep ?? false;
       const audit = await home.auditSession(id, { ...scope(options), deep, onProgress: longProgress });
       progress("");
@@ -54,7 +55,7 @@ export function command(): Command {
         ...(artifacts > 0 ? [plural(artifacts, "artifact")] : []),
         ...(snapshots > 0 ? [plural(snapshots, "snapshot")] : []),
       ];
-      say(`${id}: ${counted.join(", ")}: ${verdict}`);
+      say(`${label}: ${counted.join(", ")}: ${verdict}`);
     });
 }
 

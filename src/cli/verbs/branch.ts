@@ -3,6 +3,7 @@ import { HoldfastError } from "../../contract/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly reviewed?: boolean; readonly commits?: boolean | string };
 
@@ -10,9 +11,13 @@ export function command(): Command {
   return verb(
     "branch",
     "Publish what a session has on its branch, as one commit: also what a task left that failed or was interrupted. With --commits, the commits that the agent made itself become a branch beside it, as they are.",
-    ["holdfast branch 01k", "holdfast branch 01k --reviewed", "holdfast branch 01k --commits"],
+    [
+      "holdfast branch fix-login",
+      "holdfast branch fix-login --reviewed",
+      "holdfast branch fix-login --commits",
+    ],
   )
-    .argument("<session>", "its id, or the beginning of it")
+    .argument("<session>", SESSION_HELP)
     .option("--reviewed", "you looked at what the agent left unfinished")
     .option("--commits [branch]", "the agent's own commits, of that branch of its own (default: its HEAD)")
     .action(async (prefix: string, options: Options) => {
@@ -22,7 +27,7 @@ export function command(): Command {
           "--reviewed publishes the work, --commits the agent's commits: choose one",
         );
       const { holdfast } = await openDispatcher(options);
-      const id = await holdfast.resolveId(prefix, scope(options));
+      const { id } = await sessionOf(holdfast, prefix, options);
       const { branch, commit, isNew } = await holdfast.branchSession(id, {
         ...scope(options),
         ...present({ isReviewed: options.reviewed, commits: options.commits }),

@@ -11,7 +11,7 @@ export function command(): Command {
   return homeVerb(
     "doctor",
     "What this machine can do, and how every session stands: its record, its artifacts, its snapshots. Exits with 6 when something is damaged, with 1 when something else does not work.",
-    ["holdfast doctor", "holdfast doctor --deep", "holdfast doctor --repair 01k"],
+    ["holdfast doctor", "holdfast doctor --deep", "holdfast doctor --repair fix-login"],
   )
     .option("--deep", "read every byte of every snapshot and of the packs that hold them, too")
     .option(
@@ -54,18 +54,19 @@ async function limitsText(options: Options): Promise<string> {
 
 async function repair(home: Holdfast, prefix: string, options: Options): Promise<void> {
   // Whoever looks after a home repairs anybody's session in it.
-  const id = await home.resolveId(prefix, { user: null });
+  const { id, name } = await home.resolveSession(prefix, { user: null, here: process.cwd() });
+  const label = name ?? id;
   const { user } = (await home.listSessions({ user: null })).find((one) => one.id === id) ?? {};
   const result = await home.repairSession(id, present({ user }));
   if (options.json) return sayJson(result);
   if (result.findings.length === 0) {
     const beside = (await home.auditSession(id, present({ user }))).findings.length;
-    if (beside === 0) say(`${id} is whole: nothing to repair`);
+    if (beside === 0) say(`${label} is whole: nothing to repair`);
     else
       say(
-        `every record of ${id} is good; what is damaged of its files can't be mended: holdfast audit ${id} says what`,
+        `every record of ${label} is good; what is damaged of its files can't be mended: holdfast audit ${label} says what`,
       );
   } else if (result.session === null)
-    say(`${id}: the cached fold was spoiled and is gone; the journal is whole`);
-  else say(`${result.session} has the ${result.keptRecords} good records of ${id}, which stays as it is`);
+    say(`${label}: the cached fold was spoiled and is gone; the journal is whole`);
+  else say(`${result.session} has the ${result.keptRecords} good records of ${label}, which stays as it is`);
 }

@@ -4,6 +4,7 @@ import type { Exported } from "../../home/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { note, plural, progress, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly output?: string; readonly withHome?: boolean };
 
@@ -15,18 +16,18 @@ export function command(): Command {
     "export",
     "Write everything of a session into one file, with a manifest of hashes. Files of its HOME in which a secret is found are left out, and named.",
     [
-      "holdfast export 01k",
-      "holdfast export 01k -o login-timeout.holdfast",
-      "holdfast export 01k --with-home",
+      "holdfast export fix-login",
+      "holdfast export fix-login -o login-timeout.holdfast",
+      "holdfast export fix-login --with-home",
     ],
   )
-    .argument("<session>", "its id, or the beginning of it")
+    .argument("<session>", SESSION_HELP)
     .option("-o, --output <file>", "where to (default: <session>.holdfast here)")
     .option("--with-home", "all of HOME, also files in which a secret is found")
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
-      const id = await home.resolveId(prefix, scope(options));
-      const file = resolve(options.output ?? `${id}.holdfast`);
+      const { id, label } = await sessionOf(home, prefix, options);
+      const file = resolve(options.output ?? `${label}.holdfast`);
       const exported = await home.exportSession(id, file, {
         ...scope(options),
         ...present({ withHome: options.withHome }),

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { present, printable } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 type Options = CommonOptions & {
   readonly to?: string;
@@ -14,9 +15,13 @@ export function command(): Command {
   return verb(
     "handoff",
     "Give a session's files to a person, in a real directory with a fresh git; --return takes them back as a turn of theirs.",
-    ["holdfast handoff 01k", "holdfast handoff 01k --to ~/fix", "holdfast handoff 01k --return"],
+    [
+      "holdfast handoff fix-login",
+      "holdfast handoff fix-login --to ~/fix",
+      "holdfast handoff fix-login --return",
+    ],
   )
-    .argument("<session>", "its id, or the beginning of it")
+    .argument("<session>", SESSION_HELP)
     .option("--to <dir>", "where the files go (default: beside the repo); with --return, where they are now")
     .option("--person <name>", "who gets them (default: your user name)")
     .option("--return", "take back what the person changed")
@@ -24,7 +29,7 @@ export function command(): Command {
     .action(async (prefix: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
       const home = dispatcher.holdfast;
-      const id = await home.resolveId(prefix, scope(options));
+      const { id, label } = await sessionOf(home, prefix, options);
       const where = present({ directory: options.to });
       if (options.return) {
         const returned = await home.takeBackSession(id, {
@@ -34,7 +39,7 @@ export function command(): Command {
         });
         if (options.json) return sayJson({ session: id, ...returned });
         const { turn, isChanged, branch, unpublished } = returned;
-        say(`${id} is back: turn ${turn}, ${isChanged ? "with changes" : "nothing was changed"}`);
+        say(`${label} is back: turn ${turn}, ${isChanged ? "with changes" : "nothing was changed"}`);
         if (branch) say(`published on ${branch}`);
         if (unpublished) say(`not published: ${printable(unpublished.reason)}`);
         return;
@@ -44,7 +49,7 @@ export function command(): Command {
         home.handOffSession(id, { ...scope(options), ...where, to: options.person ?? user }),
       );
       if (options.json) return sayJson({ session: id, ...handed });
-      say(`${id} is with ${printable(handed.to)} now: ${printable(handed.directory)}`);
-      say(`give it back with: holdfast handoff ${id} --return`);
+      say(`${label} is with ${printable(handed.to)} now: ${printable(handed.directory)}`);
+      say(`give it back with: holdfast handoff ${label} --return`);
     });
 }

@@ -4,6 +4,7 @@ import type { Holdfast } from "../../home/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { note, plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+import { labelOf } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly repo?: string };
 
@@ -24,13 +25,14 @@ export function command(): Command {
       await tellDropped(home, id, options);
       if (options.json) sayJson(await home.showSession(id, scope(options)));
       else {
-        const { task, repo } = await home.showSession(id, scope(options));
+        const session = await home.showSession(id, scope(options));
+        const { task, repo } = session;
         const files = task?.snapshot
           ? repo
             ? ", with its files"
             : ", its files kept aside: they need --repo"
           : "";
-        say(`${id} imported, paused${files}`);
+        say(`${labelOf(session)} imported, paused${files}`);
       }
     });
 }

@@ -34,7 +34,7 @@ export function command(): Command {
         return note(
           all.length > 0
             ? "all sessions are closed: holdfast ls --all"
-            : "no sessions yet: holdfast open makes one",
+            : "no sessions yet: holdfast run -- CMD makes one",
         );
       const nowMs = Date.now();
       const rows = sessions.map((one) => [

@@ -1,49 +1,55 @@
 import type { Command } from "commander";
-import { isHoldfastError } from "../../contract/index.ts";
-import type { Holdfast } from "../../home/index.ts";
-import { present } from "../../util/index.ts";
-import { say, sayJson } from "../screen.ts";
-import {
-  type BudgetOptions,
-  budgetOf,
-  type CommonOptions,
-  openHome,
-  scope,
-  verb,
-  withBudget,
-} from "../verb.ts";
+import { HoldfastError } from "../../contract/index.ts";
+import type { Dispatcher } from "../../dispatch/index.ts";
+import { runInForeground } from "../../process/index.ts";
+import { printable } from "../../util/index.ts";
+import { note, say, sayJson } from "../screen.ts";
+import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
+import { type NamedSession, SESSION_HELP, sessionOf } from "../which-session.ts";
 
-type Options = CommonOptions &
-  BudgetOptions & { readonly title?: string; readonly agent?: string; readonly repo?: string };
+type Options = CommonOptions & { readonly force?: boolean; readonly print?: boolean };
 
 export function command(): Command {
-  const open = verb("open", "Open a session and print its id.", [
-    'holdfast open --title "fix the login timeout"',
-    "holdfast open --agent fix-bot --budget-usd 5 --budget-minutes 60",
-  ])
-    .option("--title <text>", "what it is about")
-    .option("--agent <name>", "the agent definition that it is opened from")
-    .option("--repo <dir>", "the repo that it works on (default: where you are, if that is one)");
-  return withBudget(open).action(async (options: Options) => {
-    const home = await openHome(options, { create: true });
-    const { title, agent } = options;
-    const repo = await repoOf(home, options.repo);
-    const session = await home.openSession({
-      ...scope(options),
-      ...present({ title, agent, repo, budget: budgetOf(options) }),
+  return verb(
+    "open",
+    "Open a session's files in your editor ($VISUAL, else $EDITOR) and print where they are: the live capsule where that has a path, else a directory that they are handed over to, which holdfast handoff --return takes back.",
+    ["holdfast open fix-login", 'cd "$(holdfast open fix-login --print)"'],
+  )
+    .argument("<session>", SESSION_HELP)
+    .option("--print", "only say where they are")
+    .option("--force", "end what runs in it, where the files have to be handed over")
+    .action(async (text: string, options: Options) => {
+      const dispatcher = await openDispatcher(options);
+      const session = await sessionOf(dispatcher.holdfast, text, options);
+      const { directory, isHandedOver } = await filesOf(dispatcher, session, options);
+      if (options.json) return sayJson({ session: session.id, directory, isHandedOver });
+      say(printable(directory));
+      if (isHandedOver) note(`give them back with: holdfast handoff ${session.label} --return`);
+      const editor = process.env["VISUAL"] || process.env["EDITOR"];
+      if (options.print || !process.stdout.isTTY) return;
+      if (!editor) return note("set $EDITOR to have them opened");
+      // As git does it: the variable may have words of its own.
+      process.exitCode = await runInForeground(["sh", "-c", `${editor} "$@"`, editor, directory], directory);
     });
-    await session.release();
-    if (options.json) sayJson(await home.showSession(session.id, scope(options)));
-    else say(session.id);
-  });
 }
 
-/** One that is named has to be one; where nobody names any, there may be none. */
-async function repoOf(home: Holdfast, named: string | undefined): Promise<string | undefined> {
-  try {
-    return await home.resolveRepo(named ?? ".");
-  } catch (error) {
-    if (named === undefined && isHoldfastError(error, "not_a_repo")) return undefined;
-    throw error;
-  }
+async function filesOf(
+  dispatcher: Dispatcher,
+  { id, label }: NamedSession,
+  options: Options,
+): Promise<{ readonly directory: string; readonly isHandedOver: boolean }> {
+  const { holdfast } = dispatcher;
+  const { status, user, handoff } = await holdfast.showSession(id, scope(options));
+  if (handoff?.directory) return { directory: handoff.directory, isHandedOver: true };
+  const live = await holdfast.openFiles(id, scope(options));
+  if (live !== undefined) return { directory: live, isHandedOver: false };
+  if (status === "running" && !options.force)
+    throw new HoldfastError(
+      "not_at_rest",
+      `${label} runs, and its files have no path of their own: holdfast shell ${label} looks at them from inside`,
+    );
+  const handed = await dispatcher.withoutProcess(id, stopping(options), () =>
+    holdfast.handOffSession(id, { ...scope(options), to: user }),
+  );
+  return { directory: handed.directory, isHandedOver: true };
 }

@@ -10,6 +10,7 @@ import {
   verb,
   withBudget,
 } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 type Options = CommonOptions & BudgetOptions & { readonly takeOver?: boolean };
 
@@ -17,14 +18,18 @@ export function command(): Command {
   const resume = verb(
     "resume",
     "Make a session ready to go on: after a pause, a close, an archive or a crash.",
-    ["holdfast resume 01k", "holdfast resume 01k --budget-usd 10", "holdfast resume 01k --take-over"],
+    [
+      "holdfast resume fix-login",
+      "holdfast resume fix-login --budget-usd 10",
+      "holdfast resume fix-login --take-over",
+    ],
   )
-    .argument("<session>", "its id, or the beginning of it")
+    .argument("<session>", SESSION_HELP)
     .option("--take-over", "end the process that has it open, if one does");
   return withBudget(resume).action(async (prefix: string, options: Options) => {
     const dispatcher = await openDispatcher(options);
     const home = dispatcher.holdfast;
-    const id = await home.resolveId(prefix, scope(options));
+    const { id, label } = await sessionOf(home, prefix, options);
     const { state, process, recovery } = await dispatcher.resume(id, {
       ...scope(options),
       ...present({ budget: budgetOf(options) }),
@@ -36,14 +41,14 @@ export function command(): Command {
         `${tornBytes} bytes of an unfinished write were set aside in ${brokenFile}; nobody had been told of them`,
       );
     if (options.json) return sayJson(await dispatcher.show(id, scope(options)));
-    if (process === "there") return say(`${id} goes on: its process was not gone`);
-    say(`${id} resumed at turn ${state.turns}`);
+    if (process === "there") return say(`${label} goes on: its process was not gone`);
+    say(`${label} resumed at turn ${state.turns}`);
     if (process === "none" && state.repo !== null)
-      note(`nothing is under way in it: holdfast run --session ${id} gives it a task`);
-    if (process === "in line") note(`it waits in the line: holdfast show ${id} says why`);
+      note(`nothing is under way in it: holdfast run --session ${label} gives it a task`);
+    if (process === "in line") note(`it waits in the line: holdfast show ${label} says why`);
     if (process === "started")
       note(
-        `its process is there again: holdfast attach ${id} looks on, holdfast retry ${id} runs a task that was cut off again`,
+        `its process is there again: holdfast attach ${label} looks on, holdfast retry ${label} runs a task that was cut off again`,
       );
   });
 }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
 import { runAgain } from "./run.ts";
 
 type Options = CommonOptions & { readonly detach?: boolean };
@@ -8,14 +9,14 @@ export function command(): Command {
   return verb(
     "retry",
     "Run the last task of a session again: the same command, from the same base, in a fresh capsule. What the last attempt left is in its snapshot.",
-    ["holdfast retry 01k", "holdfast retry 01k --detach"],
+    ["holdfast retry fix-login", "holdfast retry fix-login --detach"],
   )
-    .argument("<session>", "its id, or the beginning of it")
+    .argument("<session>", SESSION_HELP)
     .option("-d, --detach", "do not wait for it")
     .action(async (prefix: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
-      const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
-      const spec = await dispatcher.specOfLastTask(id, scope(options));
-      await runAgain(dispatcher, id, spec, { ...options, sandbox: spec.sandbox });
+      const session = await sessionOf(dispatcher.holdfast, prefix, options);
+      const spec = await dispatcher.specOfLastTask(session.id, scope(options));
+      await runAgain(dispatcher, session, spec, { ...options, sandbox: spec.sandbox });
     });
 }

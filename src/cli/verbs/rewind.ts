@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, parseCount, scope, verb } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly to: number };
 
@@ -8,17 +9,17 @@ export function command(): Command {
   return verb(
     "rewind",
     "Take a session back to the end of a turn, in place: its files, its HOME and its conversation. What it leaves behind is in a checkpoint, and going to that turn again undoes it. Queue, inbox, credentials and what was spent stay; numbers of turns are not used again.",
-    ["holdfast rewind 01k --to 3", "holdfast rewind 01k --to 0"],
+    ["holdfast rewind fix-login --to 3", "holdfast rewind fix-login --to 0"],
   )
-    .argument("<session>", "its id, or the beginning of it")
+    .argument("<session>", SESSION_HELP)
     .requiredOption("--to <turn>", "the last turn that it is to have; 0: none", parseCount)
     .action(async (prefix: string, options: Options) => {
       const { holdfast } = await openDispatcher(options);
-      const id = await holdfast.resolveId(prefix, scope(options));
+      const { id, label } = await sessionOf(holdfast, prefix, options);
       const rewound = await holdfast.rewindSession(id, options.to, scope(options));
       if (options.json) return sayJson({ session: id, ...rewound });
       const { fromTurn, toTurn } = rewound;
-      say(`${id} is at the end of turn ${toTurn}, as it was then`);
-      say(`  undo       holdfast rewind ${id} --to ${fromTurn}`);
+      say(`${label} is at the end of turn ${toTurn}, as it was then`);
+      say(`  undo       holdfast rewind ${label} --to ${fromTurn}`);
     });
 }

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { basename } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import { HoldfastError, type TaskSpec } from "../../contract/index.ts";
+import { HoldfastError, nameFromCommand, type TaskSpec } from "../../contract/index.ts";
 import type { Dispatcher, SubmitOptions, Submitted } from "../../dispatch/index.ts";
 import { present } from "../../util/index.ts";
 import { lookOn } from "../looking-on.ts";
@@ -18,6 +18,7 @@ import {
   verb,
   withBudget,
 } from "../verb.ts";
+import { labelOf, type NamedSession, sessionOf } from "../which-session.ts";
 import { assertWindow } from "../window.ts";
 import { inWindow } from "./attach.ts";
 
@@ -27,6 +28,7 @@ type Options = CommonOptions &
     readonly repo?: string;
     readonly base?: string;
     readonly fresh?: boolean;
+    readonly name?: string;
     readonly title?: string;
     readonly sandbox: boolean;
     readonly detach?: boolean;
@@ -45,7 +47,7 @@ export function command(): Command {
     [
       "holdfast run -- npm test",
       "holdfast run --detach -- make",
-      "holdfast run --session 01k -- make",
+      "holdfast run --session fix-login -- make",
       "holdfast run -i -- vim notes.txt",
       "holdfast run --repo ../app --base v1.2 -- ./fix.sh",
     ],
@@ -61,6 +63,7 @@ export function command(): Command {
       "begin clean, with this commit (default: everything that the session's last task left, else HEAD)",
     )
     .option("--fresh", "begin clean, with HEAD, whatever the session's last task left")
+    .option("--name <name>", "what a new session is called, and its branch (default: made from the title)")
     .option("--title <text>", "what it is about (default: the command)")
     .option("-d, --detach", "do not wait for it: say which session, and return")
     .option("-i, --interactive", "in a terminal of its own, which outlives this one; Ctrl-] leaves it")
@@ -84,6 +87,8 @@ export function command(): Command {
       throw new HoldfastError("usage", "--interactive shows a terminal, --json is for programs: choose one");
     if (options.session !== undefined && options.repo !== undefined)
       throw new HoldfastError("usage", "a session keeps its repo: --repo goes with a new one");
+    if (options.session !== undefined && options.name !== undefined)
+      throw new HoldfastError("usage", "a session keeps its name: --name goes with a new one");
     if (options.fresh && options.base !== undefined)
       throw new HoldfastError(
         "usage",
@@ -102,11 +107,13 @@ async function runNew(dispatcher: Dispatcher, words: string[], options: Options)
     ...scope(options),
     repo,
     title: options.title ?? words.join(" ").slice(0, 200),
+    ...present({ name: options.name, nameFrom: options.title ?? nameFromCommand(words) }),
     ...present({ budget: budgetOf(options) }),
   };
   const spec = specOf(words, options);
   const begun = await dispatcher.begin(session, spec, submitOptions(options));
-  await lookAt(dispatcher, { ...begun, isNew: true, fromSeq: 0 }, spec, options);
+  const named = { id: begun.id, label: labelOf(begun) };
+  await lookAt(dispatcher, { ...begun, session: named, isNew: true, fromSeq: 0 }, spec, options);
 }
 
 async function runIn(
@@ -115,24 +122,25 @@ async function runIn(
   words: string[],
   options: Options,
 ): Promise<void> {
-  const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
-  await runAgain(dispatcher, id, specOf(words, options), options);
+  const session = await sessionOf(dispatcher.holdfast, prefix, options);
+  await runAgain(dispatcher, session, specOf(words, options), options);
 }
 
 /** A task in a session that is there. */
 export async function runAgain(
   dispatcher: Dispatcher,
-  id: string,
+  session: NamedSession,
   spec: TaskSpec,
   options: Options,
 ): Promise<void> {
+  const { id } = session;
   const { records, user } = await dispatcher.holdfast.showSession(id, scope(options));
   const budget = present({ budget: budgetOf(options) });
   const task = await dispatcher.submit(id, spec, { ...scope(options), ...submitOptions(options), ...budget });
   const { queue } = await dispatcher.holdfast.showSession(id, scope(options));
   if (queue > 0 && !options.json)
     note(`[queue]   ${plural(queue, "task")} of the session, this one among them, wait`);
-  await lookAt(dispatcher, { ...task, id, user, isNew: false, fromSeq: records + 1 }, spec, options);
+  await lookAt(dispatcher, { ...task, session, user, isNew: false, fromSeq: records + 1 }, spec, options);
 }
 
 function submitOptions({ priority, maxSessions, maxMemory }: Options): SubmitOptions {
@@ -141,7 +149,7 @@ function submitOptions({ priority, maxSessions, maxMemory }: Options): SubmitOpt
 }
 
 interface Target extends Submitted {
-  readonly id: string;
+  readonly session: NamedSession;
   readonly user: string;
   /** Made for this task: not left behind if it can't be started. */
   readonly isNew: boolean;
@@ -151,21 +159,22 @@ interface Target extends Submitted {
 /** Looks on, unless it is to be left to itself. */
 async function lookAt(
   dispatcher: Dispatcher,
-  { id, user, request, outputFd, isNew, fromSeq }: Target,
+  { session, user, request, outputFd, isNew, fromSeq }: Target,
   spec: TaskSpec,
   options: Options,
 ): Promise<void> {
+  const { id, label } = session;
   if (options.detach) {
     closeSync(outputFd);
-    if (options.json) return sayJson({ session: id, request });
-    say(id);
-    return note(`it runs by itself: holdfast attach ${id} looks on, holdfast log ${id} tells`);
+    if (options.json) return sayJson({ session: id, name: label === id ? null : label, request });
+    say(label);
+    return note(`it runs by itself: holdfast attach ${label} looks on, holdfast log ${label} tells`);
   }
   const wasShown = spec.input === "terminal";
-  const view = new TaskView({ session: id, user, json: options.json ?? false, request, wasShown });
-  if (spec.input === "terminal" && (await inWindow(dispatcher, id, options)) === "left")
+  const view = new TaskView({ session, user, json: options.json ?? false, request, wasShown });
+  if (spec.input === "terminal" && (await inWindow(dispatcher, session, options)) === "left")
     return closeSync(outputFd);
-  const looking = { session: id, ...scope(options), view, request, outputFd, fromSeq };
+  const looking = { session, ...scope(options), view, request, outputFd, fromSeq };
   try {
     process.exitCode = await lookOn(dispatcher, looking);
   } catch (error) {

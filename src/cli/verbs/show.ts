@@ -3,16 +3,17 @@ import type { TaskState } from "../../session/index.ts";
 import { printable } from "../../util/index.ts";
 import { plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 export function command(): Command {
   return verb("show", "What a session is and how it stands.", [
-    "holdfast show 01k",
-    "holdfast show 01k --json",
+    "holdfast show fix-login",
+    "holdfast show fix-login --json",
   ])
-    .argument("<session>", "its id, or the beginning of it")
+    .argument("<session>", SESSION_HELP)
     .action(async (prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
-      const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
+      const { id } = await sessionOf(dispatcher.holdfast, prefix, options);
       const session = await dispatcher.show(id, scope(options));
       if (options.json) return sayJson(session);
       const { spent, budget, parent, damage } = session;

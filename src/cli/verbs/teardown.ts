@@ -4,6 +4,7 @@ import type { Dispatcher } from "../../dispatch/index.ts";
 import { printable } from "../../util/index.ts";
 import { bytes, note, plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
+import { type NamedSession, namedSessionOf, SESSION_HELP } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly failed?: boolean; readonly dropIgnored?: boolean };
 
@@ -11,9 +12,9 @@ export function command(): Command {
   return verb(
     "teardown",
     "Take a session's capsule away. All of it is in a snapshot first; holdfast restore brings it back.",
-    ["holdfast teardown 01k", "holdfast teardown --failed"],
+    ["holdfast teardown fix-login", "holdfast teardown --failed"],
   )
-    .argument("[session]", "its id, or the beginning of it")
+    .argument("[session]", SESSION_HELP)
     .option("--failed", "of every session whose last task failed")
     .option("--drop-ignored", "let ignored files beyond max_ignored_mb go")
     .action(async (prefix: string | undefined, options: Options) => {
@@ -21,18 +22,18 @@ export function command(): Command {
         throw new HoldfastError("usage", "name a session, or say --failed");
       const dispatcher = await openDispatcher(options);
       const home = dispatcher.holdfast;
-      if (prefix !== undefined) return one(dispatcher, await home.resolveId(prefix, scope(options)), options);
+      if (prefix !== undefined) return one(dispatcher, await namedSessionOf(home, prefix, options), options);
       const failed = (await home.listSessions(scope(options))).filter(
         ({ task }) =>
           task?.capsule === "there" && ["failed", "cancelled", "interrupted"].includes(task.outcome ?? ""),
       );
-      for (const { id } of failed) {
+      for (const { id, name } of failed) {
         try {
-          await one(dispatcher, id, options);
+          await one(dispatcher, { id, label: name ?? id }, options);
         } catch (error) {
           // One that can't be taken away must not keep the others.
           if (!isHoldfastError(error)) throw error;
-          note(`${id}: ${error.code}: ${printable(error.message)}`);
+          note(`${name ?? id}: ${error.code}: ${printable(error.message)}`);
           process.exitCode = exitStatus.refused;
         }
       }
@@ -40,13 +41,13 @@ export function command(): Command {
     });
 }
 
-async function one(dispatcher: Dispatcher, id: string, options: Options): Promise<void> {
+async function one(dispatcher: Dispatcher, { id, label }: NamedSession, options: Options): Promise<void> {
   const receipt = await dispatcher.withoutProcess(id, stopping(options), () =>
     dispatcher.holdfast.tearDownSession(id, { ...scope(options), dropIgnored: options.dropIgnored ?? false }),
   );
   if (options.json) return sayJson({ session: id, ...receipt });
   const { task, snapshot, freedBytes, ports, omitted, wasMissing } = receipt;
-  say(`${id} task ${task}: capsule torn down`);
+  say(`${label} task ${task}: capsule torn down`);
   say(
     `  snapshot   ${snapshot ?? "none: its files were gone before one was taken"}${wasMissing && snapshot ? " (the last one: its files were gone)" : ""}`,
   );
@@ -54,5 +55,5 @@ async function one(dispatcher: Dispatcher, id: string, options: Options): Promis
   say(`  ports      ${ports.length > 0 ? `${ports.join(", ")} released` : "none leased"}`);
   say(`  freed      ${bytes(freedBytes)} beyond the base`);
   if (omitted.length > 0) say(`  dropped    ${plural(omitted.length, "ignored file")}`);
-  if (snapshot) say(`  undo       holdfast restore ${id}`);
+  if (snapshot) say(`  undo       holdfast restore ${label}`);
 }

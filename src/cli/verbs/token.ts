@@ -1,21 +1,22 @@
 import { Argument, type Command } from "commander";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 export function command(): Command {
   return verb(
     "token",
     "Change a session's token, or take it away: whoever has the old one is out at once. It is never shown; the agent reads it from the file that HOLDFAST_TOKEN_FILE names.",
-    ["holdfast token rotate 01k", "holdfast token revoke 01k"],
+    ["holdfast token rotate fix-login", "holdfast token revoke fix-login"],
   )
     .addArgument(new Argument("<action>", "what to do with it").choices(["rotate", "revoke"]))
-    .argument("<session>", "its id, or the beginning of it")
+    .argument("<session>", SESSION_HELP)
     .action(async (action: "rotate" | "revoke", prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
-      const id = await dispatcher.holdfast.resolveId(prefix, scope(options));
+      const { id, label } = await sessionOf(dispatcher.holdfast, prefix, options);
       if (action === "rotate") await dispatcher.rotateToken(id, scope(options));
       else await dispatcher.revokeToken(id, scope(options));
       if (options.json) sayJson({ session: id, action });
-      else say(`${id}: the token was ${action === "rotate" ? "changed" : "revoked"}`);
+      else say(`${label}: the token was ${action === "rotate" ? "changed" : "revoked"}`);
     });
 }

@@ -1,0 +1,61 @@
+import { basename } from "node:path";
+import type { Command } from "commander";
+import { isHoldfastError } from "../../contract/index.ts";
+import type { Holdfast } from "../../home/index.ts";
+import { present } from "../../util/index.ts";
+import { say, sayJson } from "../screen.ts";
+import {
+  type BudgetOptions,
+  budgetOf,
+  type CommonOptions,
+  openHome,
+  scope,
+  verb,
+  withBudget,
+} from "../verb.ts";
+import { labelOf } from "../which-session.ts";
+
+type Options = CommonOptions &
+  BudgetOptions & {
+    readonly name?: string;
+    readonly title?: string;
+    readonly agent?: string;
+    readonly repo?: string;
+  };
+
+export function command(): Command {
+  const opening = verb("new", "Open a session without a task, and print its name.", [
+    'holdfast new --title "fix the login timeout"',
+    "holdfast new --name fix-login --agent fix-bot --budget-usd 5 --budget-minutes 60",
+  ])
+    .option(
+      "--name <name>",
+      "what it is called, and its branch (default: made from the title, or the repo's)",
+    )
+    .option("--title <text>", "what it is about")
+    .option("--agent <name>", "the agent definition that it is opened from")
+    .option("--repo <dir>", "the repo that it works on (default: where you are, if that is one)");
+  return withBudget(opening).action(async (options: Options) => {
+    const home = await openHome(options, { create: true });
+    const { name, title, agent } = options;
+    const repo = await repoOf(home, options.repo);
+    const session = await home.openSession({
+      ...scope(options),
+      ...present({ name, title, agent, repo, budget: budgetOf(options) }),
+      nameFrom: title ?? basename(repo ?? "session"),
+    });
+    await session.release();
+    if (options.json) sayJson(await home.showSession(session.id, scope(options)));
+    else say(labelOf(session.state));
+  });
+}
+
+/** One that is named has to be one; where nobody names any, there may be none. */
+async function repoOf(home: Holdfast, named: string | undefined): Promise<string | undefined> {
+  try {
+    return await home.resolveRepo(named ?? ".");
+  } catch (error) {
+    if (named === undefined && isHoldfastError(error, "not_a_repo")) return undefined;
+    throw error;
+  }
+}

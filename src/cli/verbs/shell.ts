@@ -1,0 +1,25 @@
+import type { Command } from "commander";
+import { note } from "../screen.ts";
+import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
+import { assertWindow, openWindow } from "../window.ts";
+
+export function command(): Command {
+  return verb(
+    "shell",
+    "A shell in the files of a task that runs, inside the same sandbox. It ends with the task's command at the latest; what you change there becomes part of the task. Ctrl-] leaves, and ends it.",
+    ["holdfast shell fix-login", "holdfast shell @ -- htop"],
+  )
+    .argument("<session>", SESSION_HELP)
+    .argument("[command...]", "what to run there (default: your shell)")
+    .action(async (text: string, words: string[], options: CommonOptions) => {
+      assertWindow();
+      const dispatcher = await openDispatcher(options);
+      const { id, label } = await sessionOf(dispatcher.holdfast, text, options);
+      const path = await dispatcher.openShell(id, words.length > 0 ? words : [ownShell()], scope(options));
+      const end = await openWindow(path);
+      if (end === "ended") note(`\r\nthe shell in ${label} is over`);
+    });
+}
+
+const ownShell = () => process.env["SHELL"] || "/bin/sh";

@@ -1,0 +1,43 @@
+/**
+ * Owns the asking for a shell in the files of a task that runs: the session process opens it, and says where.
+ */
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { HoldfastError } from "../contract/index.ts";
+import type { FoundSession, Home } from "../home/index.ts";
+import { readProcessRecord, shellSocket } from "../host/index.ts";
+import { inspectSession } from "../session/index.ts";
+import { put, ringSession, stamp } from "./post.ts";
+
+const OPEN_MS = 20_000;
+const LOOK_MS = 20;
+
+/** The socket of its terminal. */
+export async function askForShell(
+  home: Home,
+  found: FoundSession,
+  command: readonly string[],
+): Promise<string> {
+  const record = readProcessRecord(found.dir);
+  const { state } = await inspectSession(found.dir);
+  if (!record || record.bell === null || !state.openTurn) throw notRunning(found);
+  const id = home.newId("ask");
+  const { epoch, bell } = record;
+  const asked = stamp(home, id, `user:${found.user}`);
+  await put(home, found.dir, { ...asked, kind: "shell", epoch, command: [...command] });
+  await ringSession(found.dir);
+  const path = shellSocket(bell, id);
+  for (const deadlineMs = performance.now() + OPEN_MS; performance.now() < deadlineMs; await sleep(LOOK_MS)) {
+    if (existsSync(path)) return path;
+    if (!(await inspectSession(found.dir)).state.openTurn) throw notRunning(found);
+  }
+  throw new HoldfastError("process_silent", `the process of session ${found.id} opens no shell`);
+}
+
+function notRunning({ id }: FoundSession): HoldfastError {
+  return new HoldfastError(
+    "not_running",
+    `no command runs in session ${id}, so there is no live capsule: holdfast run -i --session ${id} -- sh makes it a task, holdfast open ${id} shows its files`,
+    { session: id },
+  );
+}

@@ -1,0 +1,160 @@
+/**
+ * Owns the comparing of work: what a task changed, what it has changed so far, what a session changed in all, how two
+ * sessions differ. It needs no owner: it reads the store, and the capsule of a command that runs.
+ */
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type DiffStat,
+  makeAside,
+  openStore,
+  type Repo,
+  statOf,
+  treeOf,
+  writePatch,
+} from "../capsule/index.ts";
+import { HoldfastError, isHoldfastError } from "../contract/index.ts";
+import { probeOwner, readDurable } from "../journal/index.ts";
+import { emptyState, fold, inspectSession, type SessionState } from "../session/index.ts";
+import { workAgain, workNow } from "../task/index.ts";
+import { type FoundSession, findSession, type Home } from "./home.ts";
+import { locatingDamage } from "./snapshot-damage.ts";
+import { capsulePorts, repoOf } from "./tasks.ts";
+
+export interface DiffOptions {
+  /** Another task than the last one. */
+  readonly task?: number;
+  /** Everything since the session began with a clean base. */
+  readonly isWhole?: boolean;
+  /** Another session of the same repo: what that one has otherwise. */
+  readonly against?: string;
+}
+
+export interface Diff {
+  readonly patch: Buffer;
+  readonly stat: DiffStat;
+  /** The commit that it is compared with; null where that is no commit. */
+  readonly base: string | null;
+  readonly tree: string;
+  readonly turn: number;
+  /** Of a command that runs, as it was a moment ago. */
+  readonly isSoFar: boolean;
+}
+
+interface Side {
+  readonly repo: Repo;
+  readonly tree: string;
+  readonly turn: number;
+  readonly isSoFar: boolean;
+}
+
+export async function diffSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  options: DiffOptions = {},
+): Promise<Diff> {
+  const found = await findSession(home, idText, user);
+  const asked = options.task === undefined ? undefined : await stateOfTask(found, options.task);
+  const state = asked ?? (await inspectSession(found.dir)).state;
+  const side = await sideOf(home, found, state, asked === undefined);
+  if (options.against !== undefined) {
+    const other = await findSession(home, options.against, user);
+    const otherSide = await sideOf(home, other, (await inspectSession(other.dir)).state, true);
+    if (otherSide.repo.key !== side.repo.key)
+      throw new HoldfastError("usage", `${found.id} and ${other.id} are not sessions of the same repo`);
+    return compare(home, { ...otherSide, isSoFar: side.isSoFar || otherSide.isSoFar }, side.tree, null);
+  }
+  const base = options.isWhole ? await firstBase(found, state) : (state.task?.base ?? null);
+  return compare(home, side, await treeOf(side.repo, base), base);
+}
+
+async function compare(
+  home: Home,
+  { repo, tree, turn, isSoFar }: Side,
+  from: string,
+  base: string | null,
+): Promise<Diff> {
+  const store = await openStore(repo, home.ports.disk);
+  const aside = await makeAside(store);
+  const path = join(aside, "patch");
+  try {
+    await writePatch(repo, store, from, tree, path);
+    return {
+      patch: await readFile(path),
+      stat: await statOf(repo, store, from, tree),
+      base,
+      tree,
+      turn,
+      isSoFar,
+    };
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+/** The work of a session: as its command has it now, or as the last checkpoint has it. */
+async function sideOf(home: Home, found: FoundSession, state: SessionState, isLast: boolean): Promise<Side> {
+  const repo = await repoOf(home, state);
+  const live =
+    isLast && state.openTurn && probeOwner(found.dir).held
+      ? await liveWork(home, found, repo, state)
+      : undefined;
+  if (live) return live;
+  const { state: now } = isLast ? await inspectSession(found.dir) : { state };
+  return locatingDamage(home, { ...found, repo: now.repo }, () => recorded(home, found, repo, now));
+}
+
+/** Undefined where its command ended meanwhile: then the checkpoint has it all. */
+async function liveWork(
+  home: Home,
+  { dir: sessionDir }: FoundSession,
+  repo: Repo,
+  state: SessionState,
+): Promise<Side | undefined> {
+  try {
+    const work = await workNow({ ports: capsulePorts(home), repo, sessionDir }, state);
+    return work && { repo, tree: work.tree, turn: state.turns, isSoFar: true };
+  } catch (error) {
+    const isOver = (await inspectSession(sessionDir)).state.openTurn === null;
+    if (isOver && isHoldfastError(error)) return undefined;
+    throw error;
+  }
+}
+
+async function recorded(home: Home, found: FoundSession, repo: Repo, { task }: SessionState): Promise<Side> {
+  if (!task?.snapshot)
+    throw new HoldfastError("no_snapshot", `session ${found.id} has no checkpoint with files`, {
+      session: found.id,
+    });
+  const store = await openStore(repo, home.ports.disk);
+  const { tree } = await workAgain({ repo, id: found.id }, store, task.snapshot);
+  return { repo, tree, turn: task.snapshot.turn, isSoFar: false };
+}
+
+/** As the session was when that task was its last one. */
+async function stateOfTask(found: FoundSession, number: number): Promise<SessionState> {
+  let state = emptyState;
+  let last: SessionState | undefined;
+  for await (const { record } of readDurable(found.dir)) {
+    state = fold(state, record);
+    if (state.task?.number === number) last = state;
+  }
+  if (!last)
+    throw new HoldfastError(
+      "no_task",
+      `session ${found.id} has no task ${number}; its last one is ${state.task?.number ?? 0}`,
+    );
+  return last;
+}
+
+/** The base of the task that began clean last: all that follow go on from there. */
+async function firstBase(found: FoundSession, { task }: SessionState): Promise<string | null> {
+  let base: string | null = task?.base ?? null;
+  for await (const { record } of readDurable(found.dir)) {
+    if (record.type !== "task_started" || Number(record.data["task"]) > (task?.number ?? 0)) continue;
+    if (record.data["carried"] === undefined)
+      base = typeof record.data["base"] === "string" ? record.data["base"] : null;
+  }
+  return base;
+}

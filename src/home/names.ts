@@ -1,0 +1,144 @@
+/**
+ * Owns the names of sessions: that no two sessions of a repo get the same one, nor one that a branch of it has, also
+ * when they are opened in the same moment.
+ *
+ * H1 A name is claimed before its session is there: `names/<repo>/<name>`, a file that says which session it is
+ *    for, and until that is there, which process makes it. It holds as long as one of the two is there. So a crash
+ *    leaves a claim that holds nothing, and a session that is removed need not give its name back.
+ *
+ * The journal says what a session is called; claims are needed only to choose.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rename, unlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isBranchTaken, refsDirOf } from "../capsule/index.ts";
+import {
+  HoldfastError,
+  isSessionId,
+  numberedName,
+  parseSessionName,
+  type SessionId,
+} from "../contract/index.ts";
+import {
+  createFile,
+  errorCode,
+  identityOf,
+  isAlive,
+  readIfThere,
+  sha256Hex,
+  temporaryPath,
+  withFileLock,
+} from "../util/index.ts";
+import { type Home, sessionDirOf } from "./home.ts";
+
+/** What a session is to be called: exactly so, or so with a number where that is taken. */
+export type NameWish = { readonly exactly: string } | { readonly like: string };
+
+export interface Claimant {
+  readonly id: SessionId;
+  readonly repo: string | null;
+}
+
+/** Settled when the session is there, released when it will never be. */
+export interface Claim {
+  readonly name: string;
+  settle(): Promise<void>;
+  release(): Promise<void>;
+}
+
+export async function claimName(home: Home, claimant: Claimant, wish: NameWish): Promise<Claim> {
+  const names = new RepoNames(home, claimant);
+  await mkdir(names.dir, { recursive: true, mode: 0o700 });
+  const name = await names.choose(wish);
+  return { name, settle: () => names.settle(name), release: () => names.release(name) };
+}
+
+class RepoNames {
+  readonly dir: string;
+  readonly #home: Home;
+  readonly #session: SessionId;
+  /** Where the branches are that must not have the name either. */
+  readonly #refsDir: string | undefined;
+
+  constructor(home: Home, { id, repo }: Claimant) {
+    this.#home = home;
+    this.#session = id;
+    this.#refsDir = repo === null ? undefined : refsDirOf(repo);
+    // Linked working trees have one repo, and one set of branches.
+    const place = this.#refsDir ?? repo;
+    this.dir = join(home.dir, "names", place === null ? "none" : sha256Hex(place).slice(0, 16));
+  }
+
+  async choose(wish: NameWish): Promise<string> {
+    if ("like" in wish) return this.#chooseLike(wish.like);
+    const name = parseSessionName(wish.exactly);
+    if (await this.#claim(name)) return name;
+    throw new HoldfastError("name_taken", `a session or a branch of this repo is called ${name} already`, {
+      name,
+    });
+  }
+
+  /** The session is there: the claim is as good as the session from now on. A power loss may undo this; no harm is done. */
+  async settle(name: string): Promise<void> {
+    const temporary = temporaryPath(join(this.dir, name));
+    await writeFile(temporary, `${this.#session}\n`, { mode: 0o600 });
+    await rename(temporary, join(this.dir, name));
+  }
+
+  async release(name: string): Promise<void> {
+    await unlink(join(this.dir, name)).catch(() => {});
+  }
+
+  async #chooseLike(name: string): Promise<string> {
+    if (await this.#claim(name)) return name;
+    const numbers = (await readdir(this.dir)).map((taken) => numberIn(taken, name));
+    for (let number = Math.max(1, ...numbers) + 1; ; number += 1) {
+      const next = numberedName(name, number);
+      if (await this.#claim(next)) return next;
+    }
+  }
+
+  /** Whether it is this session's now. */
+  async #claim(name: string): Promise<boolean> {
+    if (this.#refsDir && (await isBranchTaken(this.#refsDir, name))) return false;
+    const path = join(this.dir, name);
+    if (await this.#link(path)) return true;
+    if (await this.#holds(path)) return false;
+    // Looked at again under a lock: it may have been cleared, and claimed, since.
+    await withFileLock(join(this.dir, ".lock"), async () => {
+      if (!(await this.#holds(path))) await unlink(path).catch(() => {});
+    });
+    return this.#link(path);
+  }
+
+  /** Whole from the first moment: others may read it at once. */
+  async #link(path: string): Promise<boolean> {
+    const { disk } = this.#home.ports;
+    const { pid, startTicks } = identityOf(process.pid);
+    const temporary = temporaryPath(path);
+    await createFile(disk, temporary, Buffer.from(`${this.#session} ${pid} ${startTicks ?? ""}\n`));
+    try {
+      await disk.link(temporary, path);
+    } catch (error) {
+      if (errorCode(error) === "EEXIST") return false;
+      throw error;
+    } finally {
+      await disk.unlink(temporary);
+    }
+    await disk.syncDir(this.dir);
+    return true;
+  }
+
+  async #holds(path: string): Promise<boolean> {
+    const text = (await readIfThere(path))?.toString("utf8") ?? "";
+    const [session = "", pid, ticks] = text.trim().split(" ");
+    if (isSessionId(session) && existsSync(sessionDirOf(this.#home, session))) return true;
+    return pid !== undefined && isAlive({ pid: Number(pid), startTicks: ticks ? Number(ticks) : null });
+  }
+}
+
+/** `fix-login-3` is the third of `fix-login`. */
+function numberIn(taken: string, name: string): number {
+  const number = /-(\d{1,9})$/.exec(taken)?.[1];
+  return number !== undefined && taken === numberedName(name, Number(number)) ? Number(number) : 1;
+}
