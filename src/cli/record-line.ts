@@ -52,6 +52,15 @@ function tell({ type, data }: JournalRecord): Told {
       };
     case "turn_ended":
       return { who: "end", style: "dim", what: `${asText(data["outcome"])} ${asText(data["usage"] ?? {})}` };
+    case "process_ended":
+      return {
+        who: "command",
+        style: data["exitCode"] === 0 ? "dim" : "red",
+        what:
+          typeof data["exitCode"] === "number"
+            ? `exit ${data["exitCode"]}`
+            : `ended by ${asText(data["signal"])}`,
+      };
     case "custom":
       return {
         who: "custom",

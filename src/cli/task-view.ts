@@ -1,17 +1,12 @@
 /**
  * Owns what is shown of a task that runs: one line a stage, its output in between, and how it ended.
  */
-import {
-  type ErrorCode,
-  errorCodes,
-  exitStatus,
-  HoldfastError,
-  type JournalRecord,
-} from "../contract/index.ts";
+import { type ErrorCode, errorCodes, HoldfastError, type JournalRecord } from "../contract/index.ts";
 import type { Happening } from "../dispatch/index.ts";
 import { printable } from "../util/index.ts";
 import { note, plural, sayJson, stream } from "./screen.ts";
 import type { NamedSession } from "./which-session.ts";
+import { type CommandEnding, endingText, statusOfCommand, statusOfOutcome } from "./task-outcome.ts";
 
 type Data = JournalRecord["data"];
 
@@ -182,9 +177,9 @@ export class TaskView {
       insertions: Number(data["insertions"] ?? 0),
       deletions: Number(data["deletions"] ?? 0),
     };
-    const { exitCode = null, signal = null } = this.#ended;
+    const { exitCode, signal } = this.#command;
     const isInterrupted = this.#isInterrupted;
-    const how = isInterrupted ? "interrupted" : `exit ${exitCode ?? signal}`;
+    const how = isInterrupted ? "interrupted" : (endingText({ exitCode, signal }) ?? "no exit status");
     const changed = `${plural(stat.files, "file")} changed, +${stat.insertions} -${stat.deletions}`;
     this.tell("agent", { exitCode, signal, isInterrupted, ...stat }, `${how}, ${changed}`);
     const omitted = Number(this.#snapshot["omitted"] ?? 0);
@@ -209,9 +204,21 @@ export class TaskView {
       `tree=${String(tree).slice(0, 12)} ${published}`,
     );
     if (unpublished) this.tell("review", { ...unpublished }, unpublished.reason);
-    if (outcome === "done") return { status: exitStatus.done };
-    if (outcome === "needs_review") return { status: exitStatus.held };
-    return { status: outcome === "cancelled" ? exitStatus.interrupted : exitStatus.failed };
+    return { status: statusOfOutcome(String(outcome)) };
+  }
+
+  /** The command's own status, where it ended by itself and not well; otherwise that of its task. */
+  statusWithin(status: number): number {
+    const own = this.#isInterrupted ? undefined : statusOfCommand(this.#command);
+    return own === undefined || own === 0 ? status : own;
+  }
+
+  get #command(): CommandEnding {
+    const { exitCode, signal } = this.#ended;
+    return {
+      exitCode: typeof exitCode === "number" ? exitCode : null,
+      signal: typeof signal === "string" ? signal : null,
+    };
   }
 
   #tellUnanswered(unanswered: number): void {

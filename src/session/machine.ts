@@ -200,6 +200,10 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         ...inTask(state, { outcome: textIn(data["outcome"]) }),
         ...(typeof data["head"] === "string" && { head: data["head"] }),
       };
+    case "process_started":
+      return inTask(state, noCommandEnded);
+    case "process_ended":
+      return inTask(state, { exitCode: exitCodeIn(data["exitCode"]), signal: textOrNull(data["signal"]) });
     case "capsule_created":
     case "capsule_restored":
       return inTask(state, { capsule: "there" });
@@ -246,6 +250,7 @@ function rewound(state: SessionState, data: JsonObject): Partial<SessionState> {
     ...homeIn(data),
     ...inTask(state, {
       outcome: "rewound",
+      ...noCommandEnded,
       capsule: "rewound",
       base: textOrNull(data["base"]),
       published,
@@ -337,12 +342,15 @@ function settle(state: SessionState, id: string): Partial<SessionState> {
   return isDone ? { pending, status: "active" } : { pending };
 }
 
+const noCommandEnded = { exitCode: null, signal: null } satisfies Partial<TaskState>;
+
 const nothingDone: TaskState = {
   number: 0,
   request: null,
   asked: null,
   base: null,
   outcome: null,
+  ...noCommandEnded,
   capsule: "none",
   snapshot: null,
   branch: null,
@@ -350,6 +358,10 @@ const nothingDone: TaskState = {
   hasUnpublished: false,
   headBefore: null,
 };
+
+function exitCodeIn(value: Json | undefined): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : null;
+}
 
 function inTask(state: SessionState, change: Partial<TaskState>): Partial<SessionState> {
   return state.task ? { task: { ...state.task, ...change } } : {};

@@ -54,6 +54,9 @@ export interface TaskState {
   /** The commit that its files began with. */
   readonly base: string | null;
   readonly outcome: string | null;
+  /** How its last command ended; both null while it runs, and where none ran. */
+  readonly exitCode: number | null;
+  readonly signal: string | null;
   /** `none`: never made, or a fork's parent has it. `rewound`: it is to be made from the snapshot, and HOME too. */
   readonly capsule: "none" | "there" | "torn_down" | "rewound";
   readonly snapshot: SnapshotState | null;

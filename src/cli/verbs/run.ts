@@ -38,6 +38,7 @@ type Options = CommonOptions &
     readonly priority?: number;
     readonly maxMemory?: number;
     readonly maxSessions?: number;
+    readonly exitCode?: boolean;
   };
 
 export function command(): Command {
@@ -76,6 +77,10 @@ export function command(): Command {
     .option("--max-memory <mb>", "wait while our agents need more than this together", parsePositiveCount)
     .option("--max-sessions <n>", "wait while so many sessions run", parsePositiveCount)
     .option(
+      "--exit-code",
+      "end with the command's own exit status, 128 and the signal's number for a signal: then 1 to 255 may be its status or one of ours",
+    )
+    .option(
       "--no-sandbox",
       "without a wall: the command can do whatever you can, but gets no secrets of your shell",
     );
@@ -85,6 +90,8 @@ export function command(): Command {
       throw new HoldfastError("usage", "--interactive and --messages are two ways to feed it: choose one");
     if (options.interactive && options.json && !options.detach)
       throw new HoldfastError("usage", "--interactive shows a terminal, --json is for programs: choose one");
+    if (options.exitCode && options.detach)
+      throw new HoldfastError("usage", "--exit-code waits for the command, --detach does not: choose one");
     if (options.session !== undefined && options.repo !== undefined)
       throw new HoldfastError("usage", "a session keeps its repo: --repo goes with a new one");
     if (options.session !== undefined && options.name !== undefined)
@@ -176,7 +183,8 @@ async function lookAt(
     return closeSync(outputFd);
   const looking = { session, ...scope(options), view, request, outputFd, fromSeq };
   try {
-    process.exitCode = await lookOn(dispatcher, looking);
+    const status = await lookOn(dispatcher, looking);
+    process.exitCode = options.exitCode ? view.statusWithin(status) : status;
   } catch (error) {
     if (isNew && view.isRefused) await discard(dispatcher, id, options);
     throw error;

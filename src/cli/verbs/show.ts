@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { TaskState } from "../../session/index.ts";
 import { printable } from "../../util/index.ts";
 import { plural, say, sayJson } from "../screen.ts";
+import { endingText } from "../task-outcome.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
@@ -56,10 +57,12 @@ export function command(): Command {
 const rangeText = ([first, last]: readonly [number, number]) =>
   first === last ? `${first}` : `${first}–${last}`;
 
-function taskText({ number, outcome, capsule, snapshot, branch }: TaskState, isRunning: boolean): string {
+function taskText(task: TaskState, isRunning: boolean): string {
+  const { number, outcome, capsule, snapshot, branch } = task;
+  const ending = endingText(task);
   const files = capsule === "there" ? "capsule there" : capsule === "torn_down" ? "torn down" : "no capsule";
   const safe = snapshot ? `, checkpoint of turn ${snapshot.turn}` : "";
-  return `${number}, ${outcome ?? (isRunning ? "under way" : "not ended")}, ${files}${safe}${branch ? `, published as ${branch}` : ""}`;
+  return `${number}, ${outcome ?? (isRunning ? "under way" : "not ended")}${ending ? `, ${ending}` : ""}, ${files}${safe}${branch ? `, published as ${branch}` : ""}`;
 }
 
 function spentText(spent: {

@@ -1,0 +1,38 @@
+/**
+ * Owns how the end of a task is said: of its command in a few words, of the task as the status that a verb ends with.
+ */
+import { constants } from "node:os";
+import { exitStatus } from "../contract/index.ts";
+import type { TaskState } from "../session/index.ts";
+
+export type CommandEnding = Pick<TaskState, "exitCode" | "signal">;
+
+const STATUSES: Readonly<Record<string, number>> = {
+  done: exitStatus.done,
+  failed: exitStatus.failed,
+  needs_review: exitStatus.held,
+  cancelled: exitStatus.interrupted,
+  interrupted: exitStatus.interrupted,
+  // A person took it back, and knows.
+  rewound: exitStatus.done,
+};
+
+/** The status of a verb that waited for a task with this outcome. */
+export function statusOfOutcome(outcome: string): number {
+  return STATUSES[outcome] ?? exitStatus.failed;
+}
+
+/** `exit 3`, `SIGKILL`; undefined where no command has ended. */
+export function endingText({ exitCode, signal }: CommandEnding): string | undefined {
+  if (exitCode !== null) return `exit ${exitCode}`;
+  return signal ?? undefined;
+}
+
+/** As a shell has it: its own, or 128 and the number of the signal. */
+export function statusOfCommand({ exitCode, signal }: CommandEnding): number | undefined {
+  if (exitCode !== null) return exitCode;
+  const number = signal === null ? undefined : constants.signals[signal as NodeJS.Signals];
+  return number === undefined ? undefined : SIGNALLED + number;
+}
+
+const SIGNALLED = 128;
