@@ -52,6 +52,7 @@ export const verbs: readonly VerbEntry[] = [
   { name: "ls", summary: "list sessions", load: () => import("./verbs/ls.ts") },
   { name: "show", summary: "what a session is and how it stands", load: () => import("./verbs/show.ts") },
   { name: "log", summary: "what happened in a session", load: () => import("./verbs/log.ts") },
+  { name: "output", summary: "what a task wrote", load: () => import("./verbs/output.ts") },
   { name: "search", summary: "find words in all sessions", load: () => import("./verbs/search.ts") },
   { name: "usage", summary: "what was spent", load: () => import("./verbs/usage.ts") },
   { name: "pause", summary: "pause a session", load: () => import("./verbs/pause.ts") },

@@ -3,7 +3,7 @@
  */
 import * as z from "zod/mini";
 import { orNothing, parseDocument } from "./document.ts";
-import { megabytes, quotaSection } from "./quota.ts";
+import { megabytes, outputLimit, quotaSection } from "./quota.ts";
 
 export const CONFIG_FILE = "holdfast.yaml";
 
@@ -27,6 +27,7 @@ const capsule = z.strictObject({
 const schema = z.strictObject({
   capsule: z.prefault(z.pipe(orNothing, capsule), {}),
   quota: quotaSection,
+  output_mb: outputLimit,
   /** Of an earlier version, whose processes waited: read, and without effect. */
   idle_pause_minutes: z.optional(z.number().check(z.nonnegative())),
 });

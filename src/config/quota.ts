@@ -1,10 +1,12 @@
 /**
- * Owns the section `quota`: what one session may take, so that the others have their share.
+ * Owns the section `quota`: what one session may take, so that the others have their share; and how much a task may say.
  */
 import * as z from "zod/mini";
 import { orNothing } from "./document.ts";
 
 export const megabytes = z.number().check(z.positive());
+/** How much of a task's output is kept. */
+export const outputLimit = z._default(megabytes, 64);
 const whole = z.int().check(z.positive());
 
 const form = z.strictObject({

@@ -3,7 +3,7 @@
  */
 import * as z from "zod/mini";
 import { orNothing, parseDocument } from "./document.ts";
-import { quotaSection } from "./quota.ts";
+import { outputLimit, quotaSection } from "./quota.ts";
 
 export const SETTINGS_FILE = "settings.yaml";
 
@@ -15,6 +15,7 @@ const retention = z.strictObject({
 });
 const schema = z.strictObject({
   quota: quotaSection,
+  output_mb: outputLimit,
   retention: z.prefault(z.pipe(orNothing, retention), {}),
 });
 

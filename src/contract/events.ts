@@ -184,7 +184,16 @@ export const eventForms = {
       /** Why its work is not on the session's branch, where it should be. */
       unpublished: z.optional(z.looseObject({ code: name, reason: z.string() })),
     }),
-  artifact_written: () => fields({ task, name, sha256, bytes: count }),
+  /** `turn`, of the output: the last turn whose output is in it. `isCut`: not all of it is. */
+  artifact_written: () =>
+    fields({
+      task,
+      name,
+      sha256,
+      bytes: count,
+      turn: z.optional(turn),
+      isCut: z.optional(z.boolean()),
+    }),
   summary_written: () => fields({ task, summary: content, tokens: count }),
 
   // Capsules: the files' half of a checkpoint.

@@ -44,6 +44,7 @@ import { present } from "../util/index.ts";
 import type { Limits } from "./admission.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
 import { readLimits, writeLimits } from "./limits.ts";
+import { type OutputOptions, type OutputPart, readOutput } from "./output.ts";
 import {
   deliverOutboxes,
   firstTaskIn,
@@ -216,8 +217,7 @@ export class Dispatcher {
     }
     const cut = new CutOutput(found.dir);
     const session = await this.holdfast.resumeSession(id, { outputOfCut: cut.read, ...options });
-    cut.recorded();
-    await session.release();
+    await cut.settle(this.#home, session).finally(() => session.release());
     const { state, recovery, position } = session;
     const spec = await this.#nextSpec(found, state);
     if (!spec) return { state, recovery, process: "none" };
@@ -306,8 +306,7 @@ export class Dispatcher {
       files: false,
       outputOfCut: cut.read,
     });
-    cut.recorded();
-    await session.release();
+    await cut.settle(this.#home, session).finally(() => session.release());
   }
 
   /** What is known of a session, its place in the line and its door included. */
@@ -354,6 +353,11 @@ export class Dispatcher {
       ({ type, data }) => type === "task_queued" && data["request"] === request,
     );
     return queued && parseTaskSpec(queued.data["spec"]);
+  }
+
+  /** What a task wrote: whole, or what is there of it. */
+  async *output(id: string, options: OutputOptions & Scope): AsyncGenerator<OutputPart> {
+    yield* readOutput(this.#home, await this.#find(id, options), options);
   }
 
   async *follow(id: string, options: FollowOptions & Scope): AsyncGenerator<Happening> {

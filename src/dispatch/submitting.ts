@@ -169,8 +169,7 @@ async function tryToMakeReady(
     outputOfCut: cut.read,
     ...present({ budget }),
   });
-  cut.recorded();
-  await session.release();
+  await cut.settle(home, session).finally(() => session.release());
 }
 
 /** One process may just be giving the session to the next. */

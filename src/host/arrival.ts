@@ -7,8 +7,8 @@ import { isHoldfastError, type SessionId } from "../contract/index.ts";
 import { type Home, notFound, readPlace, resumeSession, sessionDirOf } from "../home/core.ts";
 import { Maildir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
+import { CutOutput } from "./cut-output.ts";
 import { holdPlace } from "./place.ts";
-import { CutOutput } from "./spool.ts";
 import { type StartOptions, settleIn } from "./start.ts";
 
 /** As its owner, with everything that a process has of its own. */
@@ -26,7 +26,7 @@ export async function arrive(home: Home, id: SessionId, { by }: StartOptions): P
       ...(by !== undefined && { by }),
     }),
   );
-  cut.recorded();
+  await cut.settle(home, session);
   settleIn(home, id);
   await holdPlace(home, id);
   return session;

@@ -16,10 +16,11 @@ import {
 } from "../home/index.ts";
 import { assertTerminal } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
-import { Task, type TaskEnd, type TurnEnd } from "../task/index.ts";
+import { outputRoom, Task, type TaskEnd, type TurnEnd } from "../task/index.ts";
 import { isDiskFull, present } from "../util/index.ts";
 import type { Feed } from "./feed.ts";
 import type { Shells } from "./shells.ts";
+import { keepSpooled } from "./kept-output.ts";
 import { Spool } from "./spool.ts";
 import type { TerminalSocket } from "./terminal-socket.ts";
 import { Watch } from "./watch.ts";
@@ -117,9 +118,13 @@ async function runToEnd(
   spool: Spool,
   stop: AbortSignal,
 ): Promise<Driven> {
-  const { session } = around;
+  const { home, session } = around;
   try {
-    const { turn, isOverQuota } = await runCommand(around, task, spec, spool, stop);
+    spool.begin(await outputRoom(task.room, task));
+    // However it ended: nothing else has all that it wrote.
+    const { turn, isOverQuota } = await runCommand(around, task, spec, spool, stop).finally(() =>
+      keepSpooled(home, session, spool.request, spool.left),
+    );
     const isToGoOn = turn.isInterrupted && stop.reason === "pause" && spec.restart;
     // When the session does, it is started again, on the files as they are.
     if (isToGoOn) await task.rest();

@@ -11,8 +11,8 @@ import { type Home, sessionDirOf } from "../home/core.ts";
 import { ring } from "../mail/index.ts";
 import { baseEnvironment, startDetached, USER_HOME, userHome } from "../process/index.ts";
 import { present, readTextOr } from "../util/index.ts";
+import { logDir } from "./frames.ts";
 import { readServeRecord } from "./serve-record.ts";
-import { logDir } from "./spool.ts";
 
 const HOST_LOG = "host.log";
 /** A session process mostly waits for its command: its heap need not be ready for more. */

@@ -1,1 +1,2 @@
+export { RedactedPieces } from "./pieces.ts";
 export { redactSecrets, withoutSecrets } from "./redaction.ts";

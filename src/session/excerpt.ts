@@ -1,10 +1,16 @@
 /**
- * Owns how much of a command's output is kept: its beginning and its end.
+ * Owns how much of a command's output is in the journal, its beginning and its end, and how it is said that some was not
+ * kept.
  */
 
 /** So much of it stands in the journal. */
 const OUTPUT_HEAD = 32 * 1024;
 const OUTPUT_TAIL = 96 * 1024;
+
+/** Stands where an output was cut; how many bytes more there were is not known after a crash. */
+export function notKept(why: string, leftBytes: number | null): string {
+  return `\n[${leftBytes === null ? "more was" : `${leftBytes} bytes more were`} not kept: ${why}]\n`;
+}
 
 /** The beginning and the end of a text that may be long. */
 export class Excerpt {

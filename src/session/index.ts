@@ -1,5 +1,5 @@
 export { MAX_ARRIVED, textIn } from "./arrivals.ts";
-export { Excerpt } from "./excerpt.ts";
+export { Excerpt, notKept } from "./excerpt.ts";
 export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
 export { type Inspected, inspectSession } from "./inspect.ts";

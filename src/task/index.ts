@@ -4,6 +4,7 @@ export { readSnapshot, workAgain } from "./checkpoint.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
 export { isCredential } from "./home-files.ts";
 export { decodeHomes, encodeHomes, HOMES_FILE, type Homes, readHomes } from "./homes.ts";
+export { isOutputOf, keepOutput, outputPath, outputRoom } from "./output.ts";
 export { type Quota, readSettings } from "./quota.ts";
 export { finishRewind, type Rewound, rewind } from "./rewind.ts";
 export {

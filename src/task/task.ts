@@ -4,9 +4,6 @@
  * T1 Nothing that a task does is visible in the user's repo before it is published, and then only its branch.
  * T2 A capsule is taken away only after a snapshot of all of it is on disk and in the journal.
  */
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { AgentGit, type Capsule, type DiffStat, statOf, treeOf, writePatch } from "../capsule/index.ts";
@@ -20,14 +17,14 @@ import {
   type ToolCall,
   type Turn,
 } from "../session/index.ts";
-import { present, temporaryPath } from "../util/index.ts";
+import { present } from "../util/index.ts";
+import { writeArtifact } from "./artifact.ts";
 import { beginFiles, carriedIn, settleLast } from "./begin.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
 import { type InvocationOptions, invocationOf } from "./invocation.ts";
 import { messageOf, publishOrSay, type Unpublished } from "./publishing.ts";
 import { type Quota, quotaOf, readSettings } from "./quota.ts";
 import {
-  artifactsDir,
   assertCanSandbox,
   capsuleDir,
   currentLimits,
@@ -271,8 +268,14 @@ export class Task {
     const { snapshot, work } = at ?? (await this.checkpoint());
     const store = await this.capsule.store();
     const before = await treeOf(repo, this.base);
-    const patch = await this.#writeArtifact("change.patch", (path) =>
-      writePatch(repo, store, before, work.tree, path),
+    const { sessionDir, ports } = this.room;
+    const patch = await writeArtifact(
+      { session, sessionDir, disk: ports.disk },
+      { task: this.number, name: "change.patch" },
+      async (path) => {
+        await writePatch(repo, store, before, work.tree, path);
+        return {};
+      },
     );
     const stat = await statOf(repo, store, before, work.tree);
     const own = new AgentGit((await this.capsule.attach()).root);
@@ -307,30 +310,6 @@ export class Task {
       unpublished,
       omitted: snapshot.manifest.omitted.map(({ path }) => path),
     };
-  }
-
-  async #writeArtifact(name: string, write: (path: string) => Promise<void>): Promise<string> {
-    const { session, sessionDir, ports } = this.room;
-    const dir = artifactsDir(sessionDir, this.number);
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-    const path = join(dir, name);
-    const temporary = temporaryPath(path);
-    const digest = createHash("sha256");
-    let bytes = 0;
-    try {
-      await write(temporary);
-      for await (const chunk of createReadStream(temporary) as AsyncIterable<Buffer>) {
-        digest.update(chunk);
-        bytes += chunk.length;
-      }
-      await ports.disk.rename(temporary, path);
-    } finally {
-      await rm(temporary, { force: true });
-    }
-    await ports.disk.syncDir(dir);
-    const sha256 = digest.digest("hex");
-    await session.append("artifact_written", { task: this.number, name, sha256, bytes });
-    return path;
   }
 
   /** Nothing of the task runs after this; its files stay. After a checkpoint, forks stand on them at once. */

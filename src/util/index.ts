@@ -5,6 +5,7 @@ export * from "./disk.ts";
 export * from "./duplicate-keys.ts";
 export * from "./file-lock.ts";
 export * from "./known-options.ts";
+export * from "./lossless-text.ts";
 export * from "./own-user.ts";
 export * from "./plain-file.ts";
 export * from "./present.ts";

@@ -1,0 +1,35 @@
+/**
+ * Owns what a command had written when its session process was killed: for whoever closes the turn that it cut off, and
+ * goes on. When all of it is kept, it does not stay in the spool: it has secrets in it, and the next turn has an output
+ * of its own.
+ */
+import { statSync, truncateSync } from "node:fs";
+import type { Home } from "../home/core.ts";
+import { Excerpt, type Session, type SessionState } from "../session/index.ts";
+import { readSpool, spoolPath } from "./frames.ts";
+
+export class CutOutput {
+  readonly #sessionDir: string;
+
+  constructor(sessionDir: string) {
+    this.#sessionDir = sessionDir;
+  }
+
+  /** For the record of the turn. */
+  readonly read = ({ task }: Pick<SessionState, "task">): string => {
+    const excerpt = new Excerpt();
+    for (const { stream, chunk } of task?.request ? readSpool(this.#sessionDir, task.request) : [])
+      if (stream !== "setup") excerpt.add(chunk);
+    return excerpt.text;
+  };
+
+  /** The turn is on record. Whatever lies there of a task that has not ended is kept, also where a kill came before this. */
+  async settle(home: Home, session: Session): Promise<void> {
+    const { task } = session.state;
+    if (!task?.request || task.outcome !== null) return;
+    const path = spoolPath(this.#sessionDir, task.request);
+    if (!statSync(path, { throwIfNoEntry: false })?.size) return;
+    const { keepSpooled } = await import("./kept-output.ts");
+    if (await keepSpooled(home, session, task.request)) truncateSync(path);
+  }
+}

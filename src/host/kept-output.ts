@@ -1,0 +1,62 @@
+/**
+ * Owns the way of a task's output from the spool, where it lies as it was written, into what is kept of it without
+ * secrets. The spool is emptied after that, and by whoever called.
+ */
+import { type Home, sessionDirOf } from "../home/core.ts";
+import type { Session } from "../session/index.ts";
+import { keepOutput } from "../task/index.ts";
+import { isDiskFull } from "../util/index.ts";
+import { type Left, readSpool } from "./frames.ts";
+
+/** False: there was no room for it. The journal has an excerpt. */
+export async function keepSpooled(
+  home: Home,
+  session: Session,
+  request: string,
+  left?: Left,
+): Promise<boolean> {
+  const sessionDir = sessionDirOf(home, session.id);
+  const { task } = session.state;
+  if (!task) return true;
+  const spooled = new Spooled(sessionDir, request);
+  if (!spooled.hasOutput) return true;
+  // The one place that says which redactor an output goes through.
+  const room = { session, sessionDir, disk: home.ports.disk, redact: home.ports.redact };
+  try {
+    await keepOutput(room, task.number, { chunks: spooled.chunks(), cut: () => left ?? spooled.left });
+    return true;
+  } catch (error) {
+    if (isDiskFull(error)) return false;
+    throw error;
+  }
+}
+
+/** Without what set-up said. */
+class Spooled {
+  readonly #sessionDir: string;
+  readonly #request: string;
+  #left: Left | undefined;
+
+  constructor(sessionDir: string, request: string) {
+    this.#sessionDir = sessionDir;
+    this.#request = request;
+  }
+
+  get hasOutput(): boolean {
+    for (const { stream, why } of readSpool(this.#sessionDir, this.#request))
+      if (stream !== "setup" && why === undefined) return true;
+    return false;
+  }
+
+  /** Why there is no more, where the spool says so; how much that was is not in it. */
+  get left(): Left | undefined {
+    return this.#left;
+  }
+
+  *chunks(): Generator<Buffer> {
+    for (const { stream, chunk, why } of readSpool(this.#sessionDir, this.#request)) {
+      this.#left = why === undefined ? undefined : { why, leftBytes: null };
+      if (why === undefined && stream !== "setup") yield chunk;
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Owns the writing of an artifact: a file that a task leaves, built aside, renamed into place and then on record.
+ */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Session } from "../session/index.ts";
+import { type Disk, temporaryPath } from "../util/index.ts";
+import { artifactsDir } from "./room.ts";
+
+export interface ArtifactRoom {
+  readonly session: Session;
+  readonly sessionDir: string;
+  readonly disk: Disk;
+}
+
+interface ArtifactFacts {
+  readonly turn?: number;
+  readonly isCut?: boolean;
+}
+
+/** `write` fills the file at the path that it is given, and says what else is to be on record. */
+export async function writeArtifact(
+  { session, sessionDir, disk }: ArtifactRoom,
+  { task, name }: { readonly task: number; readonly name: string },
+  write: (path: string) => Promise<ArtifactFacts>,
+): Promise<string> {
+  const dir = artifactsDir(sessionDir, task);
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const path = join(dir, name);
+  const temporary = temporaryPath(path);
+  const digest = createHash("sha256");
+  let bytes = 0;
+  let facts: ArtifactFacts;
+  try {
+    facts = await write(temporary);
+    for await (const chunk of createReadStream(temporary) as AsyncIterable<Buffer>) {
+      digest.update(chunk);
+      bytes += chunk.length;
+    }
+    await disk.rename(temporary, path);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+  await disk.syncDir(dir);
+  await session.append("artifact_written", {
+    task,
+    name,
+    sha256: digest.digest("hex"),
+    bytes,
+    ...facts,
+  });
+  return path;
+}
