@@ -4,6 +4,11 @@
 import { HoldfastError } from "../contract/index.ts";
 import { type Dispatcher, noTask } from "../dispatch/index.ts";
 import { present } from "../util/index.ts";
+import { type CommonOptions, scope } from "./verb.ts";
+import { type NamedSession, SESSION_HELP, sessionOf } from "./which-session.ts";
+
+/** The help of every argument that is a task. */
+export const TASK_HELP = `${SESSION_HELP}; S/2 is its task 2 (default: the latest)`;
 
 export interface Target {
   /** What was typed for the session. */
@@ -20,8 +25,7 @@ export function parseTarget(text: string): Target {
   return { prefix: text.slice(0, slash), task: Number(number) };
 }
 
-export interface TaskTarget {
-  readonly id: string;
+export interface TaskTarget extends NamedSession {
   /** The latest where none was named; undefined where the session had none yet. */
   readonly task?: number;
 }
@@ -29,11 +33,11 @@ export interface TaskTarget {
 export async function resolveTarget(
   { holdfast }: Pick<Dispatcher, "holdfast">,
   text: string,
-  scope: { readonly user?: string },
+  options: CommonOptions,
 ): Promise<TaskTarget> {
   const { prefix, task } = parseTarget(text);
-  const id = await holdfast.resolveId(prefix, scope);
-  const last = (await holdfast.showSession(id, scope)).task?.number ?? 0;
-  if (task !== undefined && task > last) throw noTask(id, task, last);
-  return { id, ...present({ task: task ?? (last > 0 ? last : undefined) }) };
+  const session = await sessionOf(holdfast, prefix, options);
+  const last = (await holdfast.showSession(session.id, scope(options))).task?.number ?? 0;
+  if (task !== undefined && task > last) throw noTask(session.id, task, last);
+  return { ...session, ...present({ task: task ?? (last > 0 ? last : undefined) }) };
 }

@@ -5,8 +5,8 @@ import { type ErrorCode, errorCodes, HoldfastError, type JournalRecord } from ".
 import type { Happening } from "../dispatch/index.ts";
 import { printable } from "../util/index.ts";
 import { note, plural, sayJson, stream } from "./screen.ts";
-import type { NamedSession } from "./which-session.ts";
 import { type CommandEnding, endingText, statusOfCommand, statusOfOutcome } from "./task-outcome.ts";
+import type { NamedSession } from "./which-session.ts";
 
 type Data = JournalRecord["data"];
 

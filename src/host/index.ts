@@ -1,6 +1,6 @@
-export { shellSocket } from "./presence.ts";
 export { CutOutput } from "./cut-output.ts";
 export { type Frame, logDir, readFrames, readFramesOf, spoolPath } from "./frames.ts";
+export { shellSocket } from "./presence.ts";
 export { type ProcessRecord, readProcessRecord } from "./process-record.ts";
 export { readRefusals } from "./refusals.ts";
 export { readServeRecord, removeServeRecord, writeServeRecord } from "./serve-record.ts";

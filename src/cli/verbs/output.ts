@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { HoldfastError } from "../../contract/index.ts";
 import type { Dispatcher } from "../../dispatch/index.ts";
 import { note, sayJson, stream } from "../screen.ts";
-import { resolveTarget } from "../target.ts";
+import { resolveTarget, TASK_HELP } from "../target.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 
 type Options = CommonOptions & { readonly follow?: boolean };
@@ -12,20 +12,20 @@ export function command(): Command {
   return verb(
     "output",
     "What a task wrote, both streams as they came and without secrets. It is kept whole up to a limit, 64 MB unless output_mb says otherwise; where it is longer, its end says how much is missing. Of a task that runs: what there is by now, as it was written.",
-    ["holdfast output 01k", "holdfast output 01k/2 | less", "holdfast output 01k -f"],
+    ["holdfast output fix-login", "holdfast output fix-login/2 | less", "holdfast output fix-login -f"],
   )
-    .argument("<session>", "its id, or the beginning of it; S/2 is task 2 of it (default: the latest)")
+    .argument("<session>", TASK_HELP)
     .option("-f, --follow", "go on until the task is over")
     .action(async (target: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
-      const { id, task: latest } = await resolveTarget(dispatcher, target, scope(options));
+      const { id, label, task: latest } = await resolveTarget(dispatcher, target, options);
       const stop = new AbortController();
       if (options.follow) process.once("SIGINT", () => stop.abort());
       const task =
         latest ?? (options.follow ? await firstTask(dispatcher, id, options, stop.signal) : undefined);
-      if (task === undefined) throw new HoldfastError("no_task", `session ${id} has had no task yet`);
+      if (task === undefined) throw new HoldfastError("no_task", `${label} has had no task yet`);
       const wanted = { ...scope(options), task, follow: options.follow ?? false, signal: stop.signal };
-      const show = options.json ? jsonShow(id, task) : plainShow(`${id}/${task}`);
+      const show = options.json ? jsonShow(id, task) : plainShow(`${label}/${task}`);
       for await (const part of dispatcher.output(id, wanted)) {
         if (part.kind === "output") show.output(part.chunk);
         else show.note(part.about);
