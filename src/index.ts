@@ -42,6 +42,7 @@ export {
   type Retention,
   type SearchHit,
   type SearchOptions,
+  type SessionDiskUse,
   type SessionFilter,
   type SessionSummary,
   type ShownStatus,

@@ -32,6 +32,7 @@ import { archiveSession } from "./archive.ts";
 import { auditFully, type FullAudit } from "./audit-kept.ts";
 import type { SnapshotOptions } from "./carried-snapshots.ts";
 import { type Diff, type DiffOptions, diffSession } from "./diff.ts";
+import { diskUseOf, type SessionDiskUse } from "./disk.ts";
 import { type DeepOptions, examine, type Finding } from "./doctor.ts";
 import { type Exported, exportSession } from "./export.ts";
 import { collectGarbage, type GcResult, type Retention, readRetention } from "./gc.ts";
@@ -188,6 +189,11 @@ export class Holdfast {
       const found = await findSession(home, id, user);
       return summarise(found.dir, await inspectIn(home, found.id));
     });
+  }
+
+  /** What it takes of the disk now; snapshots, which lie in the store of its repo, are not counted. */
+  diskUse(id: string, { user }: Scope = {}): Promise<SessionDiskUse> {
+    return this.#run(async (home) => diskUseOf(home, await findSession(home, id, user)));
   }
 
   /** Durable records, oldest first, with long content in place. Needs no lock. */

@@ -1,6 +1,7 @@
 export type { FullAudit as Audit } from "./audit-kept.ts";
 export { layBallast } from "./ballast.ts";
 export type { Diff, DiffOptions } from "./diff.ts";
+export type { SessionDiskUse } from "./disk.ts";
 export type { Finding } from "./doctor.ts";
 export type { Exported, ExportManifest } from "./export.ts";
 export type { GcResult, Retention } from "./gc.ts";

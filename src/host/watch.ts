@@ -5,9 +5,8 @@
  */
 import { statfsSync } from "node:fs";
 import type { EventData } from "../contract/index.ts";
-import { measureTree, unnamedBytes } from "../process/index.ts";
+import { diskUse, measureTree, unnamedBytes } from "../process/index.ts";
 import type { Quota } from "../task/index.ts";
-import { diskUse } from "./disk-use.ts";
 
 export type Exceeded = EventData<"quota_reached">;
 

@@ -1,4 +1,5 @@
 export { type CommandEnd, runCommand, startDetached } from "./command.ts";
+export { diskUse, diskUseOfEach } from "./disk-use.ts";
 export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export { findProgram } from "./find-program.ts";
 export { runInForeground } from "./foreground.ts";

@@ -12,8 +12,9 @@ export {
   capsuleDir,
   openCapsule,
   type Room,
+  scratchDir,
 } from "./room.ts";
-export { bringHome, lacksHome } from "./session-home.ts";
 export { type BesideOptions, Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
+export { bringHome, lacksHome, sessionHomeDir } from "./session-home.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";
 export { workNow } from "./work-now.ts";

@@ -38,6 +38,8 @@ export const capsuleDir = (sessionDir: string, task: number) => join(taskDir(ses
 export const artifactsDir = (sessionDir: string, task: number) =>
   join(taskDir(sessionDir, task), "artifacts");
 
+export const scratchDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "tmp");
+
 /** The settings that hold for a commit: those of its holdfast.yaml, or the user's own if a task made it. */
 export async function readConfig(repo: Repo, commit: string | null): Promise<Config> {
   if (commit === null) return defaultConfig;
@@ -117,7 +119,7 @@ export async function currentLimits({
 
 /** TMPDIR of a task: nobody else's. */
 export async function makeScratch(sessionDir: string, task: number): Promise<string> {
-  const tmp = join(taskDir(sessionDir, task), "tmp");
+  const tmp = scratchDir(sessionDir, task);
   await mkdir(tmp, { recursive: true, mode: 0o700 });
   return tmp;
 }

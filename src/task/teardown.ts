@@ -25,8 +25,8 @@ import {
   readConfig,
   readQuota,
   runSetupIn,
+  scratchDir,
   settingsOf,
-  taskDir,
 } from "./room.ts";
 import { bringHome } from "./session-home.ts";
 
@@ -86,7 +86,7 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
   }
   if (!isKept) await assertWhole(capsule, snapshot.commit);
   const leased = Object.values(capsule.spec.ports);
-  const scratch = join(taskDir(sessionDir, task.number), "tmp");
+  const scratch = scratchDir(sessionDir, task.number);
   await moveToTrash(ports.disk, trashDir, scratch, `${session.id}-tmp-${ports.clock.nowMs()}`);
   await capsule.remove(trashDir, `${session.id}-${task.number}-${ports.clock.nowMs()}`);
   await session.append("capsule_torn_down", {

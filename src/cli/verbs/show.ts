@@ -1,22 +1,25 @@
 import type { Command } from "commander";
+import type { SessionDiskUse } from "../../home/index.ts";
 import type { TaskState } from "../../session/index.ts";
 import { printable } from "../../util/index.ts";
-import { plural, say, sayJson } from "../screen.ts";
+import { bytes, plural, say, sayJson } from "../screen.ts";
 import { endingText } from "../task-outcome.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 export function command(): Command {
-  return verb("show", "What a session is and how it stands.", [
-    "holdfast show fix-login",
-    "holdfast show fix-login --json",
-  ])
+  return verb(
+    "show",
+    "What a session is and how it stands. The disk use leaves out its snapshots, which share their bytes with those of other sessions.",
+    ["holdfast show fix-login", "holdfast show fix-login --json"],
+  )
     .argument("<session>", SESSION_HELP)
     .action(async (prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
       const { id } = await sessionOf(dispatcher.holdfast, prefix, options);
       const session = await dispatcher.show(id, scope(options));
-      if (options.json) return sayJson(session);
+      const disk = await dispatcher.holdfast.diskUse(id, scope(options));
+      if (options.json) return sayJson({ ...session, disk });
       const { spent, budget, parent, damage } = session;
       const line = (name: string, text: string) => say(`${name.padEnd(9)} ${printable(text)}`);
       line("session", session.id);
@@ -40,6 +43,7 @@ export function command(): Command {
         );
       if (session.task) line("task", taskText(session.task, session.pid !== null));
       if (session.branch?.tip) line("branch", `${session.branch.name} at ${session.branch.tip.slice(0, 12)}`);
+      line("disk", diskText(disk));
       if (session.queue > 0) line("queue", plural(session.queue, "task"));
       if (session.waits !== null) line("in line", session.waits);
       if (session.inbox + session.unread > 0)
@@ -52,6 +56,11 @@ export function command(): Command {
       if (damage)
         line("damaged", `${damage.file} at byte ${damage.offset}, seq ${damage.seq}: ${damage.reason}`);
     });
+}
+
+function diskText({ total, home, ...rest }: SessionDiskUse): string {
+  const parts = Object.entries({ HOME: home, ...rest }).filter(([, size]) => size > 0);
+  return `${bytes(total)} (${parts.map(([name, size]) => `${name} ${bytes(size)}`).join(", ")})`;
 }
 
 const rangeText = ([first, last]: readonly [number, number]) =>
