@@ -24,6 +24,7 @@ export {
   type SubmitOptions,
 } from "./dispatch/index.ts";
 export {
+  type Archived,
   type Audit,
   type Diff,
   type DiffOptions,

@@ -3,11 +3,17 @@
  */
 import type { Command } from "commander";
 import type { Dispatcher } from "../dispatch/index.ts";
-import { say, sayJson } from "./screen.ts";
+import type { Archived } from "../home/index.ts";
+import { bytes, say, sayJson } from "./screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "./verb.ts";
 import { SESSION_HELP, sessionOf } from "./which-session.ts";
 
-type Move = (dispatcher: Dispatcher, id: string, options: ReturnType<typeof stopping>) => Promise<unknown>;
+/** What it resolves to is told, in JSON beside the session. */
+type Move = (
+  dispatcher: Dispatcher,
+  id: string,
+  options: ReturnType<typeof stopping>,
+) => Promise<Archived | undefined>;
 
 export function transition(name: string, summary: string, done: string, move: Move): Command {
   return verb(name, summary, [`holdfast ${name} fix-login`])
@@ -15,8 +21,9 @@ export function transition(name: string, summary: string, done: string, move: Mo
     .action(async (prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
       const { id, label } = await sessionOf(dispatcher.holdfast, prefix, options);
-      await move(dispatcher, id, stopping(options));
-      if (options.json) sayJson(await dispatcher.show(id, scope(options)));
-      else say(`${label} ${done}`);
+      const archived = await move(dispatcher, id, stopping(options));
+      if (options.json) return sayJson({ ...(await dispatcher.show(id, scope(options))), ...archived });
+      const freed = archived?.cacheBytes ?? 0;
+      say(`${label} ${done}${freed > 0 ? `, ${bytes(freed)} of caches in its HOME given back` : ""}`);
     });
 }

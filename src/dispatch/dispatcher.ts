@@ -13,6 +13,7 @@ import {
   type TaskSpec,
 } from "../contract/index.ts";
 import {
+  type Archived,
   type FoundSession,
   findSession,
   Holdfast,
@@ -277,7 +278,7 @@ export class Dispatcher {
     await takeBackTasks(inboxOf(this.#home, dir));
   }
 
-  archive(id: string, options: Scope & StopOptions = {}): Promise<void> {
+  archive(id: string, options: Scope & StopOptions = {}): Promise<Archived> {
     return this.withoutProcess(id, options, () => this.holdfast.archiveSession(id, options));
   }
 

@@ -8,26 +8,46 @@
  */
 import { readdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { HoldfastError } from "../contract/index.ts";
+import { sweepTrash } from "../capsule/index.ts";
+import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { blobsDir, compressJournal, damaged, journalDir } from "../journal/index.ts";
 import { nextStatus, Session, type SessionState } from "../session/index.ts";
-import { tearDown } from "../task/index.ts";
+import { giveBackCaches, tearDown } from "../task/index.ts";
 import { auditSession } from "./audit.ts";
-import type { FoundSession, Home } from "./home.ts";
+import { type FoundSession, type Home, trashDir } from "./home.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
 import { keeperOf, roomOf } from "./tasks.ts";
 
 const PLAIN_BLOB = /^[0-9a-f]{64}$/;
 
-export async function archiveSession(home: Home, found: FoundSession): Promise<void> {
+export interface Archived {
+  /** What HOME gave back of its caches. */
+  readonly cacheBytes: number;
+}
+
+export async function archiveSession(home: Home, found: FoundSession): Promise<Archived> {
+  let cacheBytes = 0;
   await asOwner(home, found, assertArchivable, async (session) => {
-    // Its files stay in their snapshot: an archive costs no capsule.
-    if (session.state.task?.capsule === "there") {
-      const room = await roomOf(home, session);
-      await locatingDamage(home, keeperOf(home, session), () => tearDown(room));
-    }
+    cacheBytes = await putFilesAway(home, session);
     await session.record("session_archived", {});
   });
+  await sweepTrash(trashDir(home));
+  return { cacheBytes };
+}
+
+/** Its files stay in their snapshot: an archive costs no capsule, and no caches. */
+async function putFilesAway(home: Home, session: Session): Promise<number> {
+  if (session.state.task?.capsule === "there") {
+    const room = await roomOf(home, session);
+    return (await locatingDamage(home, keeperOf(home, session), () => tearDown(room))).cacheBytes;
+  }
+  try {
+    return await giveBackCaches(await roomOf(home, session));
+  } catch (error) {
+    // Without its repo, or with settings that can't be read, nothing tells what its checkpoints leave out.
+    if (!isHoldfastError(error)) throw error;
+    return 0;
+  }
 }
 
 /** What a crash cut off; does nothing when the session was resumed meanwhile. */

@@ -120,7 +120,7 @@ async function planRetention(
         action: "archive",
         what: id,
         why: `closed ${since}`,
-        run: () => archiveSession(home, { id, dir, user: state.user }),
+        run: async () => void (await archiveSession(home, { id, dir, user: state.user })),
       },
     ];
   }

@@ -28,7 +28,7 @@ import type {
   TeardownOptions,
 } from "../task/index.ts";
 import { present } from "../util/index.ts";
-import { archiveSession } from "./archive.ts";
+import { type Archived, archiveSession } from "./archive.ts";
 import { auditFully, type FullAudit } from "./audit-kept.ts";
 import type { SnapshotOptions } from "./carried-snapshots.ts";
 import { type Diff, type DiffOptions, diffSession } from "./diff.ts";
@@ -108,7 +108,7 @@ export class Holdfast {
     return this.#run((home) => settleSession(home, id, "session_closed", user));
   }
 
-  archiveSession(id: string, { user }: Scope = {}): Promise<void> {
+  archiveSession(id: string, { user }: Scope = {}): Promise<Archived> {
     return this.#run(async (home) => archiveSession(home, await findSession(home, id, user)));
   }
 

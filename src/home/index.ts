@@ -1,3 +1,4 @@
+export type { Archived } from "./archive.ts";
 export type { FullAudit as Audit } from "./audit-kept.ts";
 export { layBallast } from "./ballast.ts";
 export type { Diff, DiffOptions } from "./diff.ts";

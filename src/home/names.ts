@@ -2,7 +2,7 @@
  * Owns the names of sessions: that no two sessions of a repo get the same one, nor one that a branch of it has, also
  * when they are opened in the same moment.
  *
- * H1 A name is claimed before its session is there: `names/<repo>/<name>`, a file that says which session it is
+ * I3 A name is claimed before its session is there: `names/<repo>/<name>`, a file that says which session it is
  *    for, and until that is there, which process makes it. It holds as long as one of the two is there. So a crash
  *    leaves a claim that holds nothing, and a session that is removed need not give its name back.
  *

@@ -2,6 +2,7 @@ export { settleFiles } from "./begin.ts";
 export { type Branched, type BranchOptions, branchCommits, branchWork } from "./branch.ts";
 export { readSnapshot, workAgain } from "./checkpoint.ts";
 export { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
+export { giveBackCaches } from "./home-caches.ts";
 export { isCredential } from "./home-files.ts";
 export { decodeHomes, encodeHomes, HOMES_FILE, type Homes, readHomes } from "./homes.ts";
 export { isOutputOf, keepOutput, outputPath, outputRoom } from "./output.ts";
@@ -14,7 +15,7 @@ export {
   type Room,
   scratchDir,
 } from "./room.ts";
-export { type BesideOptions, Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { bringHome, lacksHome, sessionHomeDir } from "./session-home.ts";
+export { type BesideOptions, Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";
 export { workNow } from "./work-now.ts";

@@ -15,6 +15,7 @@ import {
 import { HoldfastError } from "../contract/index.ts";
 import { canSandbox } from "../process/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
+import { giveBackCaches } from "./home-caches.ts";
 import { branchOf } from "./publishing.ts";
 import { readSettings } from "./quota.ts";
 import {
@@ -35,6 +36,8 @@ export interface Receipt {
   /** Null when the capsule's files were gone already, and no snapshot of them was ever taken. */
   readonly snapshot: string | null;
   readonly freedBytes: number;
+  /** What HOME gave back of its caches, beside that. */
+  readonly cacheBytes: number;
   readonly ports: readonly number[];
   /** Ignored files beyond the limit: they are gone. */
   readonly omitted: readonly string[];
@@ -45,7 +48,7 @@ export interface Receipt {
 export interface TeardownOptions {
   /** Let go of ignored files beyond `max_ignored_mb`. */
   readonly dropIgnored?: boolean;
-  /** Another one takes its place: on an overlay the layers keep what its snapshot leaves out. */
+  /** Another one takes its place: it wants HOME's caches, and on an overlay the layers keep what the snapshot leaves out. */
   readonly isReplaced?: boolean;
 }
 
@@ -66,7 +69,16 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
       freedBytes: 0,
       ...(snapshot && { snapshot }),
     });
-    return { task: task.number, snapshot, freedBytes: 0, ports: [], omitted: [], wasMissing: true };
+    const cacheBytes = await giveBackCaches(room);
+    return {
+      task: task.number,
+      snapshot,
+      freedBytes: 0,
+      cacheBytes,
+      ports: [],
+      omitted: [],
+      wasMissing: true,
+    };
   }
   // What still runs could write after the snapshot.
   await capsule.detach();
@@ -98,6 +110,7 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
     task: task.number,
     snapshot: snapshot.commit,
     freedBytes: snapshot.bytes,
+    cacheBytes: options.isReplaced ? 0 : await giveBackCaches(room),
     ports: leased,
     omitted,
     wasMissing: false,

@@ -1,9 +1,10 @@
 /**
  * What sessions take of the disk, and what is given back of it.
  */
-import { linkSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { hasSandbox } from "../support/capsules.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 import { TaskHome, turn } from "../support/tasks.ts";
 
@@ -54,5 +55,67 @@ describe("the disk use of a session", () => {
       process.env["PATH"] = path;
     }
     expect(counted.home).toBeLessThan(1.1 * MEGABYTE);
+  });
+});
+
+/** Files of a session's HOME, as an agent may have left them. */
+function fillHome(dir: string, paths: readonly string[]): void {
+  for (const path of paths) {
+    mkdirSync(join(dir, dirname(path)), { recursive: true });
+    writeFileSync(join(dir, path), "x".repeat(100_000));
+  }
+}
+
+const CACHED = [".cache/pip/wheel", ".npm/_cacache/tarball", "go/pkg/mod/module", ".cargo/registry/crate"];
+const KEPT = [
+  ".cache/huggingface/token",
+  ".cargo/config.toml",
+  ".cargo/bin/tool",
+  ".npm/notes",
+  ".codex/log/session.log",
+  ".local/bin/agent",
+  "conversation.jsonl",
+];
+
+describe.runIf(hasSandbox)("HOME's caches", () => {
+  it("T5 are given back by a teardown and by an archive; credentials, settings, programs and what a checkpoint has stay", async () => {
+    using home = new TaskHome({ "a.txt": "one\n" });
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const { id } = session;
+    const dir = home.sessionDir(id, "home");
+    await turn(task, "echo two > a.txt");
+    await task.rest();
+    await session.pause();
+    for (const end of ["teardown", "archive"] as const) {
+      fillHome(dir, [...CACHED, ...KEPT]);
+      mkdirSync(home.join("elsewhere"), { recursive: true });
+      writeFileSync(home.join("elsewhere", "theirs"), "x");
+      if (end === "teardown") symlinkSync(home.join("elsewhere"), join(dir, ".gradle"));
+      mkdirSync(home.join("elsewhere", "caches"), { recursive: true });
+      writeFileSync(home.join("elsewhere", "caches", "theirs"), "x");
+      const { cacheBytes } = end === "teardown" ? await hf.tearDownSession(id) : await hf.archiveSession(id);
+      expect(cacheBytes).toBeGreaterThanOrEqual(CACHED.length * 100_000);
+      expect(CACHED.filter((path) => existsSync(join(dir, path)))).toEqual([]);
+      expect(KEPT.filter((path) => !existsSync(join(dir, path)))).toEqual([]);
+      expect(existsSync(home.join("elsewhere", "caches", "theirs"))).toBe(true);
+    }
+    expect((await hf.auditSession(id)).findings).toEqual([]);
+  });
+
+  it("T5 stay where the repo has them in checkpoints, and where the next files take the place of the last", async () => {
+    using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { home_exclude: [go/pkg] }\n" });
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const dir = home.sessionDir(session.id, "home");
+    fillHome(dir, CACHED);
+    await turn(task, "echo two > a.txt");
+    await turn(task, "echo three > a.txt");
+    await task.rest();
+    await session.pause();
+    await hf.rewindSession(session.id, 1);
+    expect(CACHED.filter((path) => !existsSync(join(dir, path)))).toEqual([]);
+    await hf.tearDownSession(session.id);
+    expect(CACHED.filter((path) => !existsSync(join(dir, path)))).toEqual(["go/pkg/mod/module"]);
   });
 });

@@ -45,7 +45,7 @@ describe("a name", () => {
 });
 
 describe("the names of sessions", () => {
-  it("H1 no two sessions of a repo have the same, in whichever working tree they are opened; those of another repo may", async () => {
+  it("I3 no two sessions of a repo have the same, in whichever working tree they are opened; those of another repo may", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     gitIn(home.main, "worktree", "add", "-q", home.join("linked"), "-b", "linked");
@@ -86,7 +86,7 @@ describe("the names of sessions", () => {
     await (await hf.openSession({ repo: home.main, name: "later" })).release();
   });
 
-  it("H1 sessions that are opened at the same moment, by several processes, have a name each", async () => {
+  it("I3 sessions that are opened at the same moment, by several processes, have a name each", async () => {
     using home = new TaskHome();
     await home.open();
     const children = [1, 2, 3, 4].map(() => new TestChild("open-named.ts", [home.dir, home.main, "10"]));
@@ -97,7 +97,7 @@ describe("the names of sessions", () => {
     expect(new Set(names).size).toBe(40);
   });
 
-  it("H1 a claim whose session never came to be, and whose maker is gone, holds nothing", async () => {
+  it("I3 a claim whose session never came to be, and whose maker is gone, holds nothing", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const first = await hf.openSession({ repo: home.main, title: "first" });

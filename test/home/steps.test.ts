@@ -66,7 +66,7 @@ const operations: Operation[] = [
   {
     name: "archive",
     prepare: closedSession,
-    run: (hf, id) => hf.archiveSession(id),
+    run: async (hf, id) => void (await hf.archiveSession(id)),
     check: async (hf, id) => {
       await hf.gc();
       expect((await hf.showSession(id)).status).toMatch(/^(closed|archived)$/);

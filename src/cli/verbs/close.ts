@@ -5,5 +5,5 @@ export const command = () =>
     "close",
     "Close a session that is done. resume opens it again.",
     "closed",
-    (dispatcher, id, options) => dispatcher.close(id, options),
+    async (dispatcher, id, options) => void (await dispatcher.close(id, options)),
   );

@@ -5,5 +5,5 @@ export const command = () =>
     "pause",
     "Pause a session. Nothing of it is lost, and it costs no process.",
     "paused",
-    (dispatcher, id, options) => dispatcher.pause(id, options),
+    async (dispatcher, id, options) => void (await dispatcher.pause(id, options)),
   );

@@ -11,7 +11,7 @@ type Options = CommonOptions & { readonly failed?: boolean; readonly dropIgnored
 export function command(): Command {
   return verb(
     "teardown",
-    "Take a session's capsule away. All of it is in a snapshot first; holdfast restore brings it back.",
+    "Take a session's capsule away. All of it is in a snapshot first; holdfast restore brings it back. Caches in its HOME are given back too.",
     ["holdfast teardown fix-login", "holdfast teardown --failed"],
   )
     .argument("[session]", SESSION_HELP)
@@ -46,7 +46,7 @@ async function one(dispatcher: Dispatcher, { id, label }: NamedSession, options:
     dispatcher.holdfast.tearDownSession(id, { ...scope(options), dropIgnored: options.dropIgnored ?? false }),
   );
   if (options.json) return sayJson({ session: id, ...receipt });
-  const { task, snapshot, freedBytes, ports, omitted, wasMissing } = receipt;
+  const { task, snapshot, freedBytes, cacheBytes, ports, omitted, wasMissing } = receipt;
   say(`${label} task ${task}: capsule torn down`);
   say(
     `  snapshot   ${snapshot ?? "none: its files were gone before one was taken"}${wasMissing && snapshot ? " (the last one: its files were gone)" : ""}`,
@@ -54,6 +54,7 @@ async function one(dispatcher: Dispatcher, { id, label }: NamedSession, options:
   say("  processes  none left");
   say(`  ports      ${ports.length > 0 ? `${ports.join(", ")} released` : "none leased"}`);
   say(`  freed      ${bytes(freedBytes)} beyond the base`);
+  if (cacheBytes > 0) say(`             ${bytes(cacheBytes)} of caches in its HOME`);
   if (omitted.length > 0) say(`  dropped    ${plural(omitted.length, "ignored file")}`);
   if (snapshot) say(`  undo       holdfast restore ${label}`);
 }
