@@ -1,17 +1,15 @@
 /**
  * Owns a window on a session's terminal: keys go to it as they are typed, what it shows comes back, and its size is
- * that of the window. Ctrl-] goes away; the program stays.
+ * that of the window. Ctrl-] goes away; the program stays, and the window is made what it was before.
  */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
-import { encodeKeys, encodeSize } from "../host/index.ts";
+import { encodeKeys, encodeSize, TerminalModes } from "../host/index.ts";
 import { makeRaw } from "../process/index.ts";
 
 const LEAVE_KEY = 0x1d;
-/** Mouse, pasting and other screen off, cursor and colours as usual: whatever the program has left switched on. */
-const RESET = "\u001b[?1000;1002;1003;1006;2004l\u001b[?1049l\u001b[?25h\u001b[0m";
 const ANSWERS_MS = 100;
 
 export function assertWindow(): void {
@@ -24,6 +22,7 @@ export async function openWindow(path: string): Promise<"left" | "ended"> {
   const socket = connect(path);
   await once(socket, "connect");
   let end: "left" | "ended" = "ended";
+  const modes = new TerminalModes();
   const resize = () => socket.write(encodeSize(process.stdout.columns, process.stdout.rows));
   const leave = () => {
     end = "left";
@@ -40,13 +39,15 @@ export async function openWindow(path: string): Promise<"left" | "ended"> {
   process.stdout.on("resize", resize);
   for (const signal of signals) process.on(signal, leave);
   socket.on("error", () => {});
+  socket.on("data", (chunk: Buffer) => modes.take(chunk));
   socket.pipe(process.stdout, { end: false });
   resize();
   try {
     await once(socket, "close");
     return end;
   } finally {
-    process.stdout.write(RESET);
+    // Whatever the program has left switched on.
+    process.stdout.write(modes.off());
     // What the terminal still answers to the program must not be taken for typed by whoever comes next.
     process.stdin.off("data", onKeys).resume();
     await sleep(ANSWERS_MS);

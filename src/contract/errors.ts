@@ -130,6 +130,10 @@ export const errorCodes = {
   serve_running: [exitStatus.refused, "use that one, or end it first"],
   address_refused: [exitStatus.usage, "give a loopback address, 127.0.0.1:7070 say"],
   terminal_missing: [exitStatus.refused, "run it in a terminal, or without -i"],
+  no_terminal: [
+    exitStatus.refused,
+    "send it without --type: its inbox keeps it; holdfast run -i gives a command a terminal",
+  ],
   quota_reached: [
     exitStatus.refused,
     "raise quota in settings.yaml of the home (and in holdfast.yaml, if the repo asks for less), or remove files: holdfast handoff",

@@ -68,6 +68,7 @@ import {
   submitTask,
   whenLeft,
 } from "./submitting.ts";
+import { type Typed, type TypeOptions, typeText } from "./typing.ts";
 
 /** A session as it is shown, in every place that shows one. */
 export interface SessionView extends SessionSummary {
@@ -171,6 +172,13 @@ export class Dispatcher {
     const found = await this.#find(id, options);
     if (options.from !== undefined) await this.#find(options.from, options);
     return sendMessage(this.#home, found, text, options);
+  }
+
+  /** Types a text into its terminal, as a person there would. */
+  async type(id: string, text: string, options: TypeOptions & Scope = {}): Promise<Typed> {
+    const found = await this.#find(id, options);
+    if (options.from !== undefined) await this.#find(options.from, options);
+    return typeText(this.#home, found, text, options);
   }
 
   async interrupt(id: string, scope: Scope = {}): Promise<void> {

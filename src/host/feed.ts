@@ -1,6 +1,6 @@
 /**
- * Owns the feeding of messages to an agent, by either way: it asks for them at the door, or they are written to its
- * standard input.
+ * Owns the feeding of messages to an agent, by whichever way: it asks for them at the door, or they are written to its
+ * standard input, or typed into its terminal.
  *
  * Y3 A message that was asked for is handed out until the agent has said that it has it. One that was written is
  *    never written again: if nobody knows whether it arrived, that is on record, and shown.
@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isHoldfastError } from "../contract/index.ts";
 import type { Session } from "../session/index.ts";
 import type { Message, Named } from "./specs.ts";
+import type { TypedText } from "./terminal-frames.ts";
 
 export class Feed {
   readonly #session: Session;
@@ -39,7 +40,8 @@ export class Feed {
   async next(waitMs: number, gone: AbortSignal): Promise<Message | undefined> {
     const deadlineMs = performance.now() + waitMs;
     for (;;) {
-      const [first] = this.#session.state.unread;
+      // What was written or typed is not handed out besides.
+      const first = this.#session.state.unread.find(({ isHanded }) => !isHanded);
       if (first) return this.#named.message(first.message);
       const leftMs = deadlineMs - performance.now();
       if (leftMs <= 0 || gone.aborted) return undefined;
@@ -71,6 +73,18 @@ export class Feed {
     for (const waiter of this.#waiters) waiter();
     await this.#writing;
     await this.settleUnclear();
+  }
+
+  /** What somebody types into its terminal from afar is on record as a message of theirs. */
+  async type({ message, from, text }: TypedText, type: () => Promise<void>): Promise<void> {
+    const turn = this.#session.state.openTurn?.turn;
+    // At once, so that nothing else hands it out.
+    await Promise.all([
+      this.#session.append("message_received", { message, from, text }),
+      this.#session.append("message_handed", { message, ...(turn !== undefined && { turn }) }),
+    ]);
+    await type();
+    await this.#enter(message, { certain: false, ...(turn !== undefined && { turn }) });
   }
 
   async #write(): Promise<void> {

@@ -285,7 +285,10 @@ export class Host {
       news: () => this.#presence.news(),
       door: () => this.#openDoor(),
       terminal: async () => {
-        this.#terminal = await TerminalSocket.open(this.#presence.path("terminal"));
+        const path = this.#presence.path("terminal");
+        this.#terminal = await TerminalSocket.open(path, {
+          typed: (typed, type) => this.#feed.type(typed, type),
+        });
         await this.#presence.tell(this.#terminal.path);
         return this.#terminal;
       },

@@ -7,4 +7,5 @@ export { readServeRecord, removeServeRecord, writeServeRecord } from "./serve-re
 export { assertWhole } from "./specs.ts";
 
 export { lastWords, startHost } from "./start.ts";
-export { encodeKeys, encodeSize } from "./terminal-socket.ts";
+export { encodeKeys, encodeSize, encodeText, type TypedText } from "./terminal-frames.ts";
+export { TerminalModes } from "./terminal-modes.ts";

@@ -56,7 +56,7 @@ export class Shells {
   }
 
   async #serve({ shell, by, command }: ShellRequest, run: RunBeside, stop: AbortController): Promise<void> {
-    const screen = await TerminalSocket.open(this.#socketOf(shell), () => stop.abort());
+    const screen = await TerminalSocket.open(this.#socketOf(shell), { left: () => stop.abort() });
     try {
       await this.#session.append("shell_opened", { shell, by });
       await run(command, {

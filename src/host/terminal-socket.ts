@@ -1,71 +1,74 @@
 /**
  * Owns the way to a command's terminal: whoever connects sees its last screenful and what follows, and types into
- * it. To the program it is one terminal, however many look on, and also when nobody does.
+ * it. To the program it is one terminal, however many look on, and also when nobody does. Its size is that of the
+ * window that spoke last of those that are there: by opening, by another size, or by a key. When the last one leaves,
+ * the size stays.
  *
- * Towards us, a frame is one byte that says what it is (0: keys, 1: a size), two bytes that say how long, and as
- * many bytes. Towards the window, everything is what the terminal shows.
+ * Towards us come frames. Towards the window, everything is what the terminal shows.
  */
 
 import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { resizeTerminal, type TerminalSize, terminalSize } from "../process/index.ts";
+import { Replay } from "./replay.ts";
+import {
+  decodeText,
+  FrameReader,
+  KEYS,
+  MAX_FRAME_BYTES,
+  SIZE,
+  TEXT,
+  type TypedText,
+} from "./terminal-frames.ts";
 
-const KEYS = 0;
-const SIZE = 1;
-const HEADER_BYTES = 3;
-const MAX_FRAME_BYTES = 0xffff;
-/** A screenful with all its colours. */
-const REPLAY_BYTES = 64 * 1024;
 const LAST_LOOK_MS = 500;
 /** A window that is this far behind is closed; it can be opened again. */
 const MAX_BEHIND_BYTES = 4 * 1024 * 1024;
+/** Programs take an Enter that comes at once with a text for a part of it. */
+const ENTER_MS = 200;
+/**
+ * What a window says by itself: answers to the program's questions, and that it has the focus. Were these keys, a
+ * program that asks after each change of size would have two windows take it from each other for ever.
+ */
+const ANSWERS =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about these.
+  /\u001b(?:\[(?:[?>=][\d;:]*\$?[a-z]|[\d;]*[Rcnty]|[IO])|[\]P_][^\u0007\u001b]*(?:\u0007|\u001b\\))/g;
 
-export function encodeKeys(bytes: Buffer): Buffer[] {
-  const frames: Buffer[] = [];
-  for (let at = 0; at < bytes.length; at += MAX_FRAME_BYTES)
-    frames.push(encodeFrame(KEYS, bytes.subarray(at, at + MAX_FRAME_BYTES)));
-  return frames;
-}
-
-export function encodeSize(columns: number, rows: number): Buffer {
-  const payload = Buffer.alloc(4);
-  payload.writeUInt16BE(columns, 0);
-  payload.writeUInt16BE(rows, 2);
-  return encodeFrame(SIZE, payload);
-}
-
-function encodeFrame(kind: number, payload: Buffer): Buffer {
-  const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt8(kind, 0);
-  header.writeUInt16BE(payload.length, 1);
-  return Buffer.concat([header, payload]);
+/** What whoever opens a terminal hears of it. */
+export interface TerminalEars {
+  /** A text is to be typed from afar: puts that on record; `type` does it. Without it, nothing is. */
+  typed?(typed: TypedText, type: () => Promise<void>): Promise<void>;
+  /** The last window was closed. */
+  left?(): void;
 }
 
 export class TerminalSocket {
   readonly path: string;
   readonly #windows = new Set<Socket>();
+  /** In the order in which they spoke. */
+  readonly #sizes = new Map<Socket, TerminalSize>();
   readonly #server: Server;
-  #recent = Buffer.alloc(0);
+  readonly #hears: TerminalEars;
+  readonly #replay = new Replay();
   #pid = 0;
   #input: Writable | undefined;
   /** What was typed before the program could be reached, and how large the window is. */
   #early = Buffer.alloc(0);
   #size: TerminalSize = terminalSize(0, 0);
   #resizing: Promise<void> = Promise.resolve();
+  #typing: Promise<void> = Promise.resolve();
 
-  readonly #onLeft: () => void;
-
-  private constructor(path: string, onLeft: () => void) {
+  private constructor(path: string, hears: TerminalEars) {
     this.path = path;
-    this.#onLeft = onLeft;
+    this.#hears = hears;
     this.#server = createServer((socket) => this.#open(socket));
   }
 
-  /** `onLeft`: the last window was closed. */
-  static async open(path: string, onLeft = () => {}): Promise<TerminalSocket> {
-    const terminal = new TerminalSocket(path, onLeft);
+  static async open(path: string, hears: TerminalEars): Promise<TerminalSocket> {
+    const terminal = new TerminalSocket(path, hears);
     rmSync(path, { force: true });
     terminal.#server.listen(path);
     await once(terminal.#server, "listening");
@@ -81,7 +84,7 @@ export class TerminalSocket {
   }
 
   show(chunk: Buffer): void {
-    this.#recent = Buffer.from(Buffer.concat([this.#recent, chunk]).subarray(-REPLAY_BYTES));
+    this.#replay.add(chunk);
     for (const window of this.#windows) {
       window.write(chunk);
       if (window.writableLength > MAX_BEHIND_BYTES) window.destroy();
@@ -106,26 +109,61 @@ export class TerminalSocket {
     window.on("error", () => {});
     window.on("close", () => {
       this.#windows.delete(window);
-      if (this.#windows.size === 0) this.#onLeft();
+      this.#sizes.delete(window);
+      this.#fit();
+      if (this.#windows.size === 0) this.#hears.left?.();
     });
-    window.write(this.#recent);
-    let rest = Buffer.alloc(0);
+    window.write(this.#replay.bytes());
+    const frames = new FrameReader();
     window.on("data", (chunk: Buffer) => {
-      rest = Buffer.concat([rest, chunk]);
-      while (rest.length >= HEADER_BYTES) {
-        const end = HEADER_BYTES + rest.readUInt16BE(1);
-        if (rest.length < end) return;
-        this.#take(rest.readUInt8(0), rest.subarray(HEADER_BYTES, end));
-        rest = rest.subarray(end);
-      }
+      for (const { kind, payload } of frames.read(chunk)) this.#take(window, kind, payload);
     });
   }
 
-  #take(kind: number, payload: Buffer): void {
-    if (kind === KEYS && this.#input) this.#input.write(payload);
-    else if (kind === KEYS) this.#early = Buffer.concat([this.#early, payload]).subarray(0, MAX_FRAME_BYTES);
-    if (kind !== SIZE || payload.length !== 4) return;
-    this.#size = terminalSize(payload.readUInt16BE(0), payload.readUInt16BE(2));
+  #take(window: Socket, kind: number, payload: Buffer): void {
+    if (kind === KEYS) {
+      this.#press(payload);
+      if (payload.toString("latin1").replace(ANSWERS, "") !== "")
+        this.#speaks(window, this.#sizes.get(window));
+    }
+    if (kind === SIZE && payload.length === 4)
+      this.#speaks(window, terminalSize(payload.readUInt16BE(0), payload.readUInt16BE(2)));
+    if (kind === TEXT) this.#typing = this.#typing.then(() => this.#type(window, decodeText(payload)));
+  }
+
+  #press(keys: Buffer): void {
+    if (this.#input) this.#input.write(keys);
+    else this.#early = Buffer.concat([this.#early, keys]).subarray(0, MAX_FRAME_BYTES);
+  }
+
+  /** Whoever asked for it finds on record what became of it, when the connection ends. */
+  async #type(from: Socket, typed: TypedText | undefined): Promise<void> {
+    if (typed)
+      await this.#hears
+        .typed?.(typed, async () => {
+          // As a window does it.
+          const text = typed.text.replaceAll(/\r?\n/g, "\r");
+          const isPasted = this.#replay.modes().isPasteBracketed;
+          this.#press(Buffer.from(isPasted ? `\u001b[200~${text}\u001b[201~` : text));
+          if (!typed.isEntered) return;
+          await sleep(ENTER_MS);
+          this.#press(Buffer.from("\r"));
+        })
+        .catch(() => {});
+    from.end();
+  }
+
+  #speaks(window: Socket, size: TerminalSize | undefined): void {
+    if (!size) return;
+    this.#sizes.delete(window);
+    this.#sizes.set(window, size);
+    this.#fit();
+  }
+
+  #fit(): void {
+    const size = [...this.#sizes.values()].at(-1) ?? this.#size;
+    if (size.columns === this.#size.columns && size.rows === this.#size.rows) return;
+    this.#size = size;
     this.#resize();
   }
 

@@ -1,17 +1,13 @@
 /**
  * The verbs that speak to session processes, as a user types them; and a real terminal in a real terminal.
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { findProgram } from "../../src/process/index.ts";
-import { treeOf } from "../../src/process/tree.ts";
 import { hasSandbox } from "../support/capsules.ts";
-import { cliPath } from "../support/cli.ts";
 import { HostHome, kill, until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
+import { hasScript, Terminal } from "../support/terminal.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const SLEEP = ["sh", "-c", "echo begun; sleep 60"];
@@ -230,57 +226,6 @@ describe("the verbs of session processes", () => {
     );
   });
 });
-
-/** A terminal with a command of ours in it. */
-class Terminal implements AsyncDisposable {
-  readonly process: ChildProcess;
-  screen = "";
-
-  constructor(home: HostHome, args: readonly string[]) {
-    const words = [process.execPath, cliPath, ...args].map((word) => `'${word}'`).join(" ");
-    this.process = spawn("script", ["-qefc", `stty rows 30 cols 100; exec ${words}`, "/dev/null"], {
-      cwd: home.main,
-      env: { ...process.env, SHELL: "/bin/sh", TERM: "xterm", HOLDFAST_HOME: home.dir, NO_COLOR: "1" },
-      stdio: ["pipe", "pipe", "inherit"],
-    });
-    this.process.stdout?.on("data", (chunk) => {
-      this.screen += chunk;
-    });
-  }
-
-  type(keys: string): void {
-    this.process.stdin?.write(keys);
-  }
-
-  async shows(text: string | RegExp): Promise<void> {
-    await until(
-      () => this.screen,
-      (screen) => (typeof text === "string" ? screen.includes(text) : text.test(screen)),
-      30_000,
-    );
-  }
-
-  /** As if somebody drew the window larger. */
-  resize(rows: number, columns: number): void {
-    const [, inside = 0] = treeOf(this.process.pid ?? 0);
-    execFileSync("stty", [
-      "-F",
-      readlinkSync(`/proc/${inside}/fd/0`),
-      "rows",
-      String(rows),
-      "cols",
-      String(columns),
-    ]);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const pid of treeOf(this.process.pid ?? 0)) kill(pid, "SIGKILL");
-    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, "exit");
-  }
-}
-
-const hasScript = findProgram("script") !== undefined;
-if (!hasScript) console.log("left out: the tests of a terminal: util-linux's script is not installed");
 
 describe.skipIf(!hasScript)("a terminal", () => {
   it("is the program's own: it has the window's size, outlives the window, comes back with what it showed, and is recorded", async () => {

@@ -1,27 +1,52 @@
 import type { Command } from "commander";
+import { HoldfastError } from "../../contract/index.ts";
 import { present } from "../../util/index.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
-type Options = CommonOptions & { readonly from?: string; readonly id?: string };
+type Options = CommonOptions & {
+  readonly from?: string;
+  readonly id?: string;
+  readonly type?: boolean;
+  readonly enter: boolean;
+};
 
 export function command(): Command {
-  return verb("send", "Send a message to a session. It is on disk when this returns, and is taken in once.", [
-    "holdfast send fix-login 'the tests are in test/auth'",
-    "holdfast send --from review fix-login 'your turn'",
-  ])
+  return verb(
+    "send",
+    "Send a message to a session. It is on disk when this returns, and is taken in once. An agent in a terminal (run -i) does not read it there: --type types it instead, with Enter behind it.",
+    [
+      "holdfast send fix-login 'the tests are in test/auth'",
+      "holdfast send --from review fix-login 'your turn'",
+      "holdfast send --type fix-login 'yes, go on'",
+    ],
+  )
     .argument("<session>", SESSION_HELP)
     .argument("<text>", "what to say; - reads it from standard input")
     .option("--from <session>", "in the name of another session of yours (default: you)")
     .option("--id <id>", "msg_…: sent again under the same id, it arrives once")
+    .option("--type", "type it into the session's terminal, as a paste where the program knows pastes")
+    .option("--no-enter", "with --type: without Enter behind it")
     .action(async (prefix: string, text: string, options: Options) => {
+      if (!options.enter && !options.type)
+        throw new HoldfastError("usage", "--no-enter goes with --type: a message has no Enter");
+      if (options.id !== undefined && options.type)
+        throw new HoldfastError(
+          "usage",
+          "--id is for what lies in an inbox: what is typed can't be taken back",
+        );
       const dispatcher = await openDispatcher(options);
       const { holdfast } = dispatcher;
       const { id, label } = await sessionOf(holdfast, prefix, options);
       const from =
         options.from === undefined ? undefined : (await sessionOf(holdfast, options.from, options)).id;
       const words = text === "-" ? await readAll() : text;
+      if (options.type) {
+        const how = { ...scope(options), ...present({ from }), isEntered: options.enter };
+        const typed = await dispatcher.type(id, words, how);
+        return options.json ? sayJson({ session: id, ...typed }) : say(typed.message);
+      }
       const sent = await dispatcher.send(id, words, {
         ...scope(options),
         ...present({ from, id: options.id }),
@@ -30,6 +55,10 @@ export function command(): Command {
       say(sent.message);
       if (!sent.isNew) return note(`${sent.message} was sent before: this one was not`);
       if (!sent.isHeard) note(`${label} is at rest: the message is on disk, and taken in when it next runs`);
+      if (dispatcher.processOf(id)?.terminal)
+        note(
+          `the agent of ${label} runs in a terminal and does not read its inbox: the message stays there for one that does; holdfast send --type ${label} … types it`,
+        );
     });
 }
 

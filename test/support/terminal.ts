@@ -1,0 +1,61 @@
+/**
+ * A real terminal around a command of ours: util-linux's script.
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readlinkSync } from "node:fs";
+import { findProgram } from "../../src/process/index.ts";
+import { treeOf } from "../../src/process/tree.ts";
+import { cliPath } from "./cli.ts";
+import { type HostHome, kill, until } from "./hosts.ts";
+
+export const hasScript = findProgram("script") !== undefined;
+if (!hasScript) console.log("left out: the tests of a terminal: util-linux's script is not installed");
+
+/** A terminal with a command of ours in it. */
+export class Terminal implements AsyncDisposable {
+  readonly process: ChildProcess;
+  screen = "";
+
+  constructor(home: HostHome, args: readonly string[]) {
+    const words = [process.execPath, cliPath, ...args].map((word) => `'${word}'`).join(" ");
+    this.process = spawn("script", ["-qefc", `stty rows 30 cols 100; exec ${words}`, "/dev/null"], {
+      cwd: home.main,
+      env: { ...process.env, SHELL: "/bin/sh", TERM: "xterm", HOLDFAST_HOME: home.dir, NO_COLOR: "1" },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    this.process.stdout?.on("data", (chunk) => {
+      this.screen += chunk;
+    });
+  }
+
+  type(keys: string): void {
+    this.process.stdin?.write(keys);
+  }
+
+  async shows(text: string | RegExp): Promise<void> {
+    await until(
+      () => this.screen,
+      (screen) => (typeof text === "string" ? screen.includes(text) : text.test(screen)),
+      30_000,
+    );
+  }
+
+  /** As if somebody drew the window larger. */
+  resize(rows: number, columns: number): void {
+    const [, inside = 0] = treeOf(this.process.pid ?? 0);
+    execFileSync("stty", [
+      "-F",
+      readlinkSync(`/proc/${inside}/fd/0`),
+      "rows",
+      String(rows),
+      "cols",
+      String(columns),
+    ]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const pid of treeOf(this.process.pid ?? 0)) kill(pid, "SIGKILL");
+    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, "exit");
+  }
+}
