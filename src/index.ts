@@ -74,4 +74,4 @@ export type {
   TeardownOptions,
   TurnEnd,
 } from "./task/index.ts";
-export type { Clock, Disk, DiskFile } from "./util/index.ts";
+export type { Clock, Disk, DiskFile, OnProgress, Progress } from "./util/index.ts";

@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { runMkfifo } from "../process/index.ts";
-import { temporaryPath } from "../util/index.ts";
+import { Meter, type OnProgress, temporaryPath } from "../util/index.ts";
 import { BatchReader } from "./batch-reader.ts";
 import type { Entry } from "./changes.ts";
 import { git } from "./git.ts";
@@ -29,6 +29,7 @@ import type { Store } from "./store.ts";
 export interface ApplyOptions {
   /** Which of the entries; default: all. */
   readonly roles?: readonly Role[];
+  readonly onProgress?: OnProgress | undefined;
 }
 
 /** What could not be brought back: sockets and devices have no content. */
@@ -41,14 +42,14 @@ export async function applySnapshot(
   store: Store,
   manifest: SnapshotManifest,
   contents: ReadonlyMap<BytePath, string>,
-  { roles }: ApplyOptions = {},
+  { roles, onProgress }: ApplyOptions = {},
 ): Promise<Applied> {
   const entries = manifest.entries.filter(({ role }) => !roles || roles.includes(role));
   using cursor = new Cursor(root);
   for (const path of manifest.gone)
     cursor.inParent(path, (dir, name) => rmSync(dir.at(name), { recursive: true, force: true }));
   for (const { path, kind } of entries) if (kind === "dir") cursor.inParent(path, ensureDir, { make: true });
-  await writeContents(cursor, store, entries, contents);
+  await writeContents(cursor, store, entries, contents, onProgress);
   for (const { path, kind } of entries) if (kind === "fifo") makeFifo(cursor, path);
   // Last, and the deepest first: a directory may be locked, and its time changes with what is put into it.
   for (const entry of [...entries].reverse()) settle(cursor, entry);
@@ -63,13 +64,19 @@ async function writeContents(
   store: Store,
   entries: readonly ManifestEntry[],
   contents: ReadonlyMap<BytePath, string>,
+  onProgress: OnProgress | undefined,
 ): Promise<void> {
   const wanted = entries.filter(({ kind }) => kind === "file" || kind === "symlink");
   if (wanted.length === 0) return;
   const ids = wanted.map(({ path }) => contents.get(path) || missing(path));
+  const meter = new Meter(onProgress, "bringing files back", {
+    ofFiles: wanted.length,
+    ofBytes: wanted.reduce((sum, { size }) => sum + size, 0),
+  });
   const reader = new BatchReader((index, bytes, isLast) => {
     const entry = wanted[index];
     if (entry) writer.take(entry, bytes, isLast);
+    meter.add({ files: isLast ? 1 : 0, bytes: bytes.length });
   });
   const writer = new ContentWriter(cursor);
   try {

@@ -12,12 +12,15 @@ import {
   createFile,
   type Disk,
   isAlive,
+  type OnProgress,
   openSealedJson,
   readIfThere,
   sealJson,
   sha256Hex,
+  tellStep,
   withFileLock,
 } from "../util/index.ts";
+import { checkOut } from "./check-out.ts";
 import { removeTree, syncFileSystem } from "./directories.ts";
 import { git } from "./git.ts";
 import { makeGitdir, type Surroundings } from "./gitdir.ts";
@@ -46,6 +49,7 @@ export interface BaseRequest {
   readonly isExact?: boolean;
   /** Ends the waiting for somebody else who builds the same. */
   readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: OnProgress | undefined;
 }
 
 /** Files that decide what an installation gives, in any directory. */
@@ -74,6 +78,7 @@ export async function ensureBase(repo: Repo, disk: Disk, request: BaseRequest): 
   if (there) return touched(there, repo);
   await mkdir(basesDir(repo), { recursive: true, mode: 0o700 });
   const { signal } = request;
+  tellStep(request.onProgress, "waiting for the base");
   // One builder; the others wait for it and find what it built.
   const lockPath = join(basesDir(repo), `${key}.lock`);
   const find = async () => {
@@ -159,7 +164,7 @@ async function build(
   setupKey: string,
   request: BaseRequest,
 ): Promise<Base> {
-  const { commit, surroundings, setup } = request;
+  const { commit, surroundings, setup, onProgress } = request;
   const final = openBase(repo, key);
   const building = join(basesDir(repo), `${BUILDING}${process.pid}-${randomUUID().slice(0, 8)}`);
   try {
@@ -168,7 +173,10 @@ async function build(
     await makeShareable(tree);
     const gitDir = join(building, "git");
     await makeGitdir({ path: gitDir, repo, surroundings, branch: "base", commit });
-    await checkOut({ gitDir, workTree: tree }, commit ?? (await treeOf(repo, null)));
+    await checkOut({ gitDir, workTree: tree }, commit ?? (await treeOf(repo, null)), {
+      what: "the base",
+      onProgress,
+    });
     if (setup !== "") {
       await request.runSetup({ tree, work: building, command: setup });
       // A gitdir that set-up made would show through every capsule's own.
@@ -177,6 +185,7 @@ async function build(
     await rename(join(gitDir, "index"), join(building, "index"));
     await rm(gitDir, { recursive: true });
     for (const scratch of ["home", "tmp"]) await removeTree(join(building, scratch));
+    tellStep(onProgress, "syncing the base to disk");
     // A base that lost its last bytes with the power would be wrong for every capsule to come.
     await syncFileSystem(building);
     const gitlinks = (await listGitlinks(repo, commit)).map(encodePath);
@@ -189,13 +198,6 @@ async function build(
     throw error;
   }
   return { key, commit, setupKey, tree: final.tree, index: final.index };
-}
-
-/** Checked out by git, with nothing of the user's or the tree's that could run: no filter has a driver. */
-export async function checkOut(place: { gitDir: string; workTree: string }, treeish: string): Promise<void> {
-  await git(place, ["read-tree", "--reset", "-u", treeish], {
-    config: ["checkout.workers=0", "core.fsync=none"],
-  });
 }
 
 /** The index of another commit, with the files left as they are. */

@@ -7,7 +7,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { freezeMarked, type SandboxView } from "../process/index.ts";
-import { type Clock, type Disk, errorCode, isDiskFull, sha256Hex } from "../util/index.ts";
+import { type Clock, type Disk, errorCode, isDiskFull, type OnProgress, sha256Hex } from "../util/index.ts";
 import { baseGitlinks, openBase } from "./bases.ts";
 import { sandboxAround } from "./borrowed.ts";
 import type { Change } from "./changes.ts";
@@ -36,6 +36,8 @@ export interface CapsulePorts {
   readonly homeDir: string;
   readonly disk: Disk;
   readonly clock: Clock;
+  /** Hears what long work is at. */
+  readonly onProgress?: OnProgress | undefined;
 }
 
 const ANSWER_MS = 30_000;
@@ -110,7 +112,8 @@ export class Capsule {
   }
 
   get #ground() {
-    return { homeDir: this.#ports.homeDir, repo: this.repo, disk: this.#ports.disk };
+    const { homeDir, disk, onProgress } = this.#ports;
+    return { homeDir, repo: this.repo, disk, onProgress };
   }
 
   async update(spec: CapsuleSpec): Promise<void> {
@@ -194,6 +197,7 @@ export class Capsule {
         session,
         name,
         atMs: this.#ports.clock.nowMs(),
+        onProgress: this.#ports.onProgress,
       });
     } finally {
       await removeTree(aside);

@@ -7,6 +7,7 @@
  */
 import { createHash, hash } from "node:crypto";
 import type { Stats } from "node:fs";
+import { Meter, type OnProgress } from "../util/index.ts";
 import type { OpenDir } from "./open-dir.ts";
 import { type BytePath, joined } from "./path.ts";
 
@@ -202,13 +203,16 @@ export function* listedChanges(
   root: OpenDir,
   listing: Listing,
   algorithm: "sha1" | "sha256",
+  onProgress?: OnProgress,
 ): Generator<Change> {
+  const meter = new Meter(onProgress, "looking for changes");
   const met = new Set<BytePath>();
   const first: Level = { path: "", names: root.names().values(), dirs: [root] };
   yield* walk(first, function* ({ path, dirs: [dir = root] }, name) {
     const stats = dir.stat(name);
     if (!stats) return undefined;
     const entry = entryOf(joined(path, name), stats);
+    meter.add(entry.kind === "file" ? { files: 1, bytes: entry.size } : {});
     const listed = listing.get(entry.path);
     if (listed && listed.kind === entry.kind) met.add(entry.path);
     if (!listed || !isSame(dir, name, entry, listed)) yield { entry, dir, name };

@@ -121,6 +121,7 @@ async function findBase(
     runSetup,
     signal,
     isExact,
+    onProgress: ports.onProgress,
   });
 }
 
@@ -197,7 +198,9 @@ async function restore(
   const fill = async (capsule: Capsule) => {
     const view = await capsule.attach();
     if (!strategy.usesBase && settings.setup !== "") await capsule.setUp(request.runSetup);
-    ({ left } = await applySnapshot(view.root, store, manifest, contents));
+    ({ left } = await applySnapshot(view.root, store, manifest, contents, {
+      onProgress: ports.onProgress,
+    }));
     linkObjects(view.root, repo);
   };
   const created = await build(ports, request, strategy, spec, undefined, fill, removed);
@@ -250,7 +253,7 @@ async function build(
       for (const commit of [spec.base, spec.lower]) if (commit !== null) await holdCommit(repo, commit);
       await place.writeSpec(ports.disk, { ...spec, ports: leased });
     });
-    await strategy.populate({ homeDir: ports.homeDir, repo, disk: ports.disk }, place, spec, surroundings);
+    await strategy.populate({ ...ports, repo }, place, spec, surroundings);
     await fill(capsule);
     const { copied, missing } = await bringIncludes(capsule, repo, settings.include, removed);
     // What was written for this capsule alone is on disk before it counts as there. An overlay's own few files are.

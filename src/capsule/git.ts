@@ -20,7 +20,8 @@ export interface GitPlace {
   readonly alternates?: readonly string[];
 }
 
-export interface GitOptions extends Pick<ProgramOptions, "input" | "onOutput" | "cwd" | "timeoutMs"> {
+export interface GitOptions
+  extends Pick<ProgramOptions, "input" | "onOutput" | "onComplaint" | "cwd" | "timeoutMs"> {
   /** `name=value` pairs for this call. */
   readonly config?: readonly string[];
   /** Exit statuses that are answers. Default: 0. */
@@ -96,11 +97,15 @@ export async function gitToFile(
   place: GitPlace,
   args: readonly string[],
   path: string,
-  options: Omit<GitOptions, "onOutput"> = {},
+  { onBytes, ...options }: Omit<GitOptions, "onOutput"> & { readonly onBytes?: (count: number) => void } = {},
 ): Promise<void> {
   const handle = await open(path, "wx", 0o600);
+  const onOutput = (chunk: Buffer) => {
+    onBytes?.(chunk.length);
+    return handle.writeFile(chunk);
+  };
   try {
-    await runGit(place, args, { ...options, onOutput: (chunk) => handle.writeFile(chunk) });
+    await runGit(place, args, { ...options, onOutput });
     await handle.datasync();
   } finally {
     await handle.close();
@@ -112,7 +117,7 @@ export async function runGit(
   args: readonly string[],
   options: GitOptions = {},
 ): Promise<ProgramResult> {
-  const { input, onOutput, cwd } = options;
+  const { input, onOutput, onComplaint, cwd } = options;
   const words = gitWords(place, options.config);
   const result = await runProgram([...words, ...args], {
     env: gitEnvironment(place, options.identity),
@@ -120,6 +125,7 @@ export async function runGit(
     timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
     ...(input && { input }),
     ...(onOutput && { onOutput }),
+    ...(onComplaint && { onComplaint }),
   });
   if ((options.accept ?? [0]).includes(result.exitCode ?? -1)) return result;
   throw failure(args[0] ?? "", result);
@@ -174,6 +180,8 @@ export function gitEnvironment(place: GitPlace, identity?: Identity): Record<str
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_ATTR_NOSYSTEM: "1",
     GIT_TERMINAL_PROMPT: "0",
+    // Only where a call asks for it.
+    GIT_PROGRESS_DELAY: "0",
     GIT_OPTIONAL_LOCKS: "0",
     GIT_NO_REPLACE_OBJECTS: "1",
     GIT_NO_LAZY_FETCH: "1",
@@ -187,7 +195,9 @@ function quotedDir(path: string): string {
 }
 
 function failure(command: string, { stderr, exitCode, signal, isTimedOut }: ProgramResult): HoldfastError {
-  const said = stderr.trim().split("\n").slice(-5).join("; ");
+  const lines = stderr.trim().split("\n").slice(-5);
+  // What it was at is overwritten by what it says at last.
+  const said = lines.map((line) => line.trimEnd().split("\r").at(-1)).join("; ");
   if (/No space left|Disk quota exceeded|Out of diskspace|unable to write file/i.test(said))
     return new HoldfastError("disk_full", `git ${command} could not write: ${said}`);
   const how = isTimedOut ? "took too long" : `ended with ${exitCode ?? signal}`;

@@ -1,10 +1,11 @@
 export { listAgentCommits, publishAgentCommits } from "./agent-commits.ts";
 export { AgentGit } from "./agent-git.ts";
 export { applySnapshot } from "./apply.ts";
-export { abandonedBuilds, checkOut, listBases, openBase, setIndex } from "./bases.ts";
+export { abandonedBuilds, listBases, openBase, setIndex } from "./bases.ts";
 export { sandboxAround } from "./borrowed.ts";
 export { Capsule, type CapsulePorts } from "./capsule.ts";
 export { catchUp, differenceFor } from "./catch-up.ts";
+export { checkOut } from "./check-out.ts";
 export type { Limits } from "./choose.ts";
 export {
   type CapsuleSettings,

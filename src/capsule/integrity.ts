@@ -3,7 +3,7 @@
  * nothing, goes on behind whatever is damaged, and never fails because of it.
  */
 import { isHoldfastError } from "../contract/index.ts";
-import { sha256Hex } from "../util/index.ts";
+import { Meter, type OnProgress, sha256Hex } from "../util/index.ts";
 import { BatchReader } from "./batch-reader.ts";
 import { type GitPlace, git, runGit } from "./git.ts";
 import { locateObjects } from "./packs.ts";
@@ -56,8 +56,9 @@ export interface CheckedObjects {
 export async function findBadObjects(
   place: Place,
   commits: readonly string[],
-  onProgress: (objects: number) => void = () => {},
+  onProgress?: OnProgress,
 ): Promise<CheckedObjects> {
+  const meter = new Meter(onProgress, "reading snapshots");
   const children = new Map<string, readonly Child[]>();
   const reasons = new Map<string, string>();
   const seen = new Set<string>(commits);
@@ -68,6 +69,7 @@ export async function findBadObjects(
       place,
       level.map(({ id }) => id),
       isKept,
+      meter,
     );
     const next: Child[] = [];
     for (const [index, { id, type }] of level.entries()) {
@@ -82,7 +84,6 @@ export async function findBadObjects(
         seen.add(child.id);
       }
     }
-    onProgress(seen.size);
     level = next;
   }
   const bad = new Map<string, BadObject>();
@@ -151,6 +152,7 @@ async function readObjects(
   place: Place,
   names: readonly string[],
   isKept: (index: number) => boolean,
+  meter?: Meter,
 ): Promise<ReadObject[]> {
   const found: ReadObject[] = [];
   while (found.length < names.length) {
@@ -158,6 +160,7 @@ async function readObjects(
     let chunks: Buffer[] = [];
     const reader = new BatchReader(
       (index, bytes, isLast) => {
+        meter?.add({ files: isLast ? 1 : 0, bytes: bytes.length });
         if (isKept(start + index)) chunks.push(Buffer.from(bytes));
         if (!isLast) return;
         found[start + index] = isKept(start + index) ? { content: Buffer.concat(chunks) } : {};

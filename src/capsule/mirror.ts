@@ -12,16 +12,23 @@ import {
   rmSync,
   symlinkSync,
 } from "node:fs";
+import { Meter, type OnProgress } from "../util/index.ts";
 import { Cursor, OpenDir } from "./open-dir.ts";
 import { type BytePath, isGitLike, joined } from "./path.ts";
+
+export interface MirrorOptions {
+  readonly isSkipped: (path: BytePath) => boolean;
+  readonly onProgress?: OnProgress | undefined;
+}
 
 /** `given` are the paths that the source once had from the target: those it has no more are removed. */
 export function mirrorFiles(
   from: string,
   to: string,
   given: Iterable<BytePath>,
-  isSkipped: (path: BytePath) => boolean,
+  { isSkipped, onProgress }: MirrorOptions,
 ): void {
+  const meter = new Meter(onProgress, "taking the files back");
   using source = OpenDir.root(from);
   using target = OpenDir.root(to);
   removeMissing(from, to, [...given].sort().reverse());
@@ -57,6 +64,7 @@ export function mirrorFiles(
       return;
     }
     if (!stats.isFile()) return;
+    meter.add({ files: 1, bytes: stats.size });
     if (!existing?.isFile() || existing.size !== stats.size || !hasSameBytes(here, there, name))
       copy(here, there, name);
     if ((there.stat(name)?.mode ?? 0) % 0o1000 !== stats.mode % 0o1000) chmodSync(target, stats.mode & 0o777);

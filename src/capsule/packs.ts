@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { errorCode } from "../util/index.ts";
+import { errorCode, Meter, type OnProgress } from "../util/index.ts";
 import { type GitPlace, runGit } from "./git.ts";
 
 type Place = Pick<GitPlace, "gitDir">;
@@ -55,14 +55,15 @@ export interface BadFile {
 export async function findBadPacks(
   place: Place,
   hashBytes: 20 | 32,
-  onProgress: (done: number, total: number) => void,
+  onProgress?: OnProgress,
 ): Promise<BadFile[]> {
   const names = await packFiles(place);
+  const meter = new Meter(onProgress, "reading packs", { ofFiles: names.length });
   const bad: BadFile[] = [];
-  for (const [index, name] of names.entries()) {
+  for (const name of names) {
     const file = `objects/pack/${name}`;
-    if (name.endsWith(".pack")) onProgress(index, names.length);
-    const reason = await whyDamaged(join(place.gitDir, file), hashBytes);
+    const reason = await whyDamaged(join(place.gitDir, file), hashBytes, meter);
+    meter.add({ files: 1 });
     if (reason !== undefined) bad.push({ file, reason });
     const twin = name.replace(/\.(pack|idx)$/, (end) => (end === ".pack" ? ".idx" : ".pack"));
     if (twin !== name && !names.includes(twin))
@@ -77,7 +78,11 @@ async function packFiles({ gitDir }: Place): Promise<string[]> {
 }
 
 /** Of a file of git's that ends with the hash of all that stands before. */
-export async function whyDamaged(path: string, hashBytes: 20 | 32): Promise<string | undefined> {
+export async function whyDamaged(
+  path: string,
+  hashBytes: 20 | 32,
+  meter?: Meter,
+): Promise<string | undefined> {
   try {
     const { size } = await stat(path);
     if (size <= hashBytes) return "it was cut";
@@ -87,6 +92,7 @@ export async function whyDamaged(path: string, hashBytes: 20 | 32): Promise<stri
     for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
       const body = chunk.subarray(0, missing);
       digest.update(body);
+      meter?.add({ bytes: chunk.length });
       missing -= body.length;
       ending.push(chunk.subarray(body.length));
     }

@@ -5,7 +5,7 @@
  * K18 What is left where it is, is in no snapshot, and no restore touches it.
  */
 import { mkdirSync, rmSync } from "node:fs";
-import { sha256Hex } from "../util/index.ts";
+import { Meter, type OnProgress, sha256Hex } from "../util/index.ts";
 import { applySnapshot } from "./apply.ts";
 import { contentId, entryOf } from "./changes.ts";
 import type { Kept } from "./choose.ts";
@@ -27,6 +27,7 @@ export interface RootRequest {
   isLeft(path: BytePath): boolean;
   /** The last one that was taken: while nothing changes, it stays the one. */
   readonly before: NamedSnapshot | undefined;
+  readonly onProgress?: OnProgress | undefined;
 }
 
 export interface RootSnapshot {
@@ -62,8 +63,12 @@ export async function takeRootSnapshot(request: RootRequest): Promise<RootSnapsh
   async function* stream(): AsyncGenerator<Uint8Array> {
     using cursor = new Cursor(dir);
     yield Buffer.from("feature done\n");
-    for (const entry of kept)
-      if (entry.mark !== undefined) yield* blob(cursor, entry, entry.mark, new Set<BytePath>());
+    const meter = new Meter(request.onProgress, "taking a snapshot of HOME", { ofFiles: marks });
+    for (const entry of kept) {
+      if (entry.mark === undefined) continue;
+      yield* meter.counting(blob(cursor, entry, entry.mark, new Set<BytePath>()));
+      meter.add({ files: 1 });
+    }
     yield* commit({ atMs, session, facts: FACTS, store }, encoded, kept, new Map(), marks + 1);
   }
 
@@ -148,6 +153,7 @@ export async function restoreRoot(
   dir: string,
   named: NamedSnapshot | undefined,
   isLeft: RootRequest["isLeft"],
+  onProgress?: OnProgress,
 ): Promise<void> {
   // All of it is read before anything is taken away.
   const manifest = named && (await readNamedManifest(store, named));
@@ -160,7 +166,7 @@ export async function restoreRoot(
   if (!manifest || !contents) return;
   // K18: also where the snapshot comes from elsewhere, or from a time when less was left.
   const entries = manifest.entries.filter(({ path }) => !isLeft(path));
-  await applySnapshot(dir, store, { ...manifest, entries }, contents);
+  await applySnapshot(dir, store, { ...manifest, entries }, contents, { onProgress });
 }
 
 /** Says whether something was left. */

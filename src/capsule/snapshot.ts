@@ -5,7 +5,7 @@
  *    kept is named, never left out in silence.
  */
 import { HoldfastError } from "../contract/index.ts";
-import { sha256Hex } from "../util/index.ts";
+import { Meter, type OnProgress, sha256Hex } from "../util/index.ts";
 import type { Change, Entry } from "./changes.ts";
 import { type Choice, choose, type Kept, type Met } from "./choose.ts";
 import type { Rules } from "./classify.ts";
@@ -24,6 +24,7 @@ export interface SnapshotRequest extends Choice {
   /** What keeps it in the store; null: nothing does, and it goes with the next collection. */
   readonly name: string | null;
   readonly atMs: number;
+  readonly onProgress?: OnProgress | undefined;
 }
 
 export interface Snapshot {
@@ -60,7 +61,13 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> 
     const crlf = new Set<BytePath>();
     using cursor = new Cursor(rules.view.root);
     yield Buffer.from("feature done\n");
-    for (const entry of kept) if (entry.mark !== undefined) yield* blob(cursor, entry, entry.mark, crlf);
+    const read = kept.filter(({ mark }) => mark !== undefined);
+    const ofBytes = read.reduce((sum, { size }) => sum + size, 0);
+    const meter = new Meter(request.onProgress, "taking a snapshot", { ofFiles: read.length, ofBytes });
+    for (const entry of read) {
+      yield* meter.counting(blob(cursor, entry, entry.mark ?? 0, crlf));
+      meter.add({ files: 1 });
+    }
     for await (const { path, content } of converting(rules, conversions, kept, crlf)) {
       marks += 1;
       converted.set(path, `:${marks}`);

@@ -9,7 +9,16 @@ import { createReadStream, existsSync } from "node:fs";
 import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import { type Disk, isAlive, readTextOr, replaceFile, sha256Hex, withFileLock } from "../util/index.ts";
+import {
+  type Disk,
+  isAlive,
+  Meter,
+  type OnProgress,
+  readTextOr,
+  replaceFile,
+  sha256Hex,
+  withFileLock,
+} from "../util/index.ts";
 import { type GitPlace, git, gitLine, gitToFile, runGit } from "./git.ts";
 import { decodeManifest, type SnapshotManifest } from "./manifest.ts";
 import { type Repo, repoLock } from "./repo.ts";
@@ -209,10 +218,17 @@ export async function adoptSnapshots(store: Store, from: string, to: string): Pr
 }
 
 /** One pack with all that these snapshots are made of. */
-export async function packSnapshots(store: Store, commits: readonly string[], path: string): Promise<void> {
+export async function packSnapshots(
+  store: Store,
+  commits: readonly string[],
+  path: string,
+  onProgress?: OnProgress,
+): Promise<void> {
+  const meter = new Meter(onProgress, "packing snapshots");
   const input = [Buffer.from(commits.map((commit) => `${commit}\n`).join(""))];
   const args = ["pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"];
-  await gitToFile(store, args, path, { input, config: ["pack.threads=1"] });
+  const onBytes = (bytes: number) => meter.add({ bytes });
+  await gitToFile(store, args, path, { input, config: ["pack.threads=1"], onBytes });
 }
 
 /** Takes such a pack in, from wherever it comes: git checks every object, and that none is missing. */
@@ -221,9 +237,10 @@ export async function unpackSnapshots(
   session: string,
   pack: string,
   commits: readonly string[],
+  onProgress?: OnProgress,
 ): Promise<void> {
   const { exitCode, stderr } = await runGit(store, ["index-pack", "--stdin", "--strict", "--fsck-objects"], {
-    input: createReadStream(pack),
+    input: await readingPack(pack, onProgress),
     accept: [0, 1, 128],
   });
   if (exitCode !== 0)
@@ -238,6 +255,11 @@ export async function unpackSnapshots(
   for (const commit of commits) await nameSnapshot(store, session, commit, commit);
 }
 
+async function readingPack(pack: string, onProgress: OnProgress | undefined): Promise<AsyncIterable<Buffer>> {
+  const meter = new Meter(onProgress, "unpacking snapshots", { ofBytes: (await stat(pack)).size });
+  return meter.counting(createReadStream(pack) as AsyncIterable<Buffer>);
+}
+
 /** All that sessions name; or all but one of them. */
 export async function listNamedSnapshots(store: Store, except?: string): Promise<ReadonlySet<string>> {
   const out = await gitLine(store, ["for-each-ref", "--format=%(objectname) %(refname)", SNAPSHOTS]);
@@ -247,8 +269,12 @@ export async function listNamedSnapshots(store: Store, except?: string): Promise
 }
 
 /** All objects of a pack, into a store of its own; says what git says against it. */
-export async function takeInPack(store: Store, pack: string): Promise<string | undefined> {
-  const input = createReadStream(pack);
+export async function takeInPack(
+  store: Store,
+  pack: string,
+  onProgress?: OnProgress,
+): Promise<string | undefined> {
+  const input = await readingPack(pack, onProgress);
   const { exitCode, stderr } = await runGit(store, ["index-pack", "--stdin"], { input, accept: [0, 1, 128] });
   return exitCode === 0 ? undefined : `git refuses it: ${stderr.trim().split("\n").at(-1)}`;
 }

@@ -1,7 +1,7 @@
 /**
  * Owns the interface of all strategies: one way to make, reach and compare the files of a capsule.
  */
-import type { Disk } from "../util/index.ts";
+import type { Disk, OnProgress } from "../util/index.ts";
 import type { Change } from "./changes.ts";
 import type { Surroundings } from "./gitdir.ts";
 import type { CapsuleSpec, Place, StrategyName } from "./place.ts";
@@ -12,6 +12,7 @@ export interface Ground {
   readonly homeDir: string;
   readonly repo: Repo;
   readonly disk: Disk;
+  readonly onProgress?: OnProgress | undefined;
 }
 
 export interface Strategy {

@@ -9,9 +9,10 @@ import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { endMarked } from "../process/index.ts";
-import { parseObject, readTextOr, realDisk, replaceFile } from "../util/index.ts";
-import { checkOut, openBase } from "./bases.ts";
+import { parseObject, readTextOr, realDisk, replaceFile, tellStep } from "../util/index.ts";
+import { openBase } from "./bases.ts";
 import { contentId, type Listed, type Listing, listedChanges } from "./changes.ts";
+import { checkOut } from "./check-out.ts";
 import { makeGitdir, noSurroundings } from "./gitdir.ts";
 import { OpenDir } from "./open-dir.ts";
 import { ancestorsOf, type BytePath } from "./path.ts";
@@ -32,21 +33,22 @@ export const worktree: Strategy = {
   usesBase: false,
   ...plain,
 
-  async populate({ repo }, place, spec, surroundings) {
+  async populate({ repo, onProgress }, place, spec, surroundings) {
     await mkdir(place.tree, { mode: 0o700 });
     const gitDir = join(place.tree, ".git");
     const { branch, lower } = spec;
     const own = surroundings ?? noSurroundings;
     await makeGitdir({ path: gitDir, repo, surroundings: own, branch, commit: lower });
-    await checkOut({ gitDir, workTree: place.tree }, lower ?? (await treeOf(repo, null)));
+    const treeish = lower ?? (await treeOf(repo, null));
+    await checkOut({ gitDir, workTree: place.tree }, treeish, { onProgress });
     // The files will bring the gitdir that belongs to them.
     if (!surroundings) await rm(gitDir, { recursive: true });
   },
 
-  async *changes({ repo }, place, spec) {
+  async *changes({ repo, onProgress }, place, spec) {
     const listing = await listingOf(repo, spec, place.listingFile);
     using root = OpenDir.root(place.tree);
-    yield* listedChanges(root, listing, repo.objectFormat);
+    yield* listedChanges(root, listing, repo.objectFormat, onProgress);
   },
 };
 
@@ -55,11 +57,12 @@ export const clone: Strategy = {
   usesBase: true,
   ...plain,
 
-  async populate({ repo }, place, spec, surroundings) {
+  async populate({ repo, onProgress }, place, spec, surroundings) {
     const base = openBase(repo, spec.baseKey ?? "");
     const listing = join(base.dir, LISTING_FILE);
     // What set-up left in the base, read once for all its clones.
     if (spec.setup !== "" && !existsSync(listing)) await recordSetup(repo, spec, base.tree, listing);
+    tellStep(onProgress, "cloning the base");
     await copySharing(base.tree, place.tree);
     if (!surroundings) return;
     const { branch, lower } = spec;
@@ -77,7 +80,7 @@ export const clone: Strategy = {
     const extras = join(openBase(ground.repo, spec.baseKey ?? "").dir, LISTING_FILE);
     const listing = await listingOf(ground.repo, spec, extras);
     using root = OpenDir.root(place.tree);
-    yield* listedChanges(root, listing, ground.repo.objectFormat);
+    yield* listedChanges(root, listing, ground.repo.objectFormat, ground.onProgress);
   },
 };
 

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import type { Dispatcher, FollowOptions, Happening } from "../dispatch/index.ts";
+import { progress } from "./progress.ts";
 import { note } from "./screen.ts";
 import type { TaskView } from "./task-view.ts";
 import type { NamedSession } from "./which-session.ts";
@@ -37,6 +38,7 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
       if (isOver && (isPause(happening) || isNextTask(happening, follow.request))) break;
     }
   } finally {
+    progress.end();
     signals.close();
   }
   if (failure !== undefined) throw failure;

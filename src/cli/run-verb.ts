@@ -5,6 +5,7 @@
 import { CommanderError } from "commander";
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { isDiskFull, printable } from "../util/index.ts";
+import { progress } from "./progress.ts";
 import { verbs } from "./verbs.ts";
 
 const MIN_NODE = 24;
@@ -15,7 +16,10 @@ export async function runVerb(name: string, args: readonly string[]): Promise<nu
   try {
     return await run(name, args);
   } catch (error) {
+    progress.end();
     return statusOf(error);
+  } finally {
+    progress.end();
   }
 }
 

@@ -3,6 +3,9 @@
  */
 import { styleText } from "node:util";
 import { printable, printableJson } from "../util/index.ts";
+import { progress } from "./progress.ts";
+
+export { bytes, plural } from "./amounts.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -12,6 +15,7 @@ export function paint(style: Style, text: string): string {
 
 /** Own words and text that has been made printable. */
 export function say(line: string): void {
+  progress.clear();
   process.stdout.write(`${line}\n`);
 }
 
@@ -21,6 +25,7 @@ export function sayJson(value: unknown): void {
 
 /** Notes that are not the answer: to stderr, so that a pipe gets only the answer. */
 export function note(line: string): void {
+  progress.clear();
   process.stderr.write(`${line}\n`);
 }
 
@@ -28,18 +33,9 @@ export function note(line: string): void {
 export function stream(target: NodeJS.WriteStream, chunk: Buffer): void {
   const harmless = (text: string) =>
     text.split(/([\n\t])/).map((part, index) => (index % 2 === 0 ? printable(part) : part));
+  progress.clear();
+  progress.wrote(target.isTTY ? chunk.at(-1) : undefined);
   target.write(target.isTTY ? harmless(chunk.toString("utf8").replaceAll("\r\n", "\n")).join("") : chunk);
-}
-
-/** What long work is at, on one line that the next one replaces; nothing where no terminal is. */
-export function progress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
-}
-
-/** The same of work that may take minutes: where no terminal is, a line for each step. */
-export function longProgress(text: string): void {
-  if (process.stderr.isTTY) progress(text);
-  else note(text);
 }
 
 /** Columns as wide as they need to be; the last one is not padded. */
@@ -57,17 +53,6 @@ export function table(rows: readonly (readonly string[])[]): void {
 export function clip(text: string, length: number): string {
   const shown = printable(text);
   return shown.length <= length ? shown : `${shown.slice(0, length - 1)}…`;
-}
-
-export function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
-}
-
-export function bytes(count: number): string {
-  if (count < 1000) return `${count} B`;
-  const units = ["kB", "MB", "GB", "TB"];
-  const power = Math.min(units.length, Math.floor(Math.log10(count) / 3));
-  return `${(count / 1000 ** power).toFixed(1)} ${units[power - 1]}`;
 }
 
 /** How long ago, in the largest unit that fits. */

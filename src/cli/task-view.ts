@@ -4,6 +4,7 @@
 import { type ErrorCode, errorCodes, HoldfastError, type JournalRecord } from "../contract/index.ts";
 import type { Happening } from "../dispatch/index.ts";
 import { printable } from "../util/index.ts";
+import { progress } from "./progress.ts";
 import { note, plural, sayJson, stream } from "./screen.ts";
 import { type CommandEnding, endingText, statusOfCommand, statusOfOutcome } from "./task-outcome.ts";
 import type { NamedSession } from "./which-session.ts";
@@ -44,6 +45,8 @@ export class TaskView {
     this.#request = of.request;
     this.#wasShown = of.wasShown ?? false;
     this.#isOurs = of.request === undefined;
+    if (of.json)
+      progress.divert((_text, step, elapsedMs) => sayJson({ stage: "progress", ...step, elapsedMs }));
   }
 
   /** It never began. */
@@ -61,6 +64,10 @@ export class TaskView {
     switch (happening.kind) {
       case "output":
         if (!this.#wasShown) this.#output(happening.stream, happening.chunk);
+        return undefined;
+      case "progress":
+        if (happening.step) progress.step(happening.step);
+        else progress.end();
         return undefined;
       case "waits":
         this.tell("line", { reason: happening.reason }, `waits: ${happening.reason}`);
@@ -95,7 +102,7 @@ export class TaskView {
         this.tell(
           "router",
           { session: id, name: label === id ? null : label, task: data["task"], user: this.#user },
-          `session=${label} id=${id} task=${data["task"]} scope=user:${this.#user}`,
+          `session=${label} task=${data["task"]} scope=user:${this.#user}`,
         );
         this.#carried(data["carried"]);
         return undefined;
@@ -171,6 +178,7 @@ export class TaskView {
   }
 
   #end(data: Data): TaskEnding {
+    progress.end();
     const { task, outcome } = data;
     const stat = {
       files: Number(data["files"] ?? 0),

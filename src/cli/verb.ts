@@ -6,6 +6,7 @@ import type { Budget } from "../contract/index.ts";
 import { Dispatcher, type StopOptions } from "../dispatch/index.ts";
 import { type Holdfast, openHoldfast } from "../home/index.ts";
 import { present } from "../util/index.ts";
+import { progress } from "./progress.ts";
 import { note } from "./screen.ts";
 
 export interface CommonOptions {
@@ -43,14 +44,19 @@ export function openHome(options: CommonOptions, { create = false } = {}): Promi
   return openHoldfast(homeOptions(options, create));
 }
 
-function homeOptions(options: CommonOptions, create: boolean) {
+function homeOptions(options: CommonOptions, create: boolean, isQuiet = false) {
   const isNamed = options.home !== undefined || Boolean(process.env["HOLDFAST_HOME"]);
-  return { ...present({ home: options.home }), create: create || !isNamed };
+  // What a verb answers with one document is not told piece by piece.
+  const onProgress = options.json || isQuiet ? undefined : progress.step;
+  return { ...present({ home: options.home }), create: create || !isNamed, onProgress };
 }
 
 /** The same home, with its session processes. */
-export function openDispatcher(options: CommonOptions, { create = false } = {}): Promise<Dispatcher> {
-  return Dispatcher.open(homeOptions(options, create));
+export function openDispatcher(
+  options: CommonOptions,
+  { create = false, isQuiet = false } = {},
+): Promise<Dispatcher> {
+  return Dispatcher.open(homeOptions(options, create, isQuiet));
 }
 
 export function scope(options: CommonOptions): { user?: string } {

@@ -5,13 +5,23 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { JournalRecord } from "../contract/index.ts";
 import { type FoundSession, type Home, readPlace } from "../home/index.ts";
-import { type Frame, readFrames, readProcessRecord, spoolPath } from "../host/index.ts";
+import {
+  type Frame,
+  type OutputStream,
+  readFrames,
+  readProcessRecord,
+  readProgress,
+  spoolPath,
+} from "../host/index.ts";
 import { JOURNAL_START, loadLongFields, type Position, probeOwner, readDurable } from "../journal/index.ts";
 import { type Listening, listen } from "../mail/index.ts";
+import type { Progress } from "../util/index.ts";
 import { admitWaiting } from "./starting.ts";
 
 export type Happening =
-  | ({ readonly kind: "output" } & Frame)
+  | { readonly kind: "output"; readonly stream: OutputStream; readonly chunk: Buffer }
+  /** Long work of the session process is at this; null: at none any more. */
+  | { readonly kind: "progress"; readonly step: Progress | null }
   | { readonly kind: "record"; readonly record: JournalRecord }
   /** It is in the line, for this reason. */
   | { readonly kind: "waits"; readonly reason: string }
@@ -50,7 +60,10 @@ export async function* followSession(
       // Records first, output after them, and then handed out the other way round: what stands in a record
       // was written before it.
       const records = await journal.read();
-      for (const frame of output.read()) yield { kind: "output", ...frame };
+      for (const { stream, chunk } of output.read())
+        yield stream === "progress"
+          ? { kind: "progress", step: readProgress(chunk) }
+          : { kind: "output", stream, chunk };
       for (const record of records) {
         if (record.type === "task_started" && options.request === null)
           output.turnTo(String(record.data["request"] ?? ""));

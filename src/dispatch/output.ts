@@ -5,7 +5,7 @@
 import { closeSync, createReadStream, existsSync, openSync } from "node:fs";
 import { HoldfastError, type JournalRecord } from "../contract/index.ts";
 import type { FoundSession, Home } from "../home/index.ts";
-import { readFramesOf, spoolPath } from "../host/index.ts";
+import { isOfCommand, readFramesOf, spoolPath } from "../host/index.ts";
 import { loadLongFields, readDurable } from "../journal/index.ts";
 import { inspectSession, textIn } from "../session/index.ts";
 import { isOutputOf, outputPath } from "../task/index.ts";
@@ -46,7 +46,7 @@ export async function* readOutput(
   if (fd !== undefined)
     try {
       for (const { stream, chunk } of isNew ? readFramesOf(fd) : []) {
-        if (stream === "setup") continue;
+        if (!isOfCommand(stream)) continue;
         hasSpooled = true;
         yield { kind: "output", stream, chunk };
       }
@@ -145,7 +145,7 @@ async function* followOutput(
   // What lies there of a turn that is kept already was shown; what the next turn writes was not.
   let isWanted = isNew;
   for await (const happening of followSession(home, found, options)) {
-    if (happening.kind === "output" && happening.stream !== "setup" && isWanted)
+    if (happening.kind === "output" && isOfCommand(happening.stream) && isWanted)
       yield { kind: "output", stream: happening.stream, chunk: happening.chunk };
     if (happening.kind !== "record") continue;
     isWanted ||= happening.record.type === "turn_started";

@@ -77,7 +77,7 @@ async function asOwner(
 ): Promise<void> {
   const session = await Session.own({ sessionDir: dir, id, ports: home.ports, admit });
   try {
-    const { findings, goodBlobs } = await auditSession(dir);
+    const { findings, goodBlobs } = await auditSession(dir, home.onProgress);
     const [damage] = findings;
     if (damage) throw damaged(damage);
     await mark(session);
@@ -86,7 +86,7 @@ async function asOwner(
         // Stored for a record that a crash prevented: nothing names it.
         if (!goodBlobs.has(name)) await unlink(join(blobsDir(dir), name));
       }
-      await compressJournal(home.ports.disk, dir);
+      await compressJournal(home.ports.disk, dir, home.onProgress);
     });
   } finally {
     await session.release();

@@ -23,7 +23,7 @@ import {
 import type { Damage } from "../journal/index.ts";
 import { readManifest } from "../session/index.ts";
 import { readHomes } from "../task/index.ts";
-import { errorCode, TEMPORARY_PREFIX } from "../util/index.ts";
+import { errorCode, Meter, type OnProgress, TEMPORARY_PREFIX, tellStep } from "../util/index.ts";
 import { type Audit, auditSession } from "./audit.ts";
 import { type FoundSession, type Home, stagingDir } from "./home.ts";
 import type { KeptArtifact, KeptNames, KeptSnapshot } from "./kept-names.ts";
@@ -32,8 +32,6 @@ import { type FoundStore, findStore, type PackChecks } from "./stores.ts";
 
 export interface KeptOptions {
   readonly deep: boolean;
-  /** What is being looked at, in words. */
-  readonly onProgress: (text: string) => void;
   readonly packs: PackChecks;
 }
 
@@ -60,7 +58,7 @@ export async function auditFully(
   { id, dir }: Pick<FoundSession, "id" | "dir">,
   options: KeptOptions,
 ): Promise<FullAudit> {
-  const audit = await auditSession(dir);
+  const audit = await auditSession(dir, home.onProgress);
   const manifest = await readManifest(dir).catch(() => undefined);
   const repo = manifest ? manifest.repo : audit.good.state.repo;
   // One that can't be read is found by the record's audit.
@@ -76,26 +74,29 @@ async function auditKept(
   options: KeptOptions,
 ): Promise<KeptAudit> {
   const findings: Damage[] = [];
-  for (const artifact of names.artifacts.values()) {
-    const finding = await checkArtifact(keeper.dir, artifact);
+  const artifacts = [...names.artifacts.values()];
+  const meter = new Meter(home.onProgress, "checking artifacts", { ofFiles: artifacts.length });
+  for (const artifact of artifacts) {
+    const finding = await checkArtifact(keeper.dir, artifact, meter);
+    meter.add({ files: 1 });
     if (finding) findings.push(finding);
   }
   const { isUnseen, findings: damages } = await checkSnapshots(home, keeper, names, options);
   return {
-    artifacts: names.artifacts.size,
+    artifacts: artifacts.length,
     snapshots: names.snapshots.size,
     findings: [...findings, ...damages],
     unseen: isUnseen ? names.snapshots.size : 0,
   };
 }
 
-async function checkArtifact(dir: string, artifact: KeptArtifact): Promise<Damage | undefined> {
+async function checkArtifact(dir: string, artifact: KeptArtifact, meter: Meter): Promise<Damage | undefined> {
   const file = join("tasks", String(artifact.task), "artifacts", artifact.name);
   const found = (reason: string): Damage => ({ file, offset: 0, seq: artifact.seq, reason });
   const digest = createHash("sha256");
   let bytes = 0;
   try {
-    for await (const chunk of createReadStream(join(dir, file)) as AsyncIterable<Buffer>) {
+    for await (const chunk of meter.counting(createReadStream(join(dir, file)) as AsyncIterable<Buffer>)) {
       digest.update(chunk);
       bytes += chunk.length;
     }
@@ -129,7 +130,7 @@ async function checkSnapshots(
   const unusable = await whyUnusable(store);
   if (unusable !== undefined) return missing(store.path, unusable);
   const findings = [
-    ...(await checkNamed(store, snapshots, options)),
+    ...(await checkNamed(store, snapshots, options, home.onProgress)),
     ...(await checkRefs(store, keeper.id, names)),
   ];
   return { findings };
@@ -139,8 +140,10 @@ async function checkSnapshots(
 async function checkNamed(
   store: FoundStore,
   snapshots: readonly KeptSnapshot[],
-  { deep, onProgress, packs }: KeptOptions,
+  { deep, packs }: KeptOptions,
+  onProgress: OnProgress | undefined,
 ): Promise<Damage[]> {
+  tellStep(onProgress, "looking for snapshots");
   const manifests = await findBadManifests(store, snapshots);
   const isElsewhere = ({ commit, mayBeElsewhere }: KeptSnapshot) => mayBeElsewhere && manifests.has(commit);
   const here = snapshots.filter((one) => !isElsewhere(one));
@@ -150,9 +153,7 @@ async function checkNamed(
   const findings: Damage[] = [];
   if (deep) {
     const commits = here.map(({ commit }) => commit);
-    const checked = await findBadObjects(store, commits, (objects) =>
-      onProgress(`reading snapshots: ${objects} objects`),
-    );
+    const checked = await findBadObjects(store, commits, onProgress);
     for (const [commit, object] of checked.bad) bad.set(commit, object);
     const damaged = await packs.badPacks(store);
     const { packs: holding } = await locateObjects(store, damaged.length > 0 ? checked.objects : new Set());
@@ -206,7 +207,8 @@ async function checkBrought(
 ): Promise<readonly Damage[]> {
   const snapshots = [...names.snapshots.values()];
   const isSha256 = snapshots.some(({ commit }) => commit.length === 64);
-  const reason = await whyDamaged(path, isSha256 ? 32 : 20);
+  const meter = new Meter(home.onProgress, "checking the pack that was brought");
+  const reason = await whyDamaged(path, isSha256 ? 32 : 20, meter);
   if (reason !== undefined) return [spoilsAll(SNAPSHOTS_FILE, reason, snapshots)];
   if (!options.deep || snapshots.length === 0) return [];
   const aside = join(stagingDir(home), `${process.pid}-${home.newId("audit")}`);
@@ -214,10 +216,10 @@ async function checkBrought(
     await home.ports.disk.mkdir(aside);
     const objectFormat = isSha256 ? "sha256" : "sha1";
     const store = await openStore({ dir: aside, objectFormat }, home.ports.disk);
-    options.onProgress("unpacking its snapshots");
-    const refused = await takeInPack(store, path);
+    const refused = await takeInPack(store, path, home.onProgress);
     if (refused !== undefined) return [spoilsAll(SNAPSHOTS_FILE, refused, snapshots)];
-    const found = await checkNamed({ gitDir: store.gitDir, path: SNAPSHOTS_FILE }, snapshots, options);
+    const brought = { gitDir: store.gitDir, path: SNAPSHOTS_FILE };
+    const found = await checkNamed(brought, snapshots, options, home.onProgress);
     return found.map((finding) => ({ ...finding, file: SNAPSHOTS_FILE }));
   } finally {
     await removeTree(aside);

@@ -28,7 +28,7 @@ import {
   type SessionState,
 } from "../session/index.ts";
 import { readHomes } from "../task/index.ts";
-
+import { Meter, type OnProgress } from "../util/index.ts";
 import { KeptNames } from "./kept-names.ts";
 
 export interface Audit {
@@ -46,7 +46,8 @@ export interface Audit {
   readonly kept: KeptNames;
 }
 
-export async function auditSession(sessionDir: string): Promise<Audit> {
+export async function auditSession(sessionDir: string, onProgress?: OnProgress): Promise<Audit> {
+  const meter = new Meter(onProgress, "checking the record");
   const findings: Damage[] = [];
   const cached = await readFold(sessionDir);
   if (cached.isSpoiled) findings.push(spoiled(FOLD_FILE, "the cached fold was changed"));
@@ -70,7 +71,9 @@ export async function auditSession(sessionDir: string): Promise<Audit> {
         break;
       }
       const { record, start, end } = step.value;
+      meter.add({ bytes: Math.max(0, end.bytes - start.bytes) });
       for (const reference of blobReferences(record.data)) {
+        meter.add({ files: 1, bytes: reference.$blob.bytes });
         const damage = await damageBy(readBlob(sessionDir, reference, record.seq));
         if (damage) {
           findings.push(damage);

@@ -20,6 +20,7 @@ import {
 import { HoldfastError } from "../contract/index.ts";
 import { inspectSession } from "../session/index.ts";
 import { encodeHomes, HOMES_FILE, readHomes } from "../task/index.ts";
+import { tellStep } from "../util/index.ts";
 import type { FoundSession, Home } from "./home.ts";
 import { HomeScan, type LeftOut } from "./home-scan.ts";
 import type { Named } from "./named.ts";
@@ -29,8 +30,6 @@ import { repoOf } from "./tasks.ts";
 export interface SnapshotOptions {
   /** All of HOME, whatever is in it. */
   readonly withHome?: boolean;
-  /** Hears how many HOME snapshots have been looked through, of how many. */
-  readonly onProgress?: (done: number, total: number) => void;
 }
 
 export interface SnapshotParts {
@@ -44,7 +43,7 @@ export async function snapshotParts(
   { id, dir }: FoundSession,
   named: Named,
   aside: string,
-  { withHome = false, onProgress = () => {} }: SnapshotOptions,
+  { withHome = false }: SnapshotOptions,
 ): Promise<SnapshotParts> {
   const snapshots = [...named.snapshots.keys()];
   if (snapshots.length + named.homes.size === 0) return { parts: [], leftOut: [], missing: [] };
@@ -66,7 +65,10 @@ export async function snapshotParts(
   const scan = new HomeScan(home.ports.redact, store, id);
   const homes = new Map<string, NamedSnapshot>();
   for (const [index, own] of [...named.homes.values()].entries()) {
-    onProgress(index, named.homes.size);
+    tellStep(
+      home.onProgress,
+      `looking through HOME for secrets, snapshot ${index + 1} of ${named.homes.size}`,
+    );
     const is = here.get(own.commit) ?? own;
     if (isCommitId(is.commit) && (await hasSnapshot(store, is.commit)))
       homes.set(own.commit, withHome ? is : await scan.withoutSecrets(is));
@@ -79,7 +81,7 @@ export async function snapshotParts(
   if (!isBrought || scan.leftOut.length > 0) {
     pack = join(aside, SNAPSHOTS_FILE);
     const carried = [...homes.values()].map(({ commit }) => commit);
-    await packSnapshots(store, [...new Set([...snapshots, ...carried])], pack);
+    await packSnapshots(store, [...new Set([...snapshots, ...carried])], pack, home.onProgress);
   }
   return {
     parts: [filePart(SNAPSHOTS_FILE, pack), ...(homes.size > 0 ? [filePart(HOMES_FILE, table)] : [])],
@@ -107,7 +109,7 @@ async function unpackAside(
     throw new HoldfastError("snapshot_invalid", "the journal names a snapshot that is none");
   const objectFormat = commits.some((commit) => commit.length === 64) ? "sha256" : "sha1";
   const store = await openStore({ dir: aside, objectFormat }, home.ports.disk);
-  await unpackSnapshots(store, session, pack, commits);
+  await unpackSnapshots(store, session, pack, commits, home.onProgress);
   return store;
 }
 

@@ -8,7 +8,7 @@ import { chooseStrategy, probeStrategies, whyUnusable } from "../capsule/index.t
 import type { SessionId } from "../contract/index.ts";
 import { acquireOwner, journalDir, listSegments, readChain } from "../journal/index.ts";
 import { canSandbox, findProgram } from "../process/index.ts";
-import { createFile, temporaryPath } from "../util/index.ts";
+import { createFile, saying, temporaryPath } from "../util/index.ts";
 import { auditFully, type KeptOptions } from "./audit-kept.ts";
 import { assertPrivate, type Home, sessionDirOf, stagingDir } from "./home.ts";
 import { SessionIndex } from "./index-db.ts";
@@ -25,12 +25,10 @@ export interface Finding {
 export interface DeepOptions {
   /** Whether every byte of every snapshot and of every pack is read. */
   readonly deep: boolean;
-  /** Hears what is being looked at. */
-  readonly onProgress: (text: string) => void;
 }
 
 export async function examine(home: Home, options: DeepOptions): Promise<Finding[]> {
-  const kept: KeptOptions = { ...options, packs: new PackChecks(options.onProgress) };
+  const kept: KeptOptions = { ...options, packs: new PackChecks(home.onProgress) };
   return [
     { level: "ok", what: "node", detail: process.version },
     { level: "ok", what: "home", detail: `${home.dir} (${home.id})` },
@@ -140,10 +138,11 @@ async function examineSessions(home: Home, options: KeptOptions): Promise<Findin
   const inspected = await SessionIndex.use(home, (index) => index.inspectAll());
   const findings: Finding[] = [];
   for (const [index, { state, damage }] of inspected.entries()) {
-    options.onProgress(`checking session ${index + 1} of ${inspected.length}`);
     const id = state.id as SessionId;
+    const which = `session ${index + 1} of ${inspected.length}`;
+    const onProgress = saying(which, home.onProgress);
     try {
-      findings.push(...(await examineSession(home, id, options)));
+      findings.push(...(await examineSession({ ...home, onProgress }, id, options)));
     } catch (error) {
       // One that can't be read must not hide the others.
       findings.push({ level: "bad", what: state.id, detail: damage?.reason ?? (error as Error).message });

@@ -13,7 +13,7 @@ import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import { HoldfastError } from "../contract/index.ts";
 import { damaged, FORMAT_VERSION, type Position } from "../journal/index.ts";
-import { errorCode, LINE_FEED, sealJson, temporaryPath } from "../util/index.ts";
+import { errorCode, LINE_FEED, Meter, type OnProgress, sealJson, temporaryPath } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import { messageParts } from "./carried-mail.ts";
 import { type SnapshotOptions, snapshotParts } from "./carried-snapshots.ts";
@@ -55,7 +55,7 @@ export async function exportSession(
 ): Promise<Exported> {
   const { id, dir } = found;
   if (existsSync(to)) throw exists(to);
-  const [damage] = (await auditSession(dir)).findings;
+  const [damage] = (await auditSession(dir, home.onProgress)).findings;
   if (damage) throw damaged(damage);
 
   const aside = join(stagingDir(home), `${process.pid}-${home.newId("export")}`);
@@ -88,14 +88,16 @@ async function exportParts(
   parts: readonly Part[],
 ): Promise<ExportManifest> {
   const files: ExportedFile[] = [];
+  const meter = new Meter(home.onProgress, "reading what goes along", { ofFiles: parts.length });
   for (const part of parts) {
     const digest = createHash("sha256");
     let bytes = 0;
-    for await (const chunk of part.content()) {
+    for await (const chunk of meter.counting(part.content())) {
       digest.update(chunk);
       bytes += chunk.length;
     }
     files.push({ path: part.path, bytes, sha256: digest.digest("hex") });
+    meter.add({ files: 1 });
   }
   const exportedAt = new Date(home.ports.clock.nowMs()).toISOString();
   const manifest: ExportManifest = {
@@ -129,13 +131,19 @@ async function writeExport(
       { cause: error },
     );
   });
+  const { files } = manifest;
+  const of = { ofFiles: files.length, ofBytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
   try {
     const content = async function* () {
       yield sealJson(manifest);
-      for (const part of parts) yield* part.content();
+      const meter = new Meter(home.onProgress, "writing the export", of);
+      for (const part of parts) {
+        yield* meter.counting(part.content());
+        meter.add({ files: 1 });
+      }
     };
     await pipeline(content, createZstdCompress(), handle.createWriteStream({ flush: true }));
-    await assertReadsBack(temporary, manifest);
+    await assertReadsBack(temporary, of.ofBytes, home.onProgress);
     // Linked, not renamed: that would replace a file that somebody made meanwhile.
     await link(temporary, to).catch((error: unknown) => {
       throw errorCode(error) === "EEXIST" ? exists(to) : error;
@@ -152,13 +160,19 @@ function exists(path: string): HoldfastError {
 }
 
 /** An export that could not be taken in would be found out too late. */
-async function assertReadsBack(file: string, { files }: ExportManifest): Promise<void> {
+async function assertReadsBack(
+  file: string,
+  ofBytes: number,
+  onProgress: OnProgress | undefined,
+): Promise<void> {
+  const meter = new Meter(onProgress, "reading the export back", { ofBytes });
+  const unzipped = createReadStream(file).pipe(createZstdDecompress()) as AsyncIterable<Buffer>;
   let length = 0;
   let headLength = 0;
-  for await (const chunk of createReadStream(file).pipe(createZstdDecompress()) as AsyncIterable<Buffer>) {
+  for await (const chunk of meter.counting(unzipped)) {
     if (headLength === 0 && chunk.includes(LINE_FEED)) headLength = length + chunk.indexOf(LINE_FEED) + 1;
     length += chunk.length;
   }
-  const expected = headLength + files.reduce((sum, { bytes }) => sum + bytes, 0);
+  const expected = headLength + ofBytes;
   if (length !== expected) throw new Error(`the export has ${length} bytes where ${expected} were written`);
 }

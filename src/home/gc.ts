@@ -11,7 +11,7 @@ import { HoldfastError, isHoldfastError, type SessionId } from "../contract/inde
 import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index.ts";
 import { type Inspected, inspectSession, type SessionState } from "../session/index.ts";
 import { readSettings } from "../task/index.ts";
-import { errorCode, present, TEMPORARY_PREFIX } from "../util/index.ts";
+import { errorCode, type OnProgress, present, saying, TEMPORARY_PREFIX, tellStep } from "../util/index.ts";
 import { archiveSession, finishArchiving, isPartlyCompressed } from "./archive.ts";
 import { layBallast } from "./ballast.ts";
 import { renewHolds } from "./holds.ts";
@@ -46,8 +46,15 @@ export interface GcStep {
 }
 
 interface Planned extends GcStep {
-  run(): Promise<void>;
+  run(onProgress: OnProgress | undefined): Promise<void>;
 }
+
+const DOING: Readonly<Record<GcStep["action"], string>> = {
+  archive: "archiving",
+  compress: "compressing",
+  delete: "deleting",
+  clear: "clearing",
+};
 
 export interface GcResult {
   readonly done: readonly GcStep[];
@@ -63,9 +70,16 @@ export async function collectGarbage(
   const done: GcStep[] = [];
   const left: (GcStep & { reason: string })[] = [];
   if (!options.dryRun) await renewHolds(home);
-  for (const { run, ...step } of await plan(home, retention)) {
+  tellStep(home.onProgress, "looking what may go");
+  const steps = await plan(home, retention);
+  for (const [index, { run, ...step }] of steps.entries()) {
+    const which = `step ${index + 1} of ${steps.length}`;
     try {
-      if (!options.dryRun) await run();
+      if (!options.dryRun) {
+        const { onProgress } = home;
+        tellStep(onProgress, `${which}: ${DOING[step.action]} ${basename(step.what)}`);
+        await run(saying(which, onProgress));
+      }
       done.push(step);
     } catch (error) {
       // One session that can't be tidied must not keep the others from it.
@@ -120,7 +134,8 @@ async function planRetention(
         action: "archive",
         what: id,
         why: `closed ${since}`,
-        run: async () => void (await archiveSession(home, { id, dir, user: state.user })),
+        run: async (onProgress) =>
+          void (await archiveSession({ ...home, onProgress }, { id, dir, user: state.user })),
       },
     ];
   }
@@ -141,7 +156,7 @@ async function planRetention(
       action: "compress",
       what: id,
       why: "its archiving was cut off",
-      run: () => finishArchiving(home, { id, dir, user: state.user }),
+      run: (onProgress) => finishArchiving({ ...home, onProgress }, { id, dir, user: state.user }),
     },
   ];
 }

@@ -232,13 +232,10 @@ export class Holdfast {
   }
 
   /** Every byte of its record and its artifacts, and its snapshots; with `deep`, every byte of these too. */
-  auditSession(
-    id: string,
-    { user, deep = false, onProgress = () => {} }: Scope & Partial<DeepOptions> = {},
-  ): Promise<FullAudit> {
+  auditSession(id: string, { user, deep = false }: Scope & Partial<DeepOptions> = {}): Promise<FullAudit> {
     return this.#run(async (home) => {
-      const packs = new PackChecks(onProgress);
-      return auditFully(home, await findSession(home, id, user), { deep, onProgress, packs });
+      const packs = new PackChecks(home.onProgress);
+      return auditFully(home, await findSession(home, id, user), { deep, packs });
     });
   }
 
@@ -279,8 +276,8 @@ export class Holdfast {
   }
 
   /** What this machine gives, and every session, as `auditSession` looks at it. */
-  examine({ deep = false, onProgress = () => {} }: Partial<DeepOptions> = {}): Promise<Finding[]> {
-    return this.#run((home) => examine(home, { deep, onProgress }));
+  examine({ deep = false }: Partial<DeepOptions> = {}): Promise<Finding[]> {
+    return this.#run((home) => examine(home, { deep }));
   }
 
   async #run<T>(work: (home: Home) => Promise<T>): Promise<T> {

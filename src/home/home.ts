@@ -21,6 +21,7 @@ import {
   errorCode,
   isDiskFull,
   isOwnUid,
+  type OnProgress,
   openSealedJson,
   readIfThere,
   sealJson,
@@ -33,6 +34,8 @@ export interface Home {
   readonly ports: JournalPorts;
   /** A new id that sorts by time: `sess_01k…`. */
   readonly newId: (prefix: string) => string;
+  /** Hears what long work is at. */
+  readonly onProgress?: OnProgress | undefined;
 }
 
 const HOME_FILE = "home.json";

@@ -42,7 +42,7 @@ export async function takeSnapshots(
   if (!commits.every(isCommitId)) throw invalid("its journal names a snapshot that is none");
   const repo = await openRepo(home, path);
   const store = await openStore(repo, home.ports.disk);
-  await unpackSnapshots(store, id, pack, commits);
+  await unpackSnapshots(store, id, pack, commits, home.onProgress);
   try {
     await assertFiles(store, repo, path, snapshots);
     await assertHomes(store, homes);

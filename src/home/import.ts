@@ -14,7 +14,7 @@ import { parseUser, type SessionId } from "../contract/index.ts";
 import { readChain, segmentName } from "../journal/index.ts";
 import type { SessionState } from "../session/index.ts";
 import { decodeHomes, HOMES_FILE, type Homes } from "../task/index.ts";
-import { type Disk, present, writeAll } from "../util/index.ts";
+import { type Disk, Meter, type OnProgress, present, writeAll } from "../util/index.ts";
 import { type Audit, auditSession } from "./audit.ts";
 import { INBOX_DIRS, isMessagePath, readCarried } from "./carried-mail.ts";
 import type { ExportedFile, ExportManifest } from "./export.ts";
@@ -47,9 +47,12 @@ export async function importSession(
     const dirs = dirsFor(manifest.files);
     for (const dir of dirs) await disk.mkdir(join(staged, dir));
     // Not with the syncs put off: each file is closed before the next, however many there are.
-    for (const entry of manifest.files) await extract(home.ports.disk, input, entry, staged);
+    const { files } = manifest;
+    const of = { ofFiles: files.length, ofBytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
+    const meter = new Meter(home.onProgress, "unpacking the export", of);
+    for (const entry of files) await extract(home.ports.disk, input, entry, staged, meter);
     await input.end();
-    const came = await check(manifest, staged);
+    const came = await check(manifest, staged, home.onProgress);
     if (options.repo !== undefined)
       await takeSnapshots(home, { path: options.repo, id, staged }, came.named, came.homes);
     const session = await own();
@@ -73,7 +76,7 @@ export async function importSession(
       }),
     });
     // What a session of this home will be read with must take it as it is now.
-    await assertWhole(staged);
+    await assertWhole(staged, home.onProgress);
     for (const dir of ["blobs", ...dirs])
       if (!isOthers || !dir.startsWith("inbox")) await disk.syncDir(join(staged, dir));
   }).catch(async (error: unknown) => {
@@ -117,8 +120,12 @@ interface Came {
 }
 
 /** The journal must be whole, be that session's, end where the manifest says, and be all that was brought. */
-async function check({ session, head, files }: ExportManifest, staged: string): Promise<Came> {
-  const audit = await assertWhole(staged);
+async function check(
+  { session, head, files }: ExportManifest,
+  staged: string,
+  onProgress: OnProgress | undefined,
+): Promise<Came> {
+  const audit = await assertWhole(staged, onProgress);
   const { position, state } = audit.good;
   if (state.id !== session) throw invalid(`the journal is that of ${state.id || "no session"}`);
   if (audit.tornBytes > 0 || !isDeepStrictEqual(position, head))
@@ -165,25 +172,32 @@ async function countMessages(staged: string, paths: readonly string[], { message
   return ids.size;
 }
 
-async function assertWhole(staged: string): Promise<Audit> {
-  const audit = await auditSession(staged);
+async function assertWhole(staged: string, onProgress: OnProgress | undefined): Promise<Audit> {
+  const audit = await auditSession(staged, onProgress);
   // A file that stands beside the journal is made here, so only what was brought is judged.
   const finding = audit.findings.find(({ file }) => file.startsWith("journal/") || file.startsWith("blobs"));
   if (finding) throw invalid(`${finding.file} at byte ${finding.offset}: ${finding.reason}`);
   return audit;
 }
 
-async function extract(disk: Disk, input: Input, entry: ExportedFile, staged: string): Promise<void> {
+async function extract(
+  disk: Disk,
+  input: Input,
+  entry: ExportedFile,
+  staged: string,
+  meter: Meter,
+): Promise<void> {
   const file = await disk.create(join(staged, entry.path));
   const hash = createHash("sha256");
   try {
     let position = 0;
-    for await (const chunk of input.bytes(entry.bytes)) {
+    for await (const chunk of meter.counting(input.bytes(entry.bytes))) {
       hash.update(chunk);
       await writeAll(file, chunk, position);
       position += chunk.length;
     }
     await file.datasync();
+    meter.add({ files: 1 });
   } finally {
     await file.close();
   }

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { typeid } from "typeid-js";
 import type { JournalPorts, Redactor } from "../journal/index.ts";
 import { redactSecrets } from "../memory/index.ts";
-import { type Clock, type Disk, realDisk, systemClock, withBallast } from "../util/index.ts";
+import { type Clock, type Disk, type OnProgress, realDisk, systemClock, withBallast } from "../util/index.ts";
 import { ballastPath } from "./ballast.ts";
 import { defaultHomeDir, type Home, prepareHome } from "./home.ts";
 
@@ -18,6 +18,8 @@ export interface HoldfastOptions {
   readonly disk?: Disk;
   readonly newId?: (prefix: string) => string;
   readonly redact?: Redactor;
+  /** Hears what long work is at: files checked out, snapshots packed, an export written. */
+  readonly onProgress?: OnProgress | undefined;
 }
 
 /** For those who work below the library's face: session processes and the dispatcher. */
@@ -29,5 +31,6 @@ export async function openHome(options: HoldfastOptions = {}): Promise<Home> {
     redact: options.redact ?? redactSecrets,
   };
   const newId = options.newId ?? ((prefix) => typeid(prefix).toString());
-  return prepareHome({ dir, ports, newId, create: options.create ?? true });
+  const { onProgress, create = true } = options;
+  return { ...(await prepareHome({ dir, ports, newId, create })), onProgress };
 }

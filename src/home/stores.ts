@@ -7,6 +7,7 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type BadFile, findBadPacks, openRepo } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
+import type { OnProgress } from "../util/index.ts";
 import type { Home } from "./home.ts";
 
 export interface FoundStore {
@@ -43,24 +44,22 @@ export async function findStore(home: Home, repoPath: string): Promise<FoundStor
 
 /** The packs of each store, checked once, however many sessions have snapshots in them. */
 export class PackChecks {
-  readonly #onProgress: (text: string) => void;
+  readonly #onProgress: OnProgress | undefined;
   readonly #checked = new Map<string, Promise<readonly BadFile[]>>();
 
-  constructor(onProgress: (text: string) => void = () => {}) {
+  constructor(onProgress: OnProgress | undefined) {
     this.#onProgress = onProgress;
   }
 
-  badPacks({ gitDir, path }: FoundStore): Promise<readonly BadFile[]> {
-    const known = this.#checked.get(gitDir) ?? this.#check(gitDir, path);
+  badPacks({ gitDir }: FoundStore): Promise<readonly BadFile[]> {
+    const known = this.#checked.get(gitDir) ?? this.#check(gitDir);
     this.#checked.set(gitDir, known);
     return known;
   }
 
-  async #check(gitDir: string, path: string): Promise<readonly BadFile[]> {
+  async #check(gitDir: string): Promise<readonly BadFile[]> {
     const config = await readFile(join(gitDir, "config"), "latin1").catch(() => "");
     const hashBytes = /objectformat\s*=\s*sha256/i.test(config) ? 32 : 20;
-    return findBadPacks({ gitDir }, hashBytes, (done, total) =>
-      this.#onProgress(`reading the packs of ${path}: file ${done + 1} of ${total}`),
-    );
+    return findBadPacks({ gitDir }, hashBytes, this.#onProgress);
   }
 }

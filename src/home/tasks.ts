@@ -38,7 +38,8 @@ import { type Home, sessionDirOf, trashDir } from "./home.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
 
 export function capsulePorts(home: Home): CapsulePorts {
-  return { homeDir: home.dir, disk: home.ports.disk, clock: home.ports.clock };
+  const { disk, clock } = home.ports;
+  return { homeDir: home.dir, disk, clock, onProgress: home.onProgress };
 }
 
 export async function repoOf(home: Home, { id, repo }: Pick<SessionState, "id" | "repo">): Promise<Repo> {

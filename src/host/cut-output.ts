@@ -6,7 +6,7 @@
 import { statSync, truncateSync } from "node:fs";
 import type { Home } from "../home/core.ts";
 import { Excerpt, type Session, type SessionState } from "../session/index.ts";
-import { readSpool, spoolPath } from "./frames.ts";
+import { isOfCommand, readSpool, spoolPath } from "./frames.ts";
 
 export class CutOutput {
   readonly #sessionDir: string;
@@ -19,7 +19,7 @@ export class CutOutput {
   readonly read = ({ task }: Pick<SessionState, "task">): string => {
     const excerpt = new Excerpt();
     for (const { stream, chunk } of task?.request ? readSpool(this.#sessionDir, task.request) : [])
-      if (stream !== "setup") excerpt.add(chunk);
+      if (isOfCommand(stream)) excerpt.add(chunk);
     return excerpt.text;
   };
 

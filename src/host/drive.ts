@@ -22,6 +22,7 @@ import type { Feed } from "./feed.ts";
 import { keepSpooled } from "./kept-output.ts";
 import type { Shells } from "./shells.ts";
 import { Spool } from "./spool.ts";
+import { SpooledProgress } from "./spooled-progress.ts";
 import type { TerminalSocket } from "./terminal-socket.ts";
 import { Watch } from "./watch.ts";
 
@@ -61,11 +62,12 @@ export { restFiles } from "../home/index.ts";
 export async function driveTask(around: Surroundings, { request, spec, stop }: Assignment): Promise<Driven> {
   const { home, session } = around;
   const spool = new Spool(sessionDirOf(home, session.id), request);
+  const progress = new SpooledProgress(spool, around.news);
   let task: Task;
   try {
     await layBallast(home.dir);
     if (spec.input === "terminal") assertTerminal();
-    task = await Task.start(await roomOf(home, session), {
+    task = await Task.start(await roomOf({ ...home, onProgress: progress.onProgress }, session), {
       request,
       sandbox: spec.sandbox,
       signal: stop,
@@ -74,10 +76,12 @@ export async function driveTask(around: Surroundings, { request, spec, stop }: A
       ...(spec.carried && { carried: carriedOf(spec.carried) }),
       ...(spec.home && { home: { commit: spec.home.snapshot ?? "", manifest: spec.home.manifest ?? "" } }),
       onSetup: (chunk) => {
+        progress.end();
         spool.add("setup", chunk);
         around.news();
       },
     });
+    progress.end();
   } catch (error) {
     const { code, message } = expected(await located(around, error));
     spool.remove();
@@ -99,9 +103,12 @@ export async function driveCutTask(
 ): Promise<Driven> {
   const { home, session } = around;
   const spool = new Spool(sessionDirOf(home, session.id), request);
+  const progress = new SpooledProgress(spool, around.news);
+  const telling = { ...home, onProgress: progress.onProgress };
   try {
-    await bringFiles(home, session);
-    const task = await Task.current(await roomOf(home, session), { sandbox: spec.sandbox });
+    await bringFiles(telling, session);
+    const task = await Task.current(await roomOf(telling, session), { sandbox: spec.sandbox });
+    progress.end();
     if (spec.restart) return await runToEnd(around, task, spec, spool, stop);
     await task.end("interrupted");
   } catch (error) {

@@ -9,8 +9,13 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { notKept } from "../session/index.ts";
 
-export const streams = { stdout: 1, stderr: 2, setup: 3 } as const;
-export type StreamName = keyof typeof streams;
+export const streams = { stdout: 1, stderr: 2, setup: 3, progress: 5 } as const;
+type StreamName = keyof typeof streams;
+export type OutputStream = Exclude<StreamName, "progress">;
+
+/** What the command itself wrote. */
+export const isOfCommand = (stream: StreamName): stream is "stdout" | "stderr" =>
+  stream === "stdout" || stream === "stderr";
 
 const HEADER_BYTES = 5;
 /** In the place of a stream. */

@@ -1,11 +1,19 @@
 export { CutOutput } from "./cut-output.ts";
-export { type Frame, logDir, readFrames, readFramesOf, spoolPath } from "./frames.ts";
+export {
+  type Frame,
+  isOfCommand,
+  logDir,
+  type OutputStream,
+  readFrames,
+  readFramesOf,
+  spoolPath,
+} from "./frames.ts";
 export { shellSocket } from "./presence.ts";
 export { type ProcessRecord, readProcessRecord } from "./process-record.ts";
 export { readRefusals } from "./refusals.ts";
 export { readServeRecord, removeServeRecord, writeServeRecord } from "./serve-record.ts";
 export { assertWhole } from "./specs.ts";
-
+export { readProgress } from "./spooled-progress.ts";
 export { lastWords, startHost } from "./start.ts";
 export { encodeKeys, encodeSize, encodeText, type TypedText } from "./terminal-frames.ts";
 export { TerminalModes } from "./terminal-modes.ts";

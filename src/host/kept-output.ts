@@ -6,7 +6,7 @@ import { type Home, sessionDirOf } from "../home/core.ts";
 import type { Session } from "../session/index.ts";
 import { keepOutput } from "../task/index.ts";
 import { isDiskFull } from "../util/index.ts";
-import { type Left, readSpool } from "./frames.ts";
+import { isOfCommand, type Left, readSpool } from "./frames.ts";
 
 /** False: there was no room for it. The journal has an excerpt. */
 export async function keepSpooled(
@@ -44,7 +44,7 @@ class Spooled {
 
   get hasOutput(): boolean {
     for (const { stream, why } of readSpool(this.#sessionDir, this.#request))
-      if (stream !== "setup" && why === undefined) return true;
+      if (isOfCommand(stream) && why === undefined) return true;
     return false;
   }
 
@@ -56,7 +56,7 @@ class Spooled {
   *chunks(): Generator<Buffer> {
     for (const { stream, chunk, why } of readSpool(this.#sessionDir, this.#request)) {
       this.#left = why === undefined ? undefined : { why, leftBytes: null };
-      if (why === undefined && stream !== "setup") yield chunk;
+      if (why === undefined && isOfCommand(stream)) yield chunk;
     }
   }
 }

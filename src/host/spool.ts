@@ -5,7 +5,7 @@
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../util/index.ts";
-import { END_CODE, encodeFrame, type Left, logDir, type StreamName, spoolPath, streams } from "./frames.ts";
+import { END_CODE, encodeFrame, type Left, logDir, type OutputStream, spoolPath, streams } from "./frames.ts";
 
 /** Of what set-up says, which is for whoever looks on, and not kept. */
 const SETUP_MB = 64;
@@ -42,7 +42,7 @@ export class Spool {
     return this.#left;
   }
 
-  add(stream: StreamName, chunk: Buffer): void {
+  add(stream: OutputStream, chunk: Buffer): void {
     const isFull = this.#bytes >= this.#limitBytes + MARGIN_BYTES;
     if (isFull && !this.#left) this.#endWith(this.#whyFull);
     // What could not be written may stand there in part: nothing may come behind it.
@@ -50,6 +50,11 @@ export class Spool {
       this.#left = { why: "the disk was full", leftBytes: 0 };
     if (this.#left) this.#left.leftBytes += chunk.length;
     else this.#bytes += chunk.length;
+  }
+
+  /** What is no output: it does not count as such, and is not missed where there is no room. */
+  addAside(stream: "progress", chunk: Buffer): void {
+    if (!this.#left) this.#write(streams[stream], chunk);
   }
 
   #endWith(why: string): void {

@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { zstdCompress, zstdDecompress } from "node:zlib";
-import { type Disk, readIfThere, replaceFile } from "../util/index.ts";
+import { type Disk, Meter, type OnProgress, readIfThere, replaceFile } from "../util/index.ts";
 import { blobsDir, listBlobs } from "./blobs.ts";
 import { damaged } from "./damage.ts";
 import { COMPRESSED, journalDir, listSegments, segmentName } from "./segments.ts";
@@ -15,18 +15,24 @@ import { COMPRESSED, journalDir, listSegments, segmentName } from "./segments.ts
 const zstd = promisify(zstdCompress);
 const unzstd = promisify(zstdDecompress);
 
-export async function compressJournal(disk: Disk, sessionDir: string): Promise<void> {
-  for (const segment of await listSegments(sessionDir)) {
-    await compressFile(disk, join(journalDir(sessionDir), segmentName(segment)));
-  }
-  for (const name of await listBlobs(sessionDir)) {
-    await compressFile(disk, join(blobsDir(sessionDir), name));
-  }
+export async function compressJournal(
+  disk: Disk,
+  sessionDir: string,
+  onProgress?: OnProgress,
+): Promise<void> {
+  const segments = (await listSegments(sessionDir)).map((segment) =>
+    join(journalDir(sessionDir), segmentName(segment)),
+  );
+  const blobs = (await listBlobs(sessionDir)).map((name) => join(blobsDir(sessionDir), name));
+  const paths = [...segments, ...blobs];
+  const meter = new Meter(onProgress, "compressing the record", { ofFiles: paths.length });
+  for (const path of paths) meter.add({ files: 1, bytes: await compressFile(disk, path) });
 }
 
-async function compressFile(disk: Disk, path: string): Promise<void> {
+/** How many bytes it had. */
+async function compressFile(disk: Disk, path: string): Promise<number> {
   const plain = await readIfThere(path);
-  if (!plain) return;
+  if (!plain) return 0;
   await replaceFile(disk, path + COMPRESSED, await zstd(plain));
   const back = await unzstd(await readFile(path + COMPRESSED));
   if (!back.equals(plain)) {
@@ -39,4 +45,5 @@ async function compressFile(disk: Disk, path: string): Promise<void> {
   }
   await disk.unlink(path);
   await disk.syncDir(dirname(path));
+  return plain.length;
 }

@@ -24,4 +24,4 @@ export {
   type TerminalSize,
   terminalSize,
 } from "./terminal.ts";
-export { measureTree, unnamedBytes } from "./tree.ts";
+export { measureTree, unnamedBytes, writtenBytes } from "./tree.ts";

@@ -18,6 +18,8 @@ export interface ProgramOptions {
   readonly maxOutputBytes?: number;
   /** Hears standard output as it comes; it is not collected then. */
   readonly onOutput?: (chunk: Buffer) => void | Promise<void>;
+  /** Hears standard error as it comes, and whose it is. */
+  readonly onComplaint?: (chunk: Buffer, pid: number) => void;
 }
 
 export interface ProgramResult {
@@ -53,7 +55,7 @@ export async function runProgram(argv: readonly string[], options: ProgramOption
     await started;
     const [stdout, stderr] = await Promise.all([
       collect(child, options),
-      tail(child.stderr),
+      tail(child, options),
       feed(child, options.input, ended),
     ]);
     await ended;
@@ -86,10 +88,12 @@ async function collect(
   return Buffer.concat(chunks);
 }
 
-async function tail(stream: NodeJS.ReadableStream | null): Promise<string> {
+async function tail({ stderr, pid = 0 }: ChildProcess, { onComplaint }: ProgramOptions): Promise<string> {
   let text = "";
-  for await (const chunk of (stream ?? []) as AsyncIterable<Buffer>)
+  for await (const chunk of (stderr ?? []) as AsyncIterable<Buffer>) {
+    onComplaint?.(chunk, pid);
     text = (text + chunk.toString("utf8")).slice(-STDERR_KEPT);
+  }
   return text;
 }
 

@@ -81,6 +81,15 @@ function shareOf(pid: number): number | undefined {
   return pss === undefined ? undefined : Number(pss) * 1024;
 }
 
+/** What it and all that it started have written so far, to files and to pipes. Undefined where nobody counts that. */
+export function writtenBytes(pid: number): number | undefined {
+  const counts = treeOf(pid).flatMap((one) => {
+    const written = /^wchar: (\d+)$/m.exec(readTextOr(`/proc/${one}/io`, ""))?.[1];
+    return written === undefined ? [] : [Number(written)];
+  });
+  return counts.length === 0 ? undefined : counts.reduce((sum, bytes) => sum + bytes, 0);
+}
+
 /** What lies on the disk in files that have no name any more, and that one of them still has open. */
 export function unnamedBytes(pid: number): number {
   const seen = new Map<string, number>();

@@ -20,6 +20,7 @@ import {
 } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { lastTurnOf, type Session, type SnapshotState } from "../session/index.ts";
+import { tellStep } from "../util/index.ts";
 import type { CheckpointLimits, Room } from "./room.ts";
 import { snapshotRoots } from "./roots.ts";
 import { homeRoot } from "./session-home.ts";
@@ -48,10 +49,12 @@ export async function takeCheckpoint(
   const { isSandboxed } = capsule.spec;
   using _ = isSandboxed ? undefined : capsule.freeze();
   const name = `${task.number}.${turn}.${ports.clock.nowMs()}`;
+  tellStep(ports.onProgress, "looking for changes");
   const snapshot = await snapshotSteadily(capsule, name, limits);
   // Without one, HOME is the user's own.
   const home = isSandboxed ? await homeRoot(room, limits) : undefined;
   const roots = await snapshotRoots(room, name, home ? [home] : []);
+  tellStep(ports.onProgress, "putting the work together");
   const work = await workOf(room.repo, session, capsule, snapshot, ports.clock.nowMs());
   const omitted = snapshot.manifest.omitted.length;
   const unanswered = snapshot.unanswered.length;

@@ -19,7 +19,7 @@ import {
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { budgetReached, reachedLimits } from "../session/index.ts";
-import { errorCode, printable } from "../util/index.ts";
+import { errorCode, printable, tellStep } from "../util/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 import { branchOf, messageOfPerson, publishOrSay, type Unpublished } from "./publishing.ts";
 import { finishRewind } from "./rewind.ts";
@@ -76,14 +76,19 @@ export async function handOff(
     await writeFile(join(gitDir, "objects", "info", "alternates"), `${repo.objects}\n`);
     // The files that the changes were measured against; then the index of the base, to show what differs from it.
     // All of git's work is done before the agent's files are there.
-    if (lower !== null) await checkOut({ gitDir, workTree: directory }, lower);
+    const { onProgress } = ports;
+    if (lower !== null) await checkOut({ gitDir, workTree: directory }, lower, { onProgress });
     if (base !== null && base !== lower) await setIndex({ gitDir, workTree: directory }, base);
     // Not the agent's gitdir, nor any other that it made.
-    await applySnapshot(directory, store, withoutGitdirs(manifest), contents, { roles: ["work", "ignored"] });
+    await applySnapshot(directory, store, withoutGitdirs(manifest), contents, {
+      roles: ["work", "ignored"],
+      onProgress,
+    });
     if (!isThere(join(directory, NOTE_FILE))) {
       await writeFile(join(directory, NOTE_FILE), noteOf(room, directory), { flag: "wx" });
       await appendFile(join(gitDir, "info", "exclude"), `/${NOTE_FILE}\n`);
     }
+    tellStep(onProgress, "syncing the files to disk");
     await syncFileSystem(directory);
     await session.append("session_handed_off", { to: options.to, directory });
   } catch (error) {
@@ -151,7 +156,10 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   await capsule.unsettle();
   const { root } = await capsule.attach();
   const hasOwnNote = isThere(join(root, NOTE_FILE));
-  mirrorFiles(directory, root, await givenPaths(room), (path) => !hasOwnNote && path === NOTE_FILE);
+  mirrorFiles(directory, root, await givenPaths(room), {
+    isSkipped: (path) => !hasOwnNote && path === NOTE_FILE,
+    onProgress: room.ports.onProgress,
+  });
   await session.append("session_returned", { by: handoff.to });
   const turn = await session.beginTurn(`The files came back from ${handoff.to}.`, { by: handoff.to });
   await turn.end();

@@ -34,6 +34,7 @@ export async function snapshotRoots(
       session: session.id,
       name: `${name}.${root.name}`,
       atMs: ports.clock.nowMs(),
+      onProgress: ports.onProgress,
     });
     taken[root.name] = present({
       snapshot: named?.commit,

@@ -61,7 +61,8 @@ export async function restoreHome(room: Room, home: HomeState): Promise<void> {
   const { homeExclude } = await currentLimits(room);
   const store = await openStore(repo, ports.disk);
   const named = await homeSnapshot(sessionDir, home);
-  await restoreRoot(store, await makeSessionHome(sessionDir), named, isLeftInHome(homeExclude));
+  const dir = await makeSessionHome(sessionDir);
+  await restoreRoot(store, dir, named, isLeftInHome(homeExclude), ports.onProgress);
 }
 
 /** A fork and an import have none yet; the session's own is there, unless somebody took it away. */

@@ -17,7 +17,7 @@ import {
   type ToolCall,
   type Turn,
 } from "../session/index.ts";
-import { present } from "../util/index.ts";
+import { present, tellStep } from "../util/index.ts";
 import { writeArtifact } from "./artifact.ts";
 import { beginFiles, carriedIn, settleLast } from "./begin.ts";
 import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
@@ -265,8 +265,10 @@ export class Task {
 
   async #end(asked: TaskEnd["outcome"], at: Checkpoint | undefined): Promise<TaskEnd> {
     const { session, repo } = this.room;
+    const { onProgress } = this.room.ports;
     const { snapshot, work } = at ?? (await this.checkpoint());
     const store = await this.capsule.store();
+    tellStep(onProgress, "writing the patch");
     const before = await treeOf(repo, this.base);
     const { sessionDir, ports } = this.room;
     const patch = await writeArtifact(
@@ -278,6 +280,7 @@ export class Task {
       },
     );
     const stat = await statOf(repo, store, before, work.tree);
+    tellStep(onProgress, "publishing the work");
     const own = new AgentGit((await this.capsule.attach()).root);
     const unfinished = asked === "done" ? own.unfinished : undefined;
     const outcome = unfinished === undefined ? asked : "needs_review";

@@ -14,6 +14,7 @@ import {
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { canSandbox } from "../process/index.ts";
+import type { OnProgress } from "../util/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 import { giveBackCaches } from "./home-caches.ts";
 import { branchOf } from "./publishing.ts";
@@ -96,7 +97,7 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
       { omitted },
     );
   }
-  if (!isKept) await assertWhole(capsule, snapshot.commit);
+  if (!isKept) await assertWhole(capsule, snapshot.commit, ports.onProgress);
   const leased = Object.values(capsule.spec.ports);
   const scratch = scratchDir(sessionDir, task.number);
   await moveToTrash(ports.disk, trashDir, scratch, `${session.id}-tmp-${ports.clock.nowMs()}`);
@@ -121,8 +122,12 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
  * T2: the capsule may be the last good copy. What was in the store before was not written again, and may have been
  * damaged since.
  */
-async function assertWhole(capsule: Capsule, snapshot: string): Promise<void> {
-  const { bad } = await findBadObjects(await capsule.store(), [snapshot]);
+async function assertWhole(
+  capsule: Capsule,
+  snapshot: string,
+  onProgress: OnProgress | undefined,
+): Promise<void> {
+  const { bad } = await findBadObjects(await capsule.store(), [snapshot], onProgress);
   const found = bad.get(snapshot);
   if (!found) return;
   await capsule.detach();

@@ -12,4 +12,5 @@ export * from "./present.ts";
 export * from "./printable.ts";
 export * from "./process-file.ts";
 export * from "./process-identity.ts";
+export * from "./progress.ts";
 export * from "./sealed-json.ts";

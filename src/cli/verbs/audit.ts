@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { exitStatus } from "../../contract/index.ts";
 import { printable } from "../../util/index.ts";
-import { longProgress, paint, plural, progress, say, sayJson } from "../screen.ts";
+import { paint, plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
@@ -19,8 +19,7 @@ export function command(): Command {
       const home = await openHome(options);
       const { id, label } = await sessionOf(home, prefix, options);
       const deep = options.deep ?? false;
-      const audit = await home.auditSession(id, { ...scope(options), deep, onProgress: longProgress });
-      progress("");
+      const audit = await home.auditSession(id, { ...scope(options), deep });
       const { records, blobs, artifacts, snapshots, unseen, tornBytes, ignoredBytes, findings, good } = audit;
       if (findings.length > 0) process.exitCode = exitStatus.damaged;
       const goodRecords = good.state.seq;

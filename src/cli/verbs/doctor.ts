@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { exitStatus, isSessionId } from "../../contract/index.ts";
 import type { Holdfast } from "../../home/index.ts";
 import { present, printable } from "../../util/index.ts";
-import { longProgress, paint, plural, progress, say, sayJson } from "../screen.ts";
+import { paint, plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, homeVerb, openDispatcher, openHome } from "../verb.ts";
 
 type Options = CommonOptions & { readonly repair?: string; readonly deep?: boolean };
@@ -26,9 +26,8 @@ export function command(): Command {
 
 async function examine(home: Holdfast, options: Options): Promise<void> {
   const deep = options.deep ?? false;
-  const found = await home.examine({ deep, onProgress: deep ? longProgress : progress });
+  const found = await home.examine({ deep });
   const findings = [...found, { level: "ok" as const, what: "limits", detail: await limitsText(options) }];
-  progress("");
   const bad = findings.filter(({ level }) => level === "bad");
   if (bad.length > 0)
     process.exitCode = bad.some(({ what }) => isSessionId(what) || what === "store")

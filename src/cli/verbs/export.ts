@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { Exported } from "../../home/index.ts";
 import { present, printable } from "../../util/index.ts";
-import { note, plural, progress, say, sayJson } from "../screen.ts";
+import { note, plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
@@ -31,10 +31,7 @@ export function command(): Command {
       const exported = await home.exportSession(id, file, {
         ...scope(options),
         ...present({ withHome: options.withHome }),
-        onProgress: (done, total) =>
-          progress(`looking through HOME, ${done + 1} of ${plural(total, "snapshot")}`),
       });
-      progress("");
       tellMissing(exported);
       if (options.json) sayJson({ file, ...exported });
       else

@@ -179,6 +179,11 @@ async function lookAt(
   }
   const wasShown = spec.input === "terminal";
   const view = new TaskView({ session, user, json: options.json ?? false, request, wasShown });
+  view.tell(
+    "session",
+    { session: id, name: label === id ? null : label, request },
+    label === id ? id : `${label} ${id}`,
+  );
   if (spec.input === "terminal" && (await inWindow(dispatcher, session, options)) === "left")
     return closeSync(outputFd);
   const looking = { session, ...scope(options), view, request, outputFd, fromSeq };

@@ -27,7 +27,7 @@ export function command(): Command {
     .option("--max-sessions <n>", "so many sessions run at once at most; kept; 0: no limit", parseCount)
     .action(async (options: Options) => {
       const address = options.listen === undefined ? undefined : parseAddress(options.listen);
-      const dispatcher = await openDispatcher(options, { create: true });
+      const dispatcher = await openDispatcher(options, { create: true, isQuiet: true });
       const { maxSessions, maxMemory } = options;
       // 0 lifts it.
       await dispatcher.limit({

@@ -1,0 +1,79 @@
+/**
+ * Owns what long work says of itself while it is under way: what it is at, and how much of that is done. Whoever does
+ * the work counts with a `Meter`, which speaks at once and then a few times a second at most: counting costs nothing.
+ */
+import { present } from "./present.ts";
+
+export interface Progress {
+  /** In a few words: "checking out the base". */
+  readonly what: string;
+  readonly files?: number;
+  readonly ofFiles?: number;
+  readonly bytes?: number;
+  readonly ofBytes?: number;
+}
+
+export type OnProgress = (step: Progress) => void;
+
+const SPEAK_MS = 100;
+
+export class Meter {
+  readonly #onProgress: OnProgress | undefined;
+  readonly #what: string;
+  readonly #of: { readonly ofFiles?: number; readonly ofBytes?: number };
+  readonly #nowMs: () => number;
+  #files: number | undefined;
+  #bytes: number | undefined;
+  #spokeAtMs: number;
+
+  /** Without a listener it does nothing. */
+  constructor(
+    onProgress: OnProgress | undefined,
+    what: string,
+    of: { readonly ofFiles?: number; readonly ofBytes?: number } = {},
+    nowMs: () => number = () => performance.now(),
+  ) {
+    this.#onProgress = onProgress;
+    this.#what = what;
+    this.#of = of;
+    this.#nowMs = nowMs;
+    this.#spokeAtMs = nowMs();
+    this.#speak();
+  }
+
+  add({ files = 0, bytes = 0 }: { readonly files?: number; readonly bytes?: number }): void {
+    if (!this.#onProgress) return;
+    if (files > 0) this.#files = (this.#files ?? 0) + files;
+    if (bytes > 0) this.#bytes = (this.#bytes ?? 0) + bytes;
+    const nowMs = this.#nowMs();
+    if (nowMs - this.#spokeAtMs < SPEAK_MS) return;
+    this.#spokeAtMs = nowMs;
+    this.#speak();
+  }
+
+  /** The same bytes, counted as they go by. */
+  async *counting<T extends Uint8Array>(chunks: AsyncIterable<T>): AsyncGenerator<T> {
+    for await (const chunk of chunks) {
+      this.add({ bytes: chunk.length });
+      yield chunk;
+    }
+  }
+
+  #speak(): void {
+    this.#onProgress?.({
+      what: this.#what,
+      ...this.#of,
+      ...present({ files: this.#files, bytes: this.#bytes }),
+    });
+  }
+}
+
+/** The same steps, with the larger work that they are part of. */
+export function saying(whole: string, onProgress: OnProgress | undefined): OnProgress | undefined {
+  return onProgress && ((step) => onProgress({ ...step, what: `${whole}: ${step.what}` }));
+}
+
+/** One step that has nothing to count. */
+export function tellStep(onProgress: OnProgress | undefined, what: string): void {
+  onProgress?.({ what });
+}

@@ -1,0 +1,306 @@
+/**
+ * What is shown of long work while it is under way: in a terminal, in a pipe, as JSON.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ProgressDisplay, progressText } from "../../src/cli/progress.ts";
+import { findProgram } from "../../src/process/index.ts";
+import { Meter, type Progress, sha256Hex, tryFileLock } from "../../src/util/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { cliPath } from "../support/cli.ts";
+import { Dispatcher, HostHome, script, until } from "../support/hosts.ts";
+import { commitFiles, gitIn } from "../support/repo.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+
+/** A screen and a clock that only the test moves. */
+function onScreen(isTTY: boolean, columns = 80) {
+  const clock = { nowMs: 0 };
+  let written = "";
+  const write = (text: string) => {
+    written += text;
+  };
+  const display = new ProgressDisplay({ isTTY, columns, write }, () => clock.nowMs);
+  const take = () => {
+    const taken = written.replaceAll("\r\u001b[K", "<clear>");
+    written = "";
+    return taken;
+  };
+  return { display, clock, take };
+}
+
+describe("the line of progress", () => {
+  it("says what, files, bytes and since when", () => {
+    expect(progressText({ what: "packing" })).toBe("packing");
+    expect(progressText({ what: "packing", files: 1, bytes: 2_500_000 })).toBe("packing: 1 file, 2.5 MB");
+    expect(progressText({ what: "packing", files: 3, ofFiles: 10, bytes: 0, ofBytes: 4000 })).toBe(
+      "packing: 3 of 10 files, 0 B of 4.0 kB",
+    );
+    // Files may grow while they are read.
+    expect(progressText({ what: "packing", files: 11, ofFiles: 10 })).toBe("packing: 11 files");
+    expect(progressText({ what: "bad\u001b[2J" })).not.toContain("\u001b");
+  });
+
+  it("in a terminal is one line that is replaced, cleared before anything else, and short enough to be one", () => {
+    const { display, clock, take } = onScreen(true, 40);
+    display.step({ what: "packing" });
+    expect(take()).toBe("");
+    clock.nowMs = 200;
+    display.tick();
+    expect(take()).toMatch(/^<clear>\S packing, 0 s$/);
+    clock.nowMs = 3000;
+    display.step({ what: "packing", files: 3 });
+    expect(take()).toMatch(/^<clear>\S packing: 3 files, 3 s$/);
+    display.step({ what: "packing", files: 4 });
+    expect(take()).toBe("");
+    display.clear();
+    expect(take()).toBe("<clear>");
+    display.clear();
+    expect(take()).toBe("");
+    clock.nowMs = 4000;
+    display.step({ what: "x".repeat(100) });
+    expect(take().replace("<clear>", "")).toHaveLength(39);
+    // Somebody's output without an end of line is not wiped out.
+    display.clear();
+    display.wrote("o".charCodeAt(0));
+    take();
+    clock.nowMs = 5000;
+    display.tick();
+    expect(take()).toMatch(/^\n\S xxx/);
+    display.end();
+    expect(take()).toBe("<clear>");
+    clock.nowMs = 9000;
+    display.tick();
+    expect(take()).toBe("");
+    expect(process.listenerCount("SIGINT")).toBe(0);
+  });
+
+  it("elsewhere is a line after a second, and every few seconds what has changed; nothing of quick work", () => {
+    const { display, clock, take } = onScreen(false);
+    display.step({ what: "packing", files: 1 });
+    clock.nowMs = 900;
+    display.step({ what: "packing", files: 2 });
+    display.end();
+    expect(take()).toBe("");
+
+    clock.nowMs = 10_000;
+    display.step({ what: "packing", files: 1 });
+    clock.nowMs = 11_000;
+    display.tick();
+    expect(take()).toBe("packing: 1 file, 1 s\n");
+    clock.nowMs = 15_900;
+    display.step({ what: "packing", files: 2 });
+    expect(take()).toBe("");
+    clock.nowMs = 16_000;
+    display.tick();
+    expect(take()).toBe("packing: 2 files, 6 s\n");
+    clock.nowMs = 80_000;
+    display.tick();
+    expect(take()).toBe("");
+    display.step({ what: "syncing" });
+    expect(take()).toBe("syncing, 1 min 10 s\n");
+    display.end();
+    expect(take()).toBe("");
+  });
+
+  it("goes away at Ctrl-C, which ends the command as ever", async () => {
+    const path = join(import.meta.dirname, "..", "..", "src", "cli", "progress.ts");
+    const program = `const { ProgressDisplay } = await import(${JSON.stringify(path)});
+      const target = { isTTY: true, write: (text) => process.stdout.write(text) };
+      const display = new ProgressDisplay(target);
+      setInterval(() => display.step({ what: "packing" }), 10);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let screen = "";
+    child.stdout.on("data", (data: Buffer) => {
+      if (!screen.includes("packing")) child.kill("SIGINT");
+      screen += data.toString();
+    });
+    const [, signal] = await once(child, "close");
+    expect(signal).toBe("SIGINT");
+    expect(screen).toMatch(/packing, 0 s/);
+    expect(screen.endsWith("\r\u001b[K")).toBe(true);
+  });
+
+  it("is drawn from nothing but what a meter says, which is little", () => {
+    const steps: Progress[] = [];
+    let nowMs = 0;
+    const meter = new Meter(
+      (step) => steps.push(step),
+      "reading",
+      { ofFiles: 1000 },
+      () => nowMs,
+    );
+    for (let file = 0; file < 1000; file += 1) {
+      nowMs += 1;
+      meter.add({ files: 1, bytes: 10 });
+    }
+    expect(steps[0]).toEqual({ what: "reading", ofFiles: 1000 });
+    expect(steps.at(-1)).toEqual({ what: "reading", ofFiles: 1000, files: 1000, bytes: 10_000 });
+    expect(steps).toHaveLength(11);
+  });
+});
+
+/** The base of a commit that no other process may build until the lock is dropped. */
+async function withholdBase(home: HostHome, commit: string) {
+  await (await home.open()).resolveRepo(home.main);
+  const [repo = ""] = readdirSync(join(home.dir, "repos"));
+  const bases = join(home.dir, "repos", repo, "bases");
+  mkdirSync(bases, { recursive: true });
+  const key = sha256Hex(JSON.stringify([commit, "", "", null])).slice(0, 32);
+  const lock = tryFileLock(join(bases, `${key}.lock`));
+  if (!lock) throw new Error("the lock is held already");
+  return lock;
+}
+
+const manyFiles = Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`many/${at}.txt`, `${at}\n`]));
+
+describe("holdfast run", () => {
+  it("says the session first, then what its process is at while the base is made; with --json too", async () => {
+    using home = new HostHome();
+    for (const how of [[], ["--json"]]) {
+      const commit = commitFiles(home.main, { more: how.join() }, "more");
+      const lock = await withholdBase(home, commit);
+      const child = home.spawnCli(["run", ...wall, ...how, "--base", commit, "--", "echo", "done"]);
+      let out = "";
+      for (const from of [child.stdout, child.stderr])
+        from.on("data", (data: Buffer) => {
+          out += data.toString();
+        });
+      await until(
+        () => out,
+        (text) => text.includes("waiting for the base"),
+      );
+      lock.drop();
+      const [status] = await once(child, "close");
+      expect(status, out).toBe(0);
+      const [first = "", second = ""] = out.split("\n");
+      if (how.length === 0) {
+        expect(first).toMatch(/^\[session\] sess_\w+$/);
+        expect(second).toMatch(/^waiting for the base, \d+ s$/);
+        continue;
+      }
+      expect(JSON.parse(first)).toMatchObject({ stage: "session", session: expect.stringMatching(/^sess_/) });
+      expect(JSON.parse(second)).toMatchObject({ stage: "progress", what: "waiting for the base" });
+    }
+  });
+
+  it.skipIf(!findProgram("script"))("in a terminal draws it, and leaves nothing of it there", async () => {
+    using home = new HostHome();
+    const lock = await withholdBase(home, gitIn(home.main, "rev-parse", "HEAD"));
+    const words = [process.execPath, cliPath, "run", ...wall, "--", "true"].map((word) => `'${word}'`);
+    const child = spawn("script", ["-qec", words.join(" "), "/dev/null"], {
+      cwd: home.main,
+      env: { ...process.env, HOLDFAST_HOME: home.dir, NO_COLOR: "1" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let screen = "";
+    child.stdout.on("data", (data: Buffer) => {
+      screen += data.toString();
+    });
+    await until(
+      () => screen,
+      (text) => /\S waiting for the base, \d+ s/.test(text),
+    );
+    lock.drop();
+    await once(child, "close");
+    const left = screen.split("\n").map((line) => line.trimEnd().split("\u001b[K").at(-1));
+    expect(left[0]).toMatch(/^\[session\] /);
+    expect(left.join("\n")).not.toContain("the base,");
+    expect(left.filter((line) => line !== "").every((line) => line?.startsWith("["))).toBe(true);
+  });
+});
+
+describe("whoever looks on", () => {
+  it("hears the files and bytes of a checkout, and its end before the task begins; none of it is output", async () => {
+    using home = new HostHome(manyFiles);
+    const dispatcher = await home.dispatcher();
+    const begun = await dispatcher.begin({ repo: home.main, title: "a test" }, script("echo said"));
+    const { id, request, outputFd } = begun;
+    const { signal } = new AbortController();
+    const told: string[] = [];
+    let counted: Progress | undefined;
+    for await (const happening of dispatcher.follow(id, { request, outputFd, fromSeq: 1, signal })) {
+      if (happening.kind === "output") told.push(`output ${happening.chunk}`);
+      if (happening.kind === "progress") told.push(happening.step?.what ?? "over");
+      if (happening.kind === "progress" && happening.step?.files) counted ??= happening.step;
+      if (happening.kind === "record") told.push(happening.record.type);
+      if (happening.kind === "record" && happening.record.type === "task_ended") break;
+    }
+    const total = Object.keys(manyFiles).length;
+    expect(counted).toMatchObject({ what: "checking out the base" });
+    expect(counted?.ofFiles).toBeGreaterThanOrEqual(total);
+    expect(told.filter((one) => one.startsWith("output"))).toEqual(["output said\n"]);
+    const at = (what: string) => told.indexOf(what);
+    expect(at("checking out the base")).toBeGreaterThanOrEqual(0);
+    expect(at("over")).toBeGreaterThan(at("syncing the base to disk"));
+    expect(at("over")).toBeLessThan(at("output said\n"));
+    expect(at("taking a snapshot")).toBeGreaterThan(at("output said\n"));
+    await home.quiet();
+  });
+
+  it("to a move of a session hears what is packed, written, unpacked and brought back", async () => {
+    using home = new HostHome();
+    const steps: Progress[] = [];
+    const onProgress = (step: Progress) => void steps.push(step);
+    const dispatcher = await Dispatcher.open({ home: home.dir, onProgress });
+    const { id } = await dispatcher.begin({ repo: home.main }, script("echo two > b.txt"));
+    await until(async () => (await dispatcher.show(id)).status === "paused");
+    const { holdfast } = dispatcher;
+    const heard = async (work: () => Promise<unknown>) => {
+      steps.length = 0;
+      await work();
+      return steps.map(({ what }) => what);
+    };
+    const file = home.join("x.holdfast");
+    expect(await heard(() => holdfast.exportSession(id, file))).toEqual(
+      expect.arrayContaining([
+        "checking the record",
+        "packing snapshots",
+        "reading what goes along",
+        "writing the export",
+        "reading the export back",
+      ]),
+    );
+    expect(await heard(() => holdfast.auditSession(id, { deep: true }))).toEqual(
+      expect.arrayContaining([
+        "checking the record",
+        "checking artifacts",
+        "looking for snapshots",
+        "reading snapshots",
+        "reading packs",
+      ]),
+    );
+    expect(await heard(() => holdfast.examine())).toContain("session 1 of 1: checking the record");
+    expect(await heard(() => holdfast.handOffSession(id, { to: "bo", directory: home.join("bo") }))).toEqual(
+      expect.arrayContaining([
+        "looking for changes",
+        "taking a snapshot",
+        "putting the work together",
+        "checking out the files",
+        "bringing files back",
+        "syncing the files to disk",
+      ]),
+    );
+    expect(await heard(() => holdfast.takeBackSession(id))).toContain("taking the files back");
+    expect(await heard(() => holdfast.archiveSession(id))).toContain("compressing the record");
+    expect(await heard(() => holdfast.gc())).toContain("looking what may go");
+    const other = await Dispatcher.open({ home: home.join("other"), onProgress });
+    expect(await heard(() => other.holdfast.importSession(file, { repo: home.main }))).toEqual(
+      expect.arrayContaining([
+        "unpacking the export",
+        "checking the record",
+        "unpacking snapshots",
+        "waiting for the base",
+        "checking out the base",
+        "syncing the base to disk",
+        "bringing files back",
+      ]),
+    );
+    await home.quiet();
+  });
+});
