@@ -5,6 +5,7 @@
 import { CommanderError } from "commander";
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { isDiskFull, printable } from "../util/index.ts";
+import { closest } from "./closest.ts";
 import { progress } from "./progress.ts";
 import { verbs } from "./verbs.ts";
 
@@ -33,11 +34,20 @@ async function run(name: string, rest: readonly string[]): Promise<number> {
   const isHelp = name === "help";
   const wanted = isHelp ? rest[0] : name;
   const verb = verbs.find((one) => one.name === wanted);
-  if (!verb) throw new HoldfastError("usage", `${JSON.stringify(wanted)} is not a verb`);
-  const command = (await verb.load()).command(verbs.map((one) => one.name));
+  if (!verb) throw noVerb(wanted ?? "");
+  const command = (await verb.load()).command();
   command.exitOverride().configureOutput({ writeErr: () => {} });
   await command.parseAsync(isHelp ? ["--help"] : [...rest], { from: "user" });
   return typeof process.exitCode === "number" ? process.exitCode : exitStatus.done;
+}
+
+function noVerb(wanted: string): HoldfastError {
+  const meant = closest(
+    wanted,
+    verbs.map(({ name }) => name),
+  );
+  const guess = meant.length > 0 ? `: did you mean ${meant.join(" or ")}?` : "";
+  return new HoldfastError("usage", `${JSON.stringify(wanted)} is not a verb${guess}`);
 }
 
 function complain(code: string, message: string, wayOut: string): void {
@@ -51,7 +61,10 @@ function statusOf(error: unknown): number {
   }
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exitStatus.done;
-    const message = error.message.replace(/^error: /, "").replace(/\s*\n\s*/g, " ");
+    const message = error.message
+      .replace(/^error: /, "")
+      .replace(/\n\(Did you mean (?:one of )?(.*)\?\)$/, ": did you mean $1?")
+      .replace(/\s*\n\s*/g, " ");
     complain("usage", message, `see holdfast ${process.argv[2] ?? ""} --help`);
     return exitStatus.usage;
   }

@@ -6,7 +6,7 @@ import type { Command } from "commander";
 export interface VerbEntry {
   readonly name: string;
   readonly summary: string;
-  load(): Promise<{ command(verbNames: readonly string[]): Command }>;
+  load(): Promise<{ command(): Command }>;
 }
 
 export const verbs: readonly VerbEntry[] = [

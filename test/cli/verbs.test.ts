@@ -79,9 +79,11 @@ describe("the command line", () => {
   it("every verb has help with examples, and the overview names every verb", async () => {
     using home = new TestHome();
     const overview = ok(await on(home)("--help"));
+    const full = ok(await on(home)("help"));
     await Promise.all(
       verbs.map(async ({ name, summary }) => {
-        expect(overview).toContain(summary);
+        expect(overview).toMatch(new RegExp(`\\b${name}\\b`));
+        expect(full).toContain(summary);
         const help = ok(await on(home)(name, "--help"));
         expect(help, name).toMatch(/Examples:\n {2}(eval "\$\()?holdfast/);
         expect(help, name).toContain("--json");
@@ -278,7 +280,7 @@ describe("the command line", () => {
     const { spawnSync } = await import("node:child_process");
     for (const shell of ["bash", "zsh", "fish"]) {
       const script = ok(await on(home)("completion", shell));
-      expect(script).toContain("archive");
+      expect(script).toContain("holdfast __complete");
       const { status, error } = spawnSync(shell, ["-n"], { input: script });
       if (!error) expect(status, shell).toBe(0);
     }

@@ -2,37 +2,59 @@ import { Argument, type Command } from "commander";
 import { say, sayJson } from "../screen.ts";
 import { bareVerb } from "../verb.ts";
 
+/** Each asks `holdfast __complete` for every word; where that knows none, the shell offers files. */
 const scripts = {
-  bash: (names: string) => `_holdfast() {
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "${names}" -- "\${COMP_WORDS[COMP_CWORD]}"))
-  else
-    COMPREPLY=($(compgen -W "$(holdfast ls --all --json 2>/dev/null | grep -o '"id":"sess_[0-9a-z]*' | cut -c7- | sort -u)" -- "\${COMP_WORDS[COMP_CWORD]}"))
-  fi
+  bash: `_holdfast() {
+  local line tab=$'\\t'
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("\${line%%"$tab"*}")
+  done < <(holdfast __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o default -F _holdfast holdfast`,
-  zsh: (names: string) => `#compdef holdfast
+  zsh: `#compdef holdfast
 _holdfast() {
-  if (( CURRENT == 2 )); then
-    compadd ${names}
+  local line word tab=$'\\t'
+  local -a candidates
+  for line in "\${(@f)$(holdfast __complete "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -n $line ]] || continue
+    word=\${line%%\${tab}*}
+    word=\${word//:/\\\\:}
+    candidates+=("\${word}:\${line#*\${tab}}")
+  done
+  if (( $#candidates )); then
+    _describe -V holdfast candidates
   else
-    compadd -- \${(f)"$(holdfast ls --all --json 2>/dev/null | grep -o '"id":"sess_[0-9a-z]*' | cut -c7- | sort -u)"}
     _files
   fi
 }
-compdef _holdfast holdfast`,
-  fish: (names: string) => `complete -c holdfast -n __fish_use_subcommand -f -a "${names}"
-complete -c holdfast -n "not __fish_use_subcommand" -a "(holdfast ls --all --json 2>/dev/null | string match -ra '(?<="id":")sess_[0-9a-z]+' | sort -u)"`,
+if [[ $funcstack[1] == _holdfast ]]; then
+  _holdfast
+else
+  compdef _holdfast holdfast
+fi`,
+  fish: `function __holdfast_found
+  set -l words (commandline -opc)
+  set -e words[1]
+  set -l current (commandline -ct)
+  set -g __holdfast_candidates (holdfast __complete $words "$current" 2>/dev/null)
+  test (count $__holdfast_candidates) -gt 0
+end
+complete -c holdfast -n __holdfast_found -f -k -a '$__holdfast_candidates'`,
 };
 
-export function command(verbNames: readonly string[]): Command {
-  return bareVerb("completion", "Print a completion script for your shell.", [
-    'eval "$(holdfast completion bash)"',
-    "holdfast completion fish > ~/.config/fish/completions/holdfast.fish",
-  ])
+export function command(): Command {
+  return bareVerb(
+    "completion",
+    "Print a completion script for your shell: verbs, flags, and sessions by name or short id.",
+    [
+      'eval "$(holdfast completion bash)"',
+      "holdfast completion fish > ~/.config/fish/completions/holdfast.fish",
+    ],
+  )
     .addArgument(new Argument("<shell>", "which shell").choices(Object.keys(scripts)))
     .action((shell: keyof typeof scripts, options: { json?: boolean }) => {
-      const script = scripts[shell](verbNames.join(" "));
+      const script = scripts[shell];
       if (options.json) sayJson({ shell, script });
       else say(script);
     });

@@ -1,0 +1,156 @@
+/**
+ * What a shell offers for the word that is being typed, and what is said to one that was mistyped.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { delimiter } from "node:path";
+import { describe, expect, it } from "vitest";
+import { closest } from "../../src/cli/closest.ts";
+import { shortIds } from "../../src/cli/complete.ts";
+import { verbs } from "../../src/cli/verbs.ts";
+import { findProgram } from "../../src/process/index.ts";
+import { cliPath, runCli } from "../support/cli.ts";
+import { sessionWithTurns, TestHome } from "../support/home.ts";
+
+/** A home with two sessions, and `holdfast` on the PATH. */
+class ShellHome extends TestHome {
+  readonly #bin = this.join("bin");
+
+  async begin(): Promise<[string, string]> {
+    mkdirSync(this.#bin);
+    const program = `#!/bin/sh\nexec '${process.execPath}' '${cliPath}' "$@"\n`;
+    writeFileSync(this.join("bin", "holdfast"), program, { mode: 0o755 });
+    const hf = await this.open();
+    const first = await sessionWithTurns(hf, 0, { title: "fix the login" });
+    return [first, await sessionWithTurns(hf, 0, { title: "speed\tup" })];
+  }
+
+  shell(name: string, script: string): string[] {
+    const { stdout, stderr } = spawnSync(name, ["-c", script], {
+      cwd: this.path,
+      encoding: "utf8",
+      env: {
+        PATH: `${this.#bin}${delimiter}${process.env["PATH"]}`,
+        HOME: this.path,
+        HOLDFAST_HOME: this.dir,
+      },
+    });
+    expect(stderr).toBe("");
+    return stdout.split("\n").filter(Boolean);
+  }
+
+  /** As readline calls it. */
+  inBash(...words: string[]): string[] {
+    const quoted = ["holdfast", ...words].map((word) => `'${word}'`).join(" ");
+    return this.shell(
+      "bash",
+      `eval "$(holdfast completion bash)"
+       COMP_WORDS=(${quoted}); COMP_CWORD=${words.length}
+       _holdfast holdfast; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    );
+  }
+}
+
+const tail = (id: string) => id.slice("sess_".length);
+
+describe("completion", () => {
+  it("in bash: verbs, then flags of the verb, then what they are set to, then sessions by short id", async () => {
+    using home = new ShellHome();
+    const [first, second] = await home.begin();
+    expect(home.inBash("re")).toEqual(["rewind", "retry", "resume", "restore"]);
+    expect(home.inBash("help", "ru")).toEqual(["run"]);
+    expect(home.inBash("audit", "--d")).toEqual(["--deep"]);
+    expect(home.inBash("usage", "--by", "")).toEqual(["user", "agent", "repo"]);
+    expect(home.inBash("token", "r")).toEqual(["rotate", "revoke"]);
+    const short = shortIds([first, second]);
+    const [one = "", other = ""] = [first, second].map((id) => short.get(id));
+    expect(tail(first).startsWith(one) && tail(second).startsWith(other)).toBe(true);
+    // The newest first.
+    expect(home.inBash("show", "")).toEqual([other, one]);
+    expect(home.inBash("token", "rotate", one)).toEqual([one]);
+    expect(home.inBash("run", "--session", "=", one)).toEqual([one]);
+    expect(home.inBash("send", "--from", "sess_")).toEqual([`sess_${other}`, `sess_${one}`]);
+    // More than is needed was typed: then it is the whole.
+    expect(home.inBash("show", tail(first).slice(0, one.length + 1))).toEqual([tail(first)]);
+    expect((await runCli(home.dir, ["show", one, "--json"])).stdout).toContain(first);
+    // Files, which the shell knows: of an import, and of what belongs to the command.
+    expect(home.inBash("import", "")).toEqual([]);
+    expect(home.inBash("run", "--", "")).toEqual([]);
+  });
+
+  it("says beside each what it is, on one line whatever that is", async () => {
+    using home = new ShellHome();
+    await home.begin();
+    const { stdout } = await runCli(home.dir, ["__complete", "show", ""]);
+    const abouts = stdout.split("\n").map((line) => line.split("\t").slice(1));
+    expect(abouts).toEqual([[expect.stringMatching(/^paused, speed\S+up$/)], ["paused, fix the login"], []]);
+    expect((await runCli(home.dir, ["__complete", "pau"])).stdout).toBe("pause\tpause a session\n");
+  });
+
+  it("says nothing of what goes wrong, and makes no home", async () => {
+    using home = new TestHome();
+    mkdirSync(home.join("empty"));
+    const silent = { status: 0, stdout: "", stderr: "" };
+    expect(await runCli(home.dir, ["__complete", "show", ""])).toEqual(silent);
+    expect(await runCli(home.dir, ["__complete", "show", "--home", home.join("empty"), ""])).toEqual(silent);
+    expect(await runCli("/dev/null", ["__complete", "show", ""])).toEqual(silent);
+    expect(await runCli(home.dir, ["__complete", "no-such-verb", "--x"])).toEqual(silent);
+    expect(existsSync(home.dir)).toBe(false);
+    expect(existsSync(home.join("empty", "home.json"))).toBe(false);
+    expect((await runCli(home.dir, ["help"])).stdout).not.toContain("__complete");
+  });
+
+  it.skipIf(!findProgram("zsh"))("in zsh the script calls it (left out where there is no zsh)", async () => {
+    using home = new ShellHome();
+    await home.begin();
+    const script = `words=(holdfast re); CURRENT=2; compdef() { :; }
+      _describe() { print -l -- "\${candidates[@]%%:*}"; }; _files() { print files; }
+      eval "$(holdfast completion zsh)"; _holdfast`;
+    expect(home.shell("zsh", script)).toEqual(["rewind", "retry", "resume", "restore"]);
+  });
+
+  it.skipIf(!findProgram("fish"))("in fish it is offered (left out where there is no fish)", async () => {
+    using home = new ShellHome();
+    await home.begin();
+    const offered = home.shell("fish", "holdfast completion fish | source; complete -C 'holdfast re'");
+    expect(offered.map((line) => line.split("\t")[0])).toEqual(["rewind", "retry", "resume", "restore"]);
+  });
+});
+
+describe("a word that was mistyped", () => {
+  it("gets a guess, where one is near", async () => {
+    const names = verbs.map(({ name }) => name);
+    expect(closest("rnu", names)).toEqual(["run"]);
+    expect(closest("atach", names)).toEqual(["attach"]);
+    expect(closest("logs", names)).toEqual(["log"]);
+    expect(closest("res", names)).toEqual(["resume", "restore"]);
+    expect(closest("LS", names)).toEqual(["ls"]);
+    expect(closest("nonsense", names)).toEqual([]);
+    expect(closest("", names)).toEqual([]);
+
+    using home = new TestHome();
+    const said = async (...args: string[]) => {
+      const { status, stderr } = await runCli(home.dir, args);
+      expect(status).toBe(2);
+      return stderr;
+    };
+    expect(await said("rnu", "--", "x")).toBe(
+      'holdfast: usage: "rnu" is not a verb: did you mean run? (see holdfast --help)\n',
+    );
+    expect(await said("help", "dif")).toContain("did you mean diff?");
+    expect(await said("run", "--detch", "--", "x")).toBe(
+      "holdfast: usage: unknown option '--detch': did you mean --detach? (see holdfast run --help)\n",
+    );
+    expect(await said("usage", "--by", "usr")).toContain("Allowed choices are user, agent, repo.");
+  });
+
+  it("holdfast alone is one screen: what matters first, with an example, then every verb", async () => {
+    using home = new TestHome();
+    const { stdout } = await runCli(home.dir, []);
+    const lines = stdout.split("\n");
+    expect(lines.length).toBeLessThanOrEqual(24);
+    expect(lines.every(({ length }) => length <= 100)).toBe(true);
+    const first = lines.filter((line) => line.startsWith("  holdfast ")).map((line) => line.split(/ +/)[2]);
+    expect(first).toEqual(["run", "ls", "attach", "diff", "branch"]);
+  });
+});
