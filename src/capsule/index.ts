@@ -32,6 +32,7 @@ export { probeStrategies } from "./probe.ts";
 export { branchTip, publish, publishedBranch } from "./publish.ts";
 export { readContents, reduceSnapshot } from "./reduced.ts";
 export {
+  hasDirectory,
   hasObject,
   isAncestor,
   isMerged,

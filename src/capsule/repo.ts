@@ -236,6 +236,15 @@ export async function readCommittedBytes(
   return exitCode === 0 ? stdout : undefined;
 }
 
+/** Whether a commit has a directory of that name, through links in it too; where one leads out, it may have. */
+export async function hasDirectory(repo: Repo, commit: string | null, path: string): Promise<boolean> {
+  if (commit === null) return false;
+  const args = ["cat-file", "--batch-check=%(objecttype)", "--follow-symlinks"];
+  const input = [Buffer.from(`${commit}:${path}\n`)];
+  const answer = await gitLine(userPlace(repo), args, { input });
+  return answer === "tree" || answer.startsWith("symlink ") || path.includes("\n");
+}
+
 export async function treeOf(repo: Repo, commit: string | null): Promise<string> {
   return remember(repo, `tree of ${commit}`, () =>
     commit === null

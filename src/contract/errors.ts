@@ -77,6 +77,10 @@ export const errorCodes = {
     "if you trust it, say so to git: git config --global --add safe.directory PATH, as the message names it",
   ],
   base_missing: [exitStatus.notFound, "fetch the commit into the repo first, or name another with --base"],
+  directory_missing: [
+    exitStatus.notFound,
+    "name another one with --cwd; a capsule has the directories that are committed",
+  ],
   no_repo: [exitStatus.refused, "name one with --repo where it is opened or imported"],
   no_capsule: [exitStatus.refused, "holdfast restore brings the files of a task back"],
   no_snapshot: [exitStatus.notFound, "holdfast log shows the checkpoints"],

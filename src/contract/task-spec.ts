@@ -6,6 +6,7 @@ import * as z from "zod/mini";
 import { HoldfastError } from "./errors.ts";
 
 const text = z.string().check(z.maxLength(4096));
+const isName = (part: string) => part !== "" && part !== "." && part !== ".." && !part.includes("\0");
 
 export const taskSpecSchema = z.strictObject({
   command: z.array(z.string()).check(z.minLength(1)),
@@ -25,6 +26,10 @@ export const taskSpecSchema = z.strictObject({
   ),
   /** Begin with HOME as it was at a checkpoint; with nothing in it, where no snapshot is named. */
   home: z.optional(z.strictObject({ snapshot: z.optional(text), manifest: z.optional(text) })),
+  /** The directory of the repo that the command starts in, by its path from the top; without one, the top. */
+  cwd: z.optional(
+    text.check(z.refine((path) => path.split("/").every(isName), "is no path from the top of the repo")),
+  ),
   sandbox: z.boolean(),
   /** What the command is fed with: nothing, the session's messages a line each, or a terminal. */
   input: z.enum(["nothing", "messages", "terminal"]),

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { openRepo, resolveCommit } from "../capsule/index.ts";
+import { openRepo } from "../capsule/index.ts";
 import {
   HoldfastError,
   isHoldfastError,
@@ -56,6 +56,7 @@ import {
   sendMessage,
   takeBackTasks,
 } from "./post.ts";
+import { type SettleRequest, settleSpec } from "./settling.ts";
 import { askForShell } from "./shell.ts";
 import { admitWaiting, enterLine } from "./starting.ts";
 import { askToKeep, cancelTask, interruptTurn, type StopOptions, stopProcess } from "./stopping.ts";
@@ -116,8 +117,9 @@ export class Dispatcher {
   async submit(id: string, spec: TaskSpec, options: SubmitOptions & Scope = {}): Promise<Submitted> {
     const found = await this.#find(id, options);
     const { state } = await inspectSession(found.dir);
-    await this.#assertBeginnable(state.repo, spec);
-    return submitTask(this.#home, found, parseTaskSpec(spec), options);
+    const isFirst = !state.task?.snapshot;
+    const settled = await settleSpec(spec, this.#settling(state.repo, isFirst, options));
+    return submitTask(this.#home, found, settled, options);
   }
 
   /** A new session, with its first task. */
@@ -130,19 +132,18 @@ export class Dispatcher {
     // By the name that the session will know it by.
     const describe = async () => {
       const known = repo === undefined ? null : await this.holdfast.resolveRepo(repo);
-      await this.#assertBeginnable(known, spec);
-      return { ...session, ...(known !== null && { repo: known }) };
+      const settled = await settleSpec(spec, this.#settling(known, true, options));
+      return { session: { ...session, ...(known !== null && { repo: known }) }, spec: settled };
     };
-    const { found, ...task } = await submitFirstTask(this.#home, describe, parseTaskSpec(spec), options);
+    const { definition } = parseTaskSpec(spec);
+    const { found, ...task } = await submitFirstTask(this.#home, describe, definition, options);
     return { ...task, id: found.id, user: found.user };
   }
 
-  /** What can't begin is refused here, where somebody reads it. */
-  async #assertBeginnable(repo: string | null, { base, snapshot }: TaskSpec): Promise<void> {
+  #settling(repo: string | null, isFirst: boolean, { where }: SubmitOptions): SettleRequest {
     if (repo === null)
       throw new HoldfastError("no_repo", "the session has no repo, so no task can be run in it");
-    if (base !== undefined && snapshot === undefined)
-      await resolveCommit(await openRepo(this.#home, repo), base);
+    return { path: repo, open: () => openRepo(this.#home, repo), isFirst, where };
   }
 
   /** The last task of a session, to run again: from the same base, in a fresh capsule. */

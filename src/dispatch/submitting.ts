@@ -30,8 +30,11 @@ import { isAlive, present } from "../util/index.ts";
 import { inboxOf, put, ringSession, stamp } from "./post.ts";
 import { admitWaiting, enterLine, type PlaceWish } from "./starting.ts";
 import { cancelTask } from "./stopping.ts";
+import type { Where } from "./where.ts";
 
 export interface SubmitOptions {
+  /** Where it is asked for. Without this, it starts where its spec says. */
+  readonly where?: Where;
   /** Higher is earlier, in the session's queue and in the line. */
   readonly priority?: number;
   /** Raised before the task begins. */
@@ -63,19 +66,26 @@ export async function submitTask(
   return startTask(home, found, wishOf(found.id, spec, options), task);
 }
 
+/** A session that is yet to be opened, and its first task. */
+export interface Described {
+  readonly session: NewSession;
+  readonly spec: TaskSpec;
+}
+
 /** For a new session: its process is started first, and gets ready while the session is described and opened. */
 export async function submitFirstTask(
   home: Home,
-  describe: () => Promise<NewSession>,
-  spec: TaskSpec,
+  describe: (id: SessionId) => Promise<Described>,
+  definition: string,
   options: SubmitOptions = {},
 ): Promise<Submitted & { readonly found: FoundSession; readonly name: string | null }> {
   const id = parseSessionId(home.newId("sess"));
-  const wish = wishOf(id, spec, options);
+  const wish = wishOf(id, { definition }, options);
   await enterLine(home, wish);
   await admitWaiting(home);
   try {
-    const opened = await openSession(home, await describe(), id);
+    const { session, spec } = await describe(id);
+    const opened = await openSession(home, session, id);
     const found = { id, dir: sessionDirOf(home, id), user: opened.state.user };
     const task = await putTask(home, found, spec, options).finally(() => opened.release());
     return { ...(await startTask(home, found, wish, task)), found, name: opened.state.name };
@@ -122,7 +132,11 @@ async function isTakenIn(home: Home, { dir }: FoundSession, request: string): Pr
   return (await inboxOf(home, dir).waiting()).every((name) => idOf(name) !== request);
 }
 
-function wishOf(session: SessionId, { definition }: TaskSpec, options: SubmitOptions): PlaceWish {
+function wishOf(
+  session: SessionId,
+  { definition }: Pick<TaskSpec, "definition">,
+  options: SubmitOptions,
+): PlaceWish {
   const { priority = 0, maxSessions, maxMemoryBytes } = options;
   return { session, definition, priority, ...present({ maxSessions, maxMemoryBytes }) };
 }

@@ -72,7 +72,7 @@ export async function driveTask(around: Surroundings, { request, spec, stop }: A
       sandbox: spec.sandbox,
       signal: stop,
       asked: askedOf(session, spec),
-      ...present({ base: spec.base, snapshot: spec.snapshot, isFresh: spec.isFresh }),
+      ...present({ base: spec.base, snapshot: spec.snapshot, isFresh: spec.isFresh, cwd: spec.cwd }),
       ...(spec.carried && { carried: carriedOf(spec.carried) }),
       ...(spec.home && { home: { commit: spec.home.snapshot ?? "", manifest: spec.home.manifest ?? "" } }),
       onSetup: (chunk) => {
@@ -182,6 +182,7 @@ async function runCommand(
     const turn = await task.runTurn(spec.command, {
       signal,
       door: { dir: await door() },
+      cwd: spec.cwd,
       hasInput: spec.input !== "nothing",
       hasTerminal: screen !== undefined,
       onStart,

@@ -8,6 +8,7 @@
  */
 import { existsSync, realpathSync } from "node:fs";
 import { totalmem } from "node:os";
+import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 import { findProgram } from "./find-program.ts";
 import { runProgram } from "./program.ts";
@@ -17,6 +18,8 @@ export interface SandboxView {
   readonly tree: string;
   /** Where they stand inside. */
   readonly at: string;
+  /** The directory of them that is started in. Default: the top. */
+  readonly cwd?: string;
   /** Read-only and at their own path, as far as nothing of it is hidden. */
   readonly borrowed: readonly string[];
   /** Empty inside, but for what is bound below it. */
@@ -76,7 +79,8 @@ export function sandboxed(view: SandboxView): string[] {
   for (const path of view.hidden) args.push("--tmpfs", path);
   for (const [from, to] of view.readable) args.push("--ro-bind", from, to);
   for (const path of view.writable) args.push("--bind", path, path);
-  args.push(view.isReadOnly ? "--ro-bind" : "--bind", view.tree, view.at, "--chdir", view.at);
+  const start = view.cwd === undefined ? view.at : join(view.at, view.cwd);
+  args.push(view.isReadOnly ? "--ro-bind" : "--bind", view.tree, view.at, "--chdir", start);
   // What was made empty to stand things in is not a place to write to.
   for (const path of view.hidden) args.push("--remount-ro", path);
   return ["bwrap", ...args, "--"];

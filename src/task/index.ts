@@ -13,9 +13,11 @@ export {
   capsuleDir,
   openCapsule,
   type Room,
+  readConfig,
   scratchDir,
 } from "./room.ts";
 export { bringHome, lacksHome, sessionHomeDir } from "./session-home.ts";
+export { directoryMissing } from "./start-directory.ts";
 export { type BesideOptions, Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";
 export { workNow } from "./work-now.ts";

@@ -1,6 +1,7 @@
 /**
  * Owns what a task's command is started with: the words before it, its environment, and what it sees of its session.
  */
+import { join } from "node:path";
 import { type Capsule, sandboxAround } from "../capsule/index.ts";
 import {
   baseEnvironment,
@@ -11,6 +12,7 @@ import {
   sandboxed,
   userHome,
 } from "../process/index.ts";
+import { present } from "../util/index.ts";
 import { kernelLimits, type Quota } from "./quota.ts";
 import { makeScratch, type Room } from "./room.ts";
 import { makeSessionHome } from "./session-home.ts";
@@ -30,6 +32,8 @@ export interface InvocationOptions {
   readonly isSandboxed: boolean;
   readonly door?: DoorView | undefined;
   readonly quota: Quota;
+  /** The directory of the capsule that it starts in. Default: the top. */
+  readonly cwd?: string | undefined;
   /** Whether it gets a terminal of its own. */
   readonly hasTerminal?: boolean | undefined;
 }
@@ -41,7 +45,7 @@ export async function invocationOf(
   room: Room,
   capsule: Capsule,
   command: readonly string[],
-  { isSandboxed, quota, door, hasTerminal }: InvocationOptions,
+  { isSandboxed, quota, door, cwd, hasTerminal }: InvocationOptions,
 ): Promise<Invocation> {
   const view = await capsule.attach();
   const { task, ports } = capsule.spec;
@@ -62,7 +66,8 @@ export async function invocationOf(
   const limits = limited(kernelLimits(quota, isSandboxed));
   if (!isSandboxed) {
     // The shell goes there itself: the tree may be mounted only where it stands.
-    const inTree = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", view.workTree];
+    const start = join(view.workTree, cwd ?? ".");
+    const inTree = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", start];
     const argv = [...view.enter, ...dyingWithUs(), ...limits, ...inTree, ...inside];
     return { argv, cwd: "/", env: baseEnvironment({ HOME: userHome(), ...own }) };
   }
@@ -70,6 +75,7 @@ export async function invocationOf(
   const sandbox = sandboxed({
     ...around,
     ...(door && { readable: [...around.readable, [door.dir, DOOR_INSIDE]] }),
+    ...present({ cwd }),
     tree: view.workTree,
     writable: [home, tmp],
   });

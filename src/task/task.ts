@@ -36,6 +36,7 @@ import {
   settingsOf,
 } from "./room.ts";
 import { restoreHome } from "./session-home.ts";
+import { assertDirectory } from "./start-directory.ts";
 import { type StartingOptions, startingPoint } from "./starting-point.ts";
 
 /** Without a base: everything that the session's last task left, else HEAD. */
@@ -50,6 +51,8 @@ export interface TaskOptions extends StartingOptions {
   readonly asked?: string;
   /** HOME begins as it was then. */
   readonly home?: HomeState;
+  /** The directory that its command will start in: refused if it is not there. */
+  readonly cwd?: string;
   /** What it was queued as. */
   readonly request?: string;
 }
@@ -76,7 +79,7 @@ export interface TaskEnd {
   readonly omitted: readonly string[];
 }
 
-export interface TurnOptions extends Pick<InvocationOptions, "door" | "hasTerminal"> {
+export interface TurnOptions extends Pick<InvocationOptions, "door" | "cwd" | "hasTerminal"> {
   readonly onOutput?: (chunk: Buffer, stream: "stdout" | "stderr") => void;
   /** Called when it runs, and that is on record. */
   readonly onStart?: (pid: number, input: Writable | null) => void;
@@ -137,6 +140,7 @@ export class Task {
     const { capsule, missingIncludes } = begun;
     let mayBeOnRecord = false;
     try {
+      if (options.cwd !== undefined) assertDirectory((await capsule.attach()).root, options.cwd);
       if (options.home) await restoreHome(room, options.home);
       const home = homeOf(options.home ?? session.state.home);
       // On record when it is there: a task that can't be started leaves the session as it was.
@@ -189,13 +193,14 @@ export class Task {
     const call = await turn.callTool("run_command", { command: [...command] });
     const output = new Excerpt();
     let pid = 0;
-    const { door, hasTerminal, signal } = options;
+    const { door, cwd, hasTerminal, signal } = options;
     const isSandboxed = this.#isSandboxed;
     await this.capsule.unsettle();
     const invocation = await invocationOf(this.room, this.capsule, command, {
       isSandboxed,
       quota: await this.quota(),
       door,
+      cwd,
       hasTerminal,
     });
     const { isStopped: isInterrupted, ...end } = await runCommand({

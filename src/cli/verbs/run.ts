@@ -5,6 +5,7 @@ import { HoldfastError, nameFromCommand, type TaskSpec } from "../../contract/in
 import type { Dispatcher, SubmitOptions, Submitted } from "../../dispatch/index.ts";
 import { present } from "../../util/index.ts";
 import { lookOn } from "../looking-on.ts";
+import { type PlaceOptions, placeOf, withPlace } from "../run-place.ts";
 import { note, plural, say, sayJson } from "../screen.ts";
 import { TaskView } from "../task-view.ts";
 import {
@@ -23,9 +24,9 @@ import { assertWindow } from "../window.ts";
 import { inWindow } from "./attach.ts";
 
 type Options = CommonOptions &
-  BudgetOptions & {
+  BudgetOptions &
+  PlaceOptions & {
     readonly session?: string;
-    readonly repo?: string;
     readonly base?: string;
     readonly fresh?: boolean;
     readonly name?: string;
@@ -44,7 +45,7 @@ type Options = CommonOptions &
 export function command(): Command {
   const run = verb(
     "run",
-    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed becomes one commit on the session's branch; the checkout is not touched. It runs at the top of the repo, in a process of its session that outlives this terminal. Ctrl-C interrupts it, a second one leaves it to itself.",
+    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed becomes one commit on the session's branch; the checkout is not touched. It starts in the directory that you are in, as the capsule has it, in a process of its session that outlives this terminal. Ctrl-C interrupts it, a second one leaves it to itself.",
     [
       "holdfast run -- npm test",
       "holdfast run --detach -- make",
@@ -84,7 +85,7 @@ export function command(): Command {
       "--no-sandbox",
       "without a wall: the command can do whatever you can, but gets no secrets of your shell",
     );
-  return withBudget(run).action(async (words: string[], options: Options) => {
+  return withBudget(withPlace(run)).action(async (words: string[], options: Options) => {
     if (options.interactive && !options.detach) assertWindow();
     if (options.interactive && options.messages)
       throw new HoldfastError("usage", "--interactive and --messages are two ways to feed it: choose one");
@@ -118,7 +119,7 @@ async function runNew(dispatcher: Dispatcher, words: string[], options: Options)
     ...present({ budget: budgetOf(options) }),
   };
   const spec = specOf(words, options);
-  const begun = await dispatcher.begin(session, spec, submitOptions(options));
+  const begun = await dispatcher.begin(session, spec, { ...submitOptions(options), ...placeOf(options) });
   const named = { id: begun.id, label: labelOf(begun) };
   await lookAt(dispatcher, { ...begun, session: named, isNew: true, fromSeq: 0 }, spec, options);
 }
@@ -130,7 +131,7 @@ async function runIn(
   options: Options,
 ): Promise<void> {
   const session = await sessionOf(dispatcher.holdfast, prefix, options);
-  await runAgain(dispatcher, session, specOf(words, options), options);
+  await runAgain(dispatcher, session, specOf(words, options), options, placeOf(options));
 }
 
 /** A task in a session that is there. */
@@ -139,11 +140,17 @@ export async function runAgain(
   session: NamedSession,
   spec: TaskSpec,
   options: Options,
+  place: Pick<SubmitOptions, "where"> = {},
 ): Promise<void> {
   const { id } = session;
   const { records, user } = await dispatcher.holdfast.showSession(id, scope(options));
   const budget = present({ budget: budgetOf(options) });
-  const task = await dispatcher.submit(id, spec, { ...scope(options), ...submitOptions(options), ...budget });
+  const task = await dispatcher.submit(id, spec, {
+    ...scope(options),
+    ...submitOptions(options),
+    ...place,
+    ...budget,
+  });
   const { queue } = await dispatcher.holdfast.showSession(id, scope(options));
   if (queue > 0 && !options.json)
     note(`[queue]   ${plural(queue, "task")} of the session, this one among them, wait`);
