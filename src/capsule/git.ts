@@ -139,13 +139,17 @@ export interface UserSetting {
 }
 
 /** Of the user's own configuration and the repo's, read as the user's git would: reading runs nothing. */
-export async function readUserConfig(gitDir: string, pattern: string): Promise<UserSetting[]> {
+export async function readUserConfig(
+  gitDir: string,
+  pattern: string,
+  timeoutMs = CONFIG_TIMEOUT_MS,
+): Promise<UserSetting[]> {
   const { GIT_CONFIG_GLOBAL: _, GIT_CONFIG_NOSYSTEM: __, ...env } = gitEnvironment({ gitDir });
   const argv = ["git", "config", "-z", "--show-scope", "--get-regexp", pattern];
   const { stdout } = await runProgram(argv, {
     env: { ...env, HOME: userHome() },
     cwd: "/",
-    timeoutMs: CONFIG_TIMEOUT_MS,
+    timeoutMs,
   });
   const fields = stdout.toString("utf8").split("\0");
   const settings: UserSetting[] = [];

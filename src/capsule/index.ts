@@ -72,6 +72,7 @@ export {
   unpackSnapshots,
 } from "./store.ts";
 export { chooseStrategy } from "./strategies.ts";
+export { type Unseen, unseenIn } from "./unseen.ts";
 export {
   type Contents,
   commitWork,

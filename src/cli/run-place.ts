@@ -2,8 +2,9 @@
  * Owns the options of `run` that say where a task begins.
  */
 import type { Command } from "commander";
-import type { SubmitOptions } from "../dispatch/index.ts";
+import type { Asked, SubmitOptions } from "../dispatch/index.ts";
 import { present } from "../util/index.ts";
+import { note, sayJson } from "./screen.ts";
 
 export interface PlaceOptions {
   readonly repo?: string;
@@ -19,4 +20,25 @@ export function withPlace(command: Command): Command {
 
 export function placeOf({ repo, cwd }: PlaceOptions): Pick<SubmitOptions, "where"> {
   return { where: { here: process.cwd(), ...present({ repo, cwd }) } };
+}
+
+type Unseen = NonNullable<Asked["unseen"]>;
+
+/** What the task begins without, though it lies in the checkout: one line, and one for a configuration among it. */
+export function tellUnseen({ unseen }: Pick<Asked, "unseen">, { json }: { readonly json?: boolean }): void {
+  if (!unseen) return;
+  const tell = (line: string) => note(`[base]    ${line}`);
+  if (json) sayJson({ stage: "base", unseen });
+  else for (const line of [unseenText(unseen), ...unseen.named.map(uncommittedText)]) tell(line);
+}
+
+const uncommittedText = (file: string) => `${file} is not committed: the task goes by the one of its base`;
+
+function unseenText({ changed, untracked }: Unseen): string {
+  const counts = [
+    ...(changed > 0 ? [`${changed} changed`] : []),
+    ...(untracked > 0 ? [`${untracked} untracked`] : []),
+  ];
+  const isOne = changed + untracked === 1;
+  return `the checkout has ${counts.join(" and ")} ${isOne ? "file" : "files"} that the task does not see: commit ${isOne ? "it" : "them"}`;
 }

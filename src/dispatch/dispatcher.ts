@@ -2,9 +2,10 @@
  * Owns the dispatcher's face: the one thing that talks to all sessions, through their directories. It lives in each
  * call of the command line and in `serve`; it may be killed at any moment, and no session notices.
  */
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { openRepo } from "../capsule/index.ts";
+import { openRepo, type Repo, type Unseen } from "../capsule/index.ts";
 import {
   HoldfastError,
   isHoldfastError,
@@ -14,6 +15,7 @@ import {
 } from "../contract/index.ts";
 import {
   type Archived,
+  asFailure,
   type FoundSession,
   findSession,
   Holdfast,
@@ -56,7 +58,7 @@ import {
   sendMessage,
   takeBackTasks,
 } from "./post.ts";
-import { type SettleRequest, settleSpec } from "./settling.ts";
+import { type Settled, settleSpec } from "./settling.ts";
 import { askForShell } from "./shell.ts";
 import { admitWaiting, enterLine } from "./starting.ts";
 import { askToKeep, cancelTask, interruptTurn, type StopOptions, stopProcess } from "./stopping.ts";
@@ -79,6 +81,12 @@ export interface SessionView extends SessionSummary {
   readonly inbox: number;
   /** Requests at its door that had not its token. */
   readonly refused: number;
+}
+
+/** A task that was asked for. */
+export interface Asked extends Submitted {
+  /** What it does not see of the checkout that it begins with, as far as that is known. */
+  readonly unseen: Unseen | undefined;
 }
 
 export interface Resumed {
@@ -114,12 +122,15 @@ export class Dispatcher {
   }
 
   /** Queues a task in a session, and starts its process or puts it in the line. */
-  async submit(id: string, spec: TaskSpec, options: SubmitOptions & Scope = {}): Promise<Submitted> {
+  async submit(id: string, spec: TaskSpec, options: SubmitOptions & Scope = {}): Promise<Asked> {
     const found = await this.#find(id, options);
-    const { state } = await inspectSession(found.dir);
-    const isFirst = !state.task?.snapshot;
-    const settled = await settleSpec(spec, this.#settling(state.repo, isFirst, options));
-    return submitTask(this.#home, found, settled, options);
+    const { repo, task } = (await inspectSession(found.dir)).state;
+    if (repo === null) throw noRepo();
+    const open = () => this.#open(repo);
+    const { where } = options;
+    const settled = await settleSpec(spec, { path: repo, open, isFirst: !task?.snapshot, where });
+    const submitted = await submitTask(this.#home, found, settled.spec, options);
+    return { ...submitted, unseen: await settled.unseen };
   }
 
   /** A new session, with its first task. */
@@ -127,23 +138,30 @@ export class Dispatcher {
     session: NewSession,
     spec: TaskSpec,
     options: SubmitOptions = {},
-  ): Promise<Submitted & { readonly id: string; readonly name: string | null; readonly user: string }> {
+  ): Promise<Asked & { readonly id: string; readonly name: string | null; readonly user: string }> {
     const { repo } = session;
-    // By the name that the session will know it by.
+    if (repo === undefined) throw noRepo();
+    const { where } = options;
+    let unseen: Settled["unseen"] | undefined;
     const describe = async () => {
-      const known = repo === undefined ? null : await this.holdfast.resolveRepo(repo);
-      const settled = await settleSpec(spec, this.#settling(known, true, options));
-      return { session: { ...session, ...(known !== null && { repo: known }) }, spec: settled };
+      const opened = await this.#open(resolve(repo));
+      // By the name that the session will know it by.
+      const path = opened.checkout ?? opened.gitDir;
+      const settled = await settleSpec(spec, { path, open: async () => opened, isFirst: true, where });
+      unseen = settled.unseen;
+      return { session: { ...session, repo: path }, spec: settled.spec };
     };
     const { definition } = parseTaskSpec(spec);
     const { found, ...task } = await submitFirstTask(this.#home, describe, definition, options);
-    return { ...task, id: found.id, user: found.user };
+    return { ...task, id: found.id, user: found.user, unseen: await unseen };
   }
 
-  #settling(repo: string | null, isFirst: boolean, { where }: SubmitOptions): SettleRequest {
-    if (repo === null)
-      throw new HoldfastError("no_repo", "the session has no repo, so no task can be run in it");
-    return { path: repo, open: () => openRepo(this.#home, repo), isFirst, where };
+  async #open(path: string): Promise<Repo> {
+    try {
+      return await openRepo(this.#home, path);
+    } catch (error) {
+      throw asFailure(error, this.#home.dir);
+    }
   }
 
   /** The last task of a session, to run again: from the same base, in a fresh capsule. */
@@ -402,3 +420,5 @@ export class Dispatcher {
     return findSession(this.#home, id, ...(user === undefined ? [] : [user]));
   }
 }
+
+const noRepo = () => new HoldfastError("no_repo", "the session has no repo, so no task can be run in it");

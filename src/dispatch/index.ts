@@ -1,6 +1,6 @@
-export { Dispatcher, type SessionView } from "./dispatcher.ts";
+export { type Asked, Dispatcher, type SessionView } from "./dispatcher.ts";
 export type { FollowOptions, Happening } from "./following.ts";
 export { noTask } from "./output.ts";
 export type { StopOptions } from "./stopping.ts";
-export type { SubmitOptions, Submitted } from "./submitting.ts";
+export type { SubmitOptions } from "./submitting.ts";
 export { Supervisor } from "./supervising.ts";

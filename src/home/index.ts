@@ -8,6 +8,7 @@ export type { Exported, ExportManifest } from "./export.ts";
 export type { GcResult, Retention } from "./gc.ts";
 export { Holdfast, openHoldfast } from "./holdfast.ts";
 export {
+  asFailure,
   defaultHomeDir,
   defaultUser,
   type FoundSession,

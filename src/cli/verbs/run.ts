@@ -2,10 +2,10 @@ import { closeSync } from "node:fs";
 import { basename } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { HoldfastError, nameFromCommand, type TaskSpec } from "../../contract/index.ts";
-import type { Dispatcher, SubmitOptions, Submitted } from "../../dispatch/index.ts";
+import type { Asked, Dispatcher, SubmitOptions } from "../../dispatch/index.ts";
 import { present } from "../../util/index.ts";
 import { lookOn } from "../looking-on.ts";
-import { type PlaceOptions, placeOf, withPlace } from "../run-place.ts";
+import { type PlaceOptions, placeOf, tellUnseen, withPlace } from "../run-place.ts";
 import { note, plural, say, sayJson } from "../screen.ts";
 import { TaskView } from "../task-view.ts";
 import {
@@ -162,7 +162,7 @@ function submitOptions({ priority, maxSessions, maxMemory }: Options): SubmitOpt
   return present({ priority, maxSessions, maxMemoryBytes });
 }
 
-interface Target extends Submitted {
+interface Target extends Asked {
   readonly session: NamedSession;
   readonly user: string;
   /** Made for this task: not left behind if it can't be started. */
@@ -173,24 +173,25 @@ interface Target extends Submitted {
 /** Looks on, unless it is to be left to itself. */
 async function lookAt(
   dispatcher: Dispatcher,
-  { session, user, request, outputFd, isNew, fromSeq }: Target,
+  { session, user, request, outputFd, isNew, fromSeq, unseen }: Target,
   spec: TaskSpec,
   options: Options,
 ): Promise<void> {
   const { id, label } = session;
+  const named = { session: id, name: label === id ? null : label, request };
+  if (options.detach && options.json) {
+    closeSync(outputFd);
+    return sayJson({ ...named, ...present({ unseen }) });
+  }
+  tellUnseen({ unseen }, options);
   if (options.detach) {
     closeSync(outputFd);
-    if (options.json) return sayJson({ session: id, name: label === id ? null : label, request });
     say(label);
     return note(`it runs by itself: holdfast attach ${label} looks on, holdfast log ${label} tells`);
   }
   const wasShown = spec.input === "terminal";
   const view = new TaskView({ session, user, json: options.json ?? false, request, wasShown });
-  view.tell(
-    "session",
-    { session: id, name: label === id ? null : label, request },
-    label === id ? id : `${label} ${id}`,
-  );
+  view.tell("session", named, label === id ? id : `${label} ${id}`);
   if (spec.input === "terminal" && (await inWindow(dispatcher, session, options)) === "left")
     return closeSync(outputFd);
   const looking = { session, ...scope(options), view, request, outputFd, fromSeq };

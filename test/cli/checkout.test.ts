@@ -1,0 +1,64 @@
+/**
+ * What a task sees of a checkout that is not as it was committed.
+ */
+import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { hasSandbox } from "../support/capsules.ts";
+import { runCliIn } from "../support/cli-in.ts";
+import { fingerprint, gitIn } from "../support/repo.ts";
+import { TaskHome } from "../support/tasks.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const idIn = (text: string) => /sess_[0-9a-z]+/.exec(text)?.[0] ?? "";
+
+describe("a checkout with uncommitted changes", () => {
+  it("is said in one line, and so is a holdfast.yaml that is not committed; a clean one is not", async () => {
+    using home = new TaskHome({ "a.txt": "one\n", "b.txt": "two\n", ".gitignore": "ignored\n" });
+    const run = (...args: string[]) => runCliIn(home.main, home.dir, ["run", ...wall, ...args, "--", "true"]);
+    const saysNothing = { status: 0, stderr: expect.not.stringContaining("the checkout has") };
+    writeFileSync(join(home.main, "ignored"), "x");
+    expect(await run()).toMatchObject(saysNothing);
+    writeFileSync(join(home.main, "a.txt"), "changed\n");
+    rmSync(join(home.main, "b.txt"));
+    writeFileSync(join(home.main, "holdfast.yaml"), "capsule: {}\n");
+    const before = fingerprint(home.main);
+    const said = await run();
+    expect(said.stderr).toContain(
+      "[base]    the checkout has 2 changed and 1 untracked files that the task does not see: commit them\n" +
+        "[base]    holdfast.yaml is not committed: the task goes by the one of its base\n",
+    );
+    const id = idIn(said.stderr);
+    const json = await run("--json", "--session", id, "--fresh");
+    expect(JSON.parse(json.stdout.split("\n")[0] ?? "")).toEqual({
+      stage: "base",
+      unseen: { changed: 2, untracked: 1, named: ["holdfast.yaml"] },
+    });
+    const detached = await run("--json", "--detach");
+    expect(JSON.parse(detached.stdout)).toMatchObject({ unseen: { changed: 2 } });
+    await runCliIn(home.main, home.dir, ["pause", JSON.parse(detached.stdout).session]);
+    // They begin with something else than the checkout's HEAD.
+    expect(await run("--session", id)).toMatchObject(saysNothing);
+    expect(await run("--base", "HEAD")).toMatchObject(saysNothing);
+    expect(fingerprint(home.main)).toBe(before);
+  });
+
+  it("K1 is looked at without running a filter, with the user's own ignore rules, and without an index being written", async () => {
+    using home = new TaskHome({ "a.x": "one\n", ".gitattributes": "*.x filter=x\n" });
+    const canary = home.join("canary");
+    const user = home.join("user");
+    mkdirSync(join(user, ".config/git"), { recursive: true });
+    writeFileSync(join(user, ".config/git/ignore"), "*.swp\n");
+    writeFileSync(join(home.main, "a.swp"), "x");
+    gitIn(home.main, "config", "filter.x.clean", `touch ${canary}; cat`);
+    gitIn(home.main, "config", "filter.x.required", "true");
+    // Only its times are new, so its bytes have to be read.
+    utimesSync(join(home.main, "a.x"), 1, 1);
+    const before = fingerprint(home.main);
+    const run = await runCliIn(home.main, home.dir, ["run", ...wall, "--", "true"], { HOME: user });
+    expect(run.status).toBe(0);
+    expect(run.stderr).not.toContain("the checkout has");
+    expect(existsSync(canary)).toBe(false);
+    expect(fingerprint(home.main)).toBe(before);
+  });
+});
