@@ -3,7 +3,7 @@
  *
  * K1 No code of an agent or of a repo is ever run: the caller names a gitdir that no agent could write, every
  *    hook, monitor, pager, filter driver, signature check and transport is off, no configuration but that gitdir's
- *    own is read, and nothing goes into nested repos.
+ *    own is read, and nothing goes into nested repos. The one exception is what a person asks of their own checkout.
  */
 import { open } from "node:fs/promises";
 import { HoldfastError } from "../contract/index.ts";
@@ -130,6 +130,36 @@ export async function runGit(
   if ((options.accept ?? [0]).includes(result.exitCode ?? -1)) return result;
   throw failure(args[0] ?? "", result);
 }
+
+/**
+ * For what a person asks of their own checkout: by their own configuration, filters included, as if they had called
+ * git themselves. Hooks, monitors and transports stay off; their index is not to be written.
+ */
+export async function userGit(
+  place: GitPlace,
+  args: readonly string[],
+  { input }: Pick<GitOptions, "input"> = {},
+): Promise<Buffer> {
+  const {
+    GIT_CONFIG_GLOBAL: _,
+    GIT_CONFIG_NOSYSTEM: __,
+    GIT_ATTR_NOSYSTEM: ___,
+    ...env
+  } = gitEnvironment(place);
+  const own = OFF.filter((setting) => !OF_THE_USER.test(setting));
+  const settings = [...own, "core.bare=false", "core.splitIndex=false", "core.safecrlf=false"];
+  const words = settings.flatMap((setting) => ["-c", setting]);
+  const result = await runProgram(["git", "-C", place.workTree ?? "/", ...words, ...args], {
+    env: { ...env, HOME: userHome() },
+    cwd: "/",
+    timeoutMs: TIMEOUT_MS,
+    ...(input && { input }),
+  });
+  if (result.exitCode === 0) return result.stdout;
+  throw failure(args[0] ?? "", result);
+}
+
+const OF_THE_USER = /^core\.(attributes|excludes)File=/;
 
 export interface UserSetting {
   readonly name: string;

@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { git } from "./git.ts";
-import { type Repo, userPlace } from "./repo.ts";
+import { checkoutsIn, type Repo, userPlace } from "./repo.ts";
 
 /** Keeps a base, and all that a snapshot leaves to it, safe from the user's own garbage collection. */
 export async function holdCommit(repo: Repo, commit: string): Promise<void> {
@@ -25,12 +25,29 @@ export async function keepTip(repo: Repo, session: string, commit: string): Prom
   await git(userPlace(repo), ["update-ref", `${tipsOf(repo, session)}/${commit}`, commit]);
 }
 
+/** The user's checkout as it was when a task of the session began with it. It is the user's own, and goes with it, too. */
+export async function keepCheckout(repo: Repo, session: string, commit: string): Promise<void> {
+  await git(userPlace(repo), ["update-ref", `${checkoutsIn(repo)}/${session}/${commit}`, commit]);
+}
+
+export async function listCheckouts(
+  repo: Repo,
+): Promise<{ readonly ref: string; readonly session: string; readonly atMs: number }[]> {
+  const format = "--format=%(committerdate:unix) %(refname)";
+  const out = await git(userPlace(repo), ["for-each-ref", format, `${checkoutsIn(repo)}/`]);
+  return out
+    .toString("utf8")
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => {
+      const [seconds, ref = ""] = line.split(" ");
+      return { ref, session: ref.split("/").at(-2) ?? "", atMs: Number(seconds) * 1000 };
+    });
+}
+
 export async function dropTips(repo: Repo, session: string): Promise<void> {
-  const out = await git(userPlace(repo), [
-    "for-each-ref",
-    "--format=%(refname)",
-    `${tipsOf(repo, session)}/`,
-  ]);
+  const dirs = [`${tipsOf(repo, session)}/`, `${checkoutsIn(repo)}/${session}/`];
+  const out = await git(userPlace(repo), ["for-each-ref", "--format=%(refname)", ...dirs]);
   for (const ref of out.toString("utf8").split("\n").filter(Boolean))
     await git(userPlace(repo), ["update-ref", "-d", ref]);
 }

@@ -15,9 +15,10 @@ export {
   restoreCapsule,
 } from "./create.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directories.ts";
+export { commitCheckout } from "./dirty.ts";
 export { makeGitdir, surroundingsOf } from "./gitdir.ts";
 export { equip, findHanded, handBack, handOn, settleHandOn } from "./hand-on.ts";
-export { dropTips, heldCommits, holdCommit, holdOf, releaseCommit } from "./held.ts";
+export { dropTips, heldCommits, holdCommit, holdOf, listCheckouts, releaseCommit } from "./held.ts";
 export { findBadManifests, findBadObjects, findLost, whyUnusable } from "./integrity.ts";
 export { forgetFiles } from "./known-files.ts";
 export { dropOnlyCopies, findLayer, forgetLayered, layerDir, listLayered, listLayers } from "./layers.ts";

@@ -144,7 +144,10 @@ export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string |
   });
 }
 
-/** Whether a commit is the user's: reachable from a ref that is not one of ours. */
+/** Below this are the user's checkouts as they were: theirs, though the refs are ours. */
+export const checkoutsIn = ({ holds }: Pick<Repo, "holds">) => holds.replace("/held/", "/checkouts/");
+
+/** Whether a commit is the user's: reachable from a ref that is not one of ours, or a checkout of theirs. */
 export async function isUsersCommit(repo: Repo, commit: string): Promise<boolean> {
   const head = remember(repo, "head", () =>
     gitLine({ gitDir: repo.headDir }, ["rev-parse", "HEAD"], { accept: [0, 128] }),
@@ -153,7 +156,8 @@ export async function isUsersCommit(repo: Repo, commit: string): Promise<boolean
   return remember(repo, `whose is ${commit}`, async () => {
     // One walk from all refs at once: `for-each-ref --contains` makes one for each.
     const others = OURS.map((prefix) => `--exclude=${prefix}*`);
-    const args = ["rev-list", "--max-count=1", commit, "--not", ...others, "--all"];
+    const checkouts = `--glob=${checkoutsIn(repo)}/*`;
+    const args = ["rev-list", "--max-count=1", commit, "--not", ...others, "--all", checkouts];
     const { exitCode, stdout } = await runGit(userPlace(repo), args, { accept: [0, 128] });
     return exitCode === 0 && stdout.length === 0;
   });

@@ -5,7 +5,7 @@
 
 import { writeFile } from "node:fs/promises";
 import { HoldfastError } from "../contract/index.ts";
-import { git, gitLine, gitToFile, type Identity } from "./git.ts";
+import { type GitPlace, git, gitLine, gitToFile, type Identity } from "./git.ts";
 import type { SnapshotManifest } from "./manifest.ts";
 import { type BytePath, quoted, storedPath, toBytes, toText } from "./path.ts";
 import { GITLINK_MODE, NO_MODE, rawDiff } from "./raw-diff.ts";
@@ -25,9 +25,9 @@ export interface WorkCommit {
   readonly atMs: number;
 }
 
-/** A commit of a tree that the store has, on its base. */
+/** A commit of a tree that is there, on its base. */
 export async function commitWork(
-  store: Store,
+  store: GitPlace,
   { tree, base, message, identity, atMs }: WorkCommit,
 ): Promise<string> {
   const who = signature(identity, atMs);

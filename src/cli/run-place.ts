@@ -2,6 +2,7 @@
  * Owns the options of `run` that say where a task begins.
  */
 import type { Command } from "commander";
+import { HoldfastError } from "../contract/index.ts";
 import type { Asked, SubmitOptions } from "../dispatch/index.ts";
 import { present } from "../util/index.ts";
 import { note, sayJson } from "./screen.ts";
@@ -9,17 +10,28 @@ import { note, sayJson } from "./screen.ts";
 export interface PlaceOptions {
   readonly repo?: string;
   readonly cwd?: string;
+  readonly dirty?: boolean;
+  readonly base?: string;
 }
 
 export function withPlace(command: Command): Command {
-  return command.option(
-    "--cwd <dir>",
-    "start in this directory of the repo (default: where you are in it, else its top)",
-  );
+  return command
+    .option("--cwd <dir>", "start in this directory of the repo (default: where you are in it, else its top)")
+    .option(
+      "--dirty",
+      "begin clean, with the checkout as it is: uncommitted changes and untracked files too",
+    );
 }
 
-export function placeOf({ repo, cwd }: PlaceOptions): Pick<SubmitOptions, "where"> {
-  return { where: { here: process.cwd(), ...present({ repo, cwd }) } };
+export type BeginningPlace = Pick<SubmitOptions, "where" | "isDirty">;
+
+export function placeOf({ repo, cwd, dirty, base }: PlaceOptions): BeginningPlace {
+  if (dirty && base !== undefined)
+    throw new HoldfastError(
+      "usage",
+      "--dirty begins with the checkout, --base with the commit that it names: choose one",
+    );
+  return { where: { here: process.cwd(), ...present({ repo, cwd }) }, ...present({ isDirty: dirty }) };
 }
 
 type Unseen = NonNullable<Asked["unseen"]>;
@@ -40,5 +52,5 @@ function unseenText({ changed, untracked }: Unseen): string {
     ...(untracked > 0 ? [`${untracked} untracked`] : []),
   ];
   const isOne = changed + untracked === 1;
-  return `the checkout has ${counts.join(" and ")} ${isOne ? "file" : "files"} that the task does not see: commit ${isOne ? "it" : "them"}`;
+  return `the checkout has ${counts.join(" and ")} ${isOne ? "file" : "files"} that the task does not see: commit ${isOne ? "it" : "them"}, or say --dirty`;
 }

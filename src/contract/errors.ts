@@ -81,6 +81,7 @@ export const errorCodes = {
     exitStatus.notFound,
     "name another one with --cwd; a capsule has the directories that are committed",
   ],
+  checkout_unmerged: [exitStatus.conflict, "resolve them in the checkout first, or run it without --dirty"],
   no_repo: [exitStatus.refused, "name one with --repo where it is opened or imported"],
   no_capsule: [exitStatus.refused, "holdfast restore brings the files of a task back"],
   no_snapshot: [exitStatus.notFound, "holdfast log shows the checkpoints"],

@@ -11,6 +11,7 @@ import {
   isHoldfastError,
   parseSessionId,
   parseTaskSpec,
+  type SessionId,
   type TaskSpec,
 } from "../contract/index.ts";
 import {
@@ -127,8 +128,8 @@ export class Dispatcher {
     const { repo, task } = (await inspectSession(found.dir)).state;
     if (repo === null) throw noRepo();
     const open = () => this.#open(repo);
-    const { where } = options;
-    const settled = await settleSpec(spec, { path: repo, open, isFirst: !task?.snapshot, where });
+    const request = { session: found.id, path: repo, open, isFirst: !task?.snapshot };
+    const settled = await settleSpec(this.#home, spec, request, options);
     const submitted = await submitTask(this.#home, found, settled.spec, options);
     return { ...submitted, unseen: await settled.unseen };
   }
@@ -141,13 +142,13 @@ export class Dispatcher {
   ): Promise<Asked & { readonly id: string; readonly name: string | null; readonly user: string }> {
     const { repo } = session;
     if (repo === undefined) throw noRepo();
-    const { where } = options;
     let unseen: Settled["unseen"] | undefined;
-    const describe = async () => {
+    const describe = async (id: SessionId) => {
       const opened = await this.#open(resolve(repo));
       // By the name that the session will know it by.
       const path = opened.checkout ?? opened.gitDir;
-      const settled = await settleSpec(spec, { path, open: async () => opened, isFirst: true, where });
+      const request = { session: id, path, open: async () => opened, isFirst: true };
+      const settled = await settleSpec(this.#home, spec, request, options);
       unseen = settled.unseen;
       return { session: { ...session, repo: path }, spec: settled.spec };
     };

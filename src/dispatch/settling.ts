@@ -2,21 +2,31 @@
  * Owns what is settled of a task at the moment when it is asked for. What can't begin is refused here, where the one
  * who asks reads it; what only the task's files can tell is refused by the session process.
  */
-import { hasDirectory, type Repo, resolveCommit, type Unseen, unseenIn } from "../capsule/index.ts";
+import { join } from "node:path";
+import {
+  commitCheckout,
+  hasDirectory,
+  type Repo,
+  resolveCommit,
+  type Unseen,
+  unseenIn,
+} from "../capsule/index.ts";
 import { CONFIG_FILE } from "../config/index.ts";
 import { parseTaskSpec, type TaskSpec } from "../contract/index.ts";
+import { type Home, stagingDir } from "../home/index.ts";
 import { directoryMissing, readConfig } from "../task/index.ts";
 import { present } from "../util/index.ts";
-import { directoryIn, type Where } from "./where.ts";
+import type { SubmitOptions } from "./submitting.ts";
+import { directoryIn } from "./where.ts";
 
 export interface SettleRequest {
-  /** As the session knows it. */
+  readonly session: string;
+  /** Of its repo, as the session knows it. */
   readonly path: string;
   /** Opened only where git has something to say. */
   readonly open: () => Promise<Repo>;
   /** The session has no files that it would begin with. */
   readonly isFirst: boolean;
-  readonly where: Where | undefined;
 }
 
 export interface Settled {
@@ -29,17 +39,29 @@ export interface Settled {
 const LOOK_MS = 300;
 
 export async function settleSpec(
+  home: Home,
   asked: TaskSpec,
-  { path, open, isFirst, where }: SettleRequest,
+  { session, path, open, isFirst }: SettleRequest,
+  { where, isDirty }: SubmitOptions,
 ): Promise<Settled> {
   const spec = parseTaskSpec({ ...asked, ...present({ cwd: where && directoryIn(path, where) }) });
   const { base, isFresh, snapshot, cwd } = spec;
-  const beginsClean = base !== undefined || isFresh || isFirst;
+  const nothing = Promise.resolve(undefined);
+  const beginsClean = base !== undefined || isFresh || isFirst || isDirty;
   // One that is run again begins where it began.
-  if (snapshot !== undefined || !beginsClean) return { spec, unseen: Promise.resolve(undefined) };
+  if (snapshot !== undefined || !beginsClean) return { spec, unseen: nothing };
   const repo = await open();
+  if (isDirty) {
+    const aside = join(stagingDir(home), `${process.pid}-${home.newId("dirty")}`);
+    const commit = await commitCheckout(repo, { session, aside, atMs: home.ports.clock.nowMs() });
+    if (cwd !== undefined) await assertCommitted(repo, commit, cwd);
+    return {
+      spec: { ...spec, ...(commit === null ? { isFresh: true } : { base: commit }) },
+      unseen: nothing,
+    };
+  }
   const looking = { timeoutMs: LOOK_MS, files: [CONFIG_FILE] };
-  const unseen = where && base === undefined ? unseenIn(repo, looking) : Promise.resolve(undefined);
+  const unseen = where && base === undefined ? unseenIn(repo, looking) : nothing;
   if (base !== undefined || cwd !== undefined) {
     const commit = await resolveCommit(repo, base);
     if (cwd !== undefined) await assertCommitted(repo, commit, cwd);

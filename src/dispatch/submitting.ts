@@ -35,6 +35,8 @@ import type { Where } from "./where.ts";
 export interface SubmitOptions {
   /** Where it is asked for. Without this, it starts where its spec says. */
   readonly where?: Where;
+  /** Begin with the checkout as it is at this moment, and not with its HEAD. */
+  readonly isDirty?: boolean;
   /** Higher is earlier, in the session's queue and in the line. */
   readonly priority?: number;
   /** Raised before the task begins. */

@@ -8,11 +8,13 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import {
   type CapsuleSpec,
+  dropTips,
   hasObject,
   heldCommits,
   holdCommit,
   holdOf,
   listBases,
+  listCheckouts,
   listManifestBases,
   listRepos,
   openStore,
@@ -56,6 +58,17 @@ export async function unneededHolds(
           () => releaseCommit(repo, commit),
         ),
     }));
+}
+
+/** Checkouts that sessions were to begin with that never were: young ones may be about to. */
+export async function strayCheckouts(
+  home: Home,
+  repo: Repo,
+  sessions: ReadonlySet<string>,
+): Promise<UnneededHold[]> {
+  return (await listCheckouts(repo).catch(() => []))
+    .filter(({ session, atMs }) => !sessions.has(session) && home.ports.clock.nowMs() - atMs > YOUNG_MS)
+    .map(({ session, ref }) => ({ ref, release: () => dropTips(repo, session) }));
 }
 
 /** What was held under a name that all homes shared, or that this one had elsewhere, gets a name of its own. */

@@ -17,6 +17,7 @@ export {
   listSessionIds,
   listSessionIdsNow,
   sessionDirOf,
+  stagingDir,
 } from "./home.ts";
 export type { ImportOptions } from "./import.ts";
 export type { SearchHit } from "./index-db.ts";

@@ -39,7 +39,7 @@ import { findHomeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import { endHolder, endMarked, markedProcesses, mountedBy } from "../process/index.ts";
 import { TEMPORARY_PREFIX } from "../util/index.ts";
 import { type FoundCapsule, listCapsules, unlessUsed } from "./capsules.ts";
-import { unneededHolds } from "./holds.ts";
+import { strayCheckouts, unneededHolds } from "./holds.ts";
 import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
 
 export interface Leftover {
@@ -176,6 +176,8 @@ async function caches(home: Home, capsules: readonly FoundCapsule[]): Promise<Le
     found.push(...(await packed(store)));
     for (const { ref, release } of await unneededHolds(home, repo, specs))
       found.push({ what: ref, why: "no snapshot stands on it any more", isCache: true, clear: release });
+    for (const { ref, release } of await strayCheckouts(home, repo, sessions))
+      found.push({ what: ref, why: "there is no such session", isCache: true, clear: release });
   }
   return found;
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { runCliIn } from "../support/cli-in.ts";
-import { fingerprint, gitIn } from "../support/repo.ts";
+import { branchOf, fingerprint, gitIn } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
@@ -25,7 +25,7 @@ describe("a checkout with uncommitted changes", () => {
     const before = fingerprint(home.main);
     const said = await run();
     expect(said.stderr).toContain(
-      "[base]    the checkout has 2 changed and 1 untracked files that the task does not see: commit them\n" +
+      "[base]    the checkout has 2 changed and 1 untracked files that the task does not see: commit them, or say --dirty\n" +
         "[base]    holdfast.yaml is not committed: the task goes by the one of its base\n",
     );
     const id = idIn(said.stderr);
@@ -60,5 +60,50 @@ describe("a checkout with uncommitted changes", () => {
     expect(run.stderr).not.toContain("the checkout has");
     expect(existsSync(canary)).toBe(false);
     expect(fingerprint(home.main)).toBe(before);
+  });
+
+  it("--dirty begins with it: below the work, left out of diff, and with its own holdfast.yaml", async () => {
+    using home = new TaskHome({ "a.txt": "one\n", "b.txt": "two\n", ".gitignore": "ignored\n" });
+    const run = (...args: string[]) => runCliIn(home.main, home.dir, ["run", ...wall, ...args]);
+    const head = gitIn(home.main, "rev-parse", "HEAD");
+    writeFileSync(join(home.main, "a.txt"), "changed\n");
+    rmSync(join(home.main, "b.txt"));
+    writeFileSync(join(home.main, "ignored"), "x");
+    mkdirSync(join(home.main, "new"));
+    writeFileSync(join(home.main, "new/untracked"), "new\n");
+    writeFileSync(join(home.main, "holdfast.yaml"), "capsule: { ports: [MY_PORT] }\n");
+    const before = fingerprint(home.main);
+    const script = "cat a.txt new/untracked; ls b.txt ignored; git status --porcelain; echo work > w";
+    const done = await run("--dirty", "--", "sh", "-c", script);
+    expect(done).toMatchObject({ status: 0, stdout: "changed\nnew\n" });
+    expect(done.stderr).toContain("MY_PORT=");
+    expect(done.stderr).not.toContain("the checkout has");
+    const id = idIn(done.stderr);
+    expect((await runCliIn(home.main, home.dir, ["diff", id, "--stat"])).stdout).toBe("w\n");
+    const branch = branchOf(id);
+    expect(gitIn(home.main, "log", "--format=%s", `${head}..${branch}`)).toMatch(
+      /^sh -c .*\nCheckout as it was, with uncommitted changes$/,
+    );
+    expect(gitIn(home.main, "diff", "--name-status", head, `${branch}~1`)).toBe(
+      "M\ta.txt\nD\tb.txt\nA\tholdfast.yaml\nA\tnew/untracked",
+    );
+    expect(fingerprint(home.main)).toBe(before);
+
+    // The session goes on with its own files, until it is told to begin with the checkout again.
+    expect((await run("--session", id, "--", "cat", "a.txt", "w")).stdout).toBe("changed\nwork\n");
+    writeFileSync(join(home.main, "a.txt"), "again\n");
+    const anew = await run(
+      "--session",
+      id,
+      "--dirty",
+      "--cwd",
+      "new",
+      "--",
+      "sh",
+      "-c",
+      "cat ../a.txt; ls ../w",
+    );
+    expect(anew).toMatchObject({ status: 1, stdout: "again\n" });
+    expect(await run("--dirty", "--base", "HEAD", "--", "true")).toMatchObject({ status: 2 });
   });
 });

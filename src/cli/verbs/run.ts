@@ -5,7 +5,7 @@ import { HoldfastError, nameFromCommand, type TaskSpec } from "../../contract/in
 import type { Asked, Dispatcher, SubmitOptions } from "../../dispatch/index.ts";
 import { present } from "../../util/index.ts";
 import { lookOn } from "../looking-on.ts";
-import { type PlaceOptions, placeOf, tellUnseen, withPlace } from "../run-place.ts";
+import { type BeginningPlace, type PlaceOptions, placeOf, tellUnseen, withPlace } from "../run-place.ts";
 import { note, plural, say, sayJson } from "../screen.ts";
 import { TaskView } from "../task-view.ts";
 import {
@@ -27,7 +27,6 @@ type Options = CommonOptions &
   BudgetOptions &
   PlaceOptions & {
     readonly session?: string;
-    readonly base?: string;
     readonly fresh?: boolean;
     readonly name?: string;
     readonly title?: string;
@@ -140,7 +139,7 @@ export async function runAgain(
   session: NamedSession,
   spec: TaskSpec,
   options: Options,
-  place: Pick<SubmitOptions, "where"> = {},
+  place: BeginningPlace = {},
 ): Promise<void> {
   const { id } = session;
   const { records, user } = await dispatcher.holdfast.showSession(id, scope(options));
