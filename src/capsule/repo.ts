@@ -21,6 +21,7 @@ import {
   runGit,
   type UserSetting,
 } from "./git.ts";
+import { missingCommit } from "./missing-commit.ts";
 import { type BytePath, toText } from "./path.ts";
 
 export interface Repo {
@@ -126,7 +127,8 @@ async function prepare(repo: Repo): Promise<void> {
 
 /** The commit that a name stands for; null for the HEAD of a repo without a commit. */
 export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string | null> {
-  const place = { gitDir: name === "HEAD" ? repo.headDir : repo.gitDir };
+  // Of this checkout, also where a name only leads to its HEAD.
+  const place = { gitDir: repo.headDir };
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
   const { exitCode, stdout } = await runGit(place, args, { accept: [0, 1, 128] });
   if (exitCode === 0) {
@@ -139,9 +141,7 @@ export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string |
     (await runGit(place, ["symbolic-ref", "-q", "HEAD"], { accept: [0, 1, 128] })).exitCode === 0
   )
     return null;
-  throw new HoldfastError("base_missing", `there is no commit ${name} in ${repo.checkout ?? repo.gitDir}`, {
-    base: name,
-  });
+  throw await missingCommit(place, name, repo.checkout ?? repo.gitDir);
 }
 
 /** Below this are the user's checkouts as they were: theirs, though the refs are ours. */

@@ -25,6 +25,8 @@ const capsule = z.strictObject({
   home_exclude: z.optional(z.array(z.string().check(z.minLength(1)))),
 });
 const schema = z.strictObject({
+  /** What a session begins with, by a name of git's: HEAD where nothing is said. */
+  base: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
   capsule: z.prefault(z.pipe(orNothing, capsule), {}),
   quota: quotaSection,
   output_mb: outputLimit,

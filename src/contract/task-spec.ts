@@ -14,9 +14,9 @@ export const taskSpecSchema = z.strictObject({
   definition: z.string().check(z.minLength(1), z.maxLength(200)),
   /** What it is about, in a person's words. */
   title: z.optional(text),
-  /** A name of a commit; without one, everything that the session's last task left, else HEAD. */
+  /** A name of a commit; without one, everything that the session's last task left, else the repo's default. */
   base: z.optional(text),
-  /** Begin clean, with HEAD, whatever the last task left. */
+  /** Begin clean, with the repo's default, whatever the last task left: `base` of holdfast.yaml, else HEAD. */
   isFresh: z.optional(z.boolean()),
   /** With `base`: begin with the files of this snapshot. */
   snapshot: z.optional(text),

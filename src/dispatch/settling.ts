@@ -3,18 +3,11 @@
  * who asks reads it; what only the task's files can tell is refused by the session process.
  */
 import { join } from "node:path";
-import {
-  commitCheckout,
-  hasDirectory,
-  type Repo,
-  resolveCommit,
-  type Unseen,
-  unseenIn,
-} from "../capsule/index.ts";
+import { commitCheckout, hasDirectory, type Repo, type Unseen, unseenIn } from "../capsule/index.ts";
 import { CONFIG_FILE } from "../config/index.ts";
 import { parseTaskSpec, type TaskSpec } from "../contract/index.ts";
 import { type Home, stagingDir } from "../home/index.ts";
-import { directoryMissing, readConfig } from "../task/index.ts";
+import { cleanBase, defaultBase, directoryMissing, readConfig } from "../task/index.ts";
 import { present } from "../util/index.ts";
 import type { SubmitOptions } from "./submitting.ts";
 import { directoryIn } from "./where.ts";
@@ -60,13 +53,19 @@ export async function settleSpec(
       unseen: nothing,
     };
   }
-  const looking = { timeoutMs: LOOK_MS, files: [CONFIG_FILE] };
-  const unseen = where && base === undefined ? unseenIn(repo, looking) : nothing;
+  const unseen = where && base === undefined ? unseenOf(repo) : nothing;
   if (base !== undefined || cwd !== undefined) {
-    const commit = await resolveCommit(repo, base);
+    const commit = await cleanBase(repo, base);
     if (cwd !== undefined) await assertCommitted(repo, commit, cwd);
   }
   return { spec, unseen };
+}
+
+/** Of a checkout whose HEAD the task begins with. What keeps the task from it is said when it begins. */
+async function unseenOf(repo: Repo): Promise<Unseen | undefined> {
+  const unseen = await unseenIn(repo, { timeoutMs: LOOK_MS, files: [CONFIG_FILE] });
+  const isElsewhere = async () => (await defaultBase(repo)).isNamed;
+  return unseen && !(await isElsewhere().catch(() => true)) ? unseen : undefined;
 }
 
 /** Set-up, and what is included, may make directories that are in no commit. */

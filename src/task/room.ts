@@ -50,6 +50,19 @@ export async function readConfig(repo: Repo, commit: string | null): Promise<Con
   });
 }
 
+export interface DefaultBase {
+  readonly commit: string | null;
+  /** Whether the user's newest commit names another one. */
+  readonly isNamed: boolean;
+}
+
+/** What a session begins with where nobody says otherwise. */
+export async function defaultBase(repo: Repo): Promise<DefaultBase> {
+  const head = await resolveCommit(repo);
+  const { base } = await readConfig(repo, head);
+  return { commit: base === undefined ? head : await resolveCommit(repo, base), isNamed: base !== undefined };
+}
+
 /** What goes beyond its quota is ended at the next look, and still has to be kept. */
 const SNAPSHOT_FACTOR = 2;
 

@@ -3,12 +3,12 @@
  */
 import { branchTip, hasObject, isMerged, type Repo, resolveCommit, treeOf } from "../capsule/index.ts";
 import { type SessionState, standsOn } from "../session/index.ts";
-import type { Room } from "./room.ts";
+import { defaultBase, type Room } from "./room.ts";
 
 export interface StartingOptions {
   /** A name of a commit: begin clean, with that. */
   readonly base?: string;
-  /** Begin clean, with HEAD. */
+  /** Begin clean, with HEAD, or what the repo's configuration names instead. */
   readonly isFresh?: boolean;
   /** With `base`: the files begin with this snapshot. */
   readonly snapshot?: string;
@@ -48,12 +48,17 @@ export async function startingPoint(
     return { base, carried, isNext: false };
   }
   if (named !== undefined || isFresh || !task?.snapshot)
-    return { base: await resolveCommit(repo, named), isNext: false };
+    return { base: await cleanBase(repo, named), isNext: false };
   const { commit, tree } = task.snapshot;
   const from = await commitBelow(repo, task);
   const isPlain = tree === (await treeOf(repo, from));
   const base = await commitToStandOn(repo, session.state, from, isPlain);
   return { base, carried: { snapshot: commit, tree, from, hasUnpublished: !isPlain }, isNext: true };
+}
+
+/** The commit that a task begins with, if it begins clean. */
+export async function cleanBase(repo: Repo, named: string | undefined): Promise<string | null> {
+  return named === undefined ? (await defaultBase(repo)).commit : resolveCommit(repo, named);
 }
 
 type Task = NonNullable<SessionState["task"]>;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { runCliIn } from "../support/cli-in.ts";
-import { branchOf, fingerprint, gitIn } from "../support/repo.ts";
+import { fingerprint, gitIn } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
@@ -80,7 +80,7 @@ describe("a checkout with uncommitted changes", () => {
     expect(done.stderr).not.toContain("the checkout has");
     const id = idIn(done.stderr);
     expect((await runCliIn(home.main, home.dir, ["diff", id, "--stat"])).stdout).toBe("w\n");
-    const branch = branchOf(id);
+    const branch = home.branchOf(id);
     expect(gitIn(home.main, "log", "--format=%s", `${head}..${branch}`)).toMatch(
       /^sh -c .*\nCheckout as it was, with uncommitted changes$/,
     );

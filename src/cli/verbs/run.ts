@@ -61,9 +61,12 @@ export function command(): Command {
     .option("--repo <dir>", "the repo (default: where you are)")
     .option(
       "--base <ref>",
-      "begin clean, with this commit (default: everything that the session's last task left, else HEAD)",
+      "begin clean, with this commit, origin/main say (default: what the session's last task left, else base of holdfast.yaml, else HEAD)",
     )
-    .option("--fresh", "begin clean, with HEAD, whatever the session's last task left")
+    .option(
+      "--fresh",
+      "begin clean, with base of holdfast.yaml, else HEAD, whatever the session's last task left",
+    )
     .option("--name <name>", "what a new session is called, and its branch (default: made from the title)")
     .option("--title <text>", "what it is about (default: the command)")
     .option("-d, --detach", "do not wait for it: say which session, and return")
