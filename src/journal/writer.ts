@@ -27,8 +27,14 @@ const SEGMENT_BYTES = 1024 * 1024;
 /** Most records in one batch: bounds how long the first of them waits for the others' encoding. */
 const MAX_BATCH = 256;
 
-/** Takes the texts of a batch and gives them back without secrets, each with the rules that fired. */
-export type Redactor = (batch: readonly JsonObject[]) => Promise<readonly Redaction[]>;
+/**
+ * Takes the texts of a batch and gives them back without secrets, each with the rules that fired. With their types,
+ * where they are records: a command line is read otherwise than other texts.
+ */
+export type Redactor = (
+  batch: readonly JsonObject[],
+  types?: readonly string[],
+) => Promise<readonly Redaction[]>;
 export interface Redaction {
   readonly data: JsonObject;
   readonly rules: readonly string[];
@@ -190,7 +196,10 @@ export class JournalWriter {
 
   async #encode(batch: Pending[]): Promise<Encoded[]> {
     const { disk, clock, redact } = this.#ports;
-    const redactions = await redact(batch.map(({ data }) => data));
+    const redactions = await redact(
+      batch.map(({ data }) => data),
+      batch.map(({ type }) => type),
+    );
     const encoded: Encoded[] = [];
     let { seq, hash } = this.#head;
     let atMs = this.#lastAtMs;

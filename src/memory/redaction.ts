@@ -9,6 +9,7 @@
  */
 import type { Json, JsonObject } from "../contract/index.ts";
 import type { Redaction, Redactor } from "../journal/index.ts";
+import { withoutAssigned } from "./assignments.ts";
 import { findSecrets } from "./rules.ts";
 import type { Span } from "./span.ts";
 
@@ -23,7 +24,15 @@ interface Joined {
   readonly offsets: readonly number[];
 }
 
-export const redactSecrets: Redactor = async (batch) => {
+export const redactSecrets: Redactor = async (batch, types = []) => {
+  const redactions = await redactByRules(batch);
+  return redactions.map(({ data, rules }, index) => {
+    const assigned = withoutAssigned(data, types[index]);
+    return { data: assigned.data, rules: [...rules, ...assigned.rules].sort() };
+  });
+};
+
+async function redactByRules(batch: readonly JsonObject[]): Promise<readonly Redaction[]> {
   const joined = batch.map(join);
   const whole = joined.map(({ text }) => text).join(BETWEEN_RECORDS);
   const spans = await findSecrets(whole);
@@ -41,7 +50,7 @@ export const redactSecrets: Redactor = async (batch) => {
     start = end + BETWEEN_RECORDS.length;
   }
   return redactions;
-};
+}
 
 /** One text, for whoever writes it elsewhere than into a journal. */
 export async function withoutSecrets(redact: Redactor, text: string): Promise<string> {

@@ -1,10 +1,11 @@
 /**
- * Owns the rules for secrets: secretlint's recommended ones, made once and called directly. Secretlint's own
+ * Owns the search for secrets: by our own rules, and by secretlint's recommended ones, made once and called directly. Secretlint's own
  * engine sets all of them up anew for each text, which costs five times as much as the rules do.
  */
 import type { SecretLintRuleCreator, SecretLintSourceCode } from "@secretlint/types";
 import { GluedText, toWordEnds } from "./glued.ts";
 import { rulesMarkedIn } from "./marks.ts";
+import { findOwn } from "./own-rules.ts";
 import { outermost, type Span } from "./span.ts";
 
 const RULE_PREFIX = "@secretlint/secretlint-rule-";
@@ -34,10 +35,11 @@ export function findSecrets(content: string): Promise<Span[]> {
 }
 
 async function scan(content: string): Promise<Span[]> {
+  const own = findOwn(content);
   const marked = rulesMarkedIn(content);
-  if (marked.size === 0) return [];
+  if (marked.size === 0) return outermost(own);
   const rules = (await loadRules()).filter(({ name }) => marked.has(name));
-  const spans: Span[] = [];
+  const spans: Span[] = [...own];
   const glued: Span[] = [];
   for (const rule of rules) {
     for (const { hint, ...file } of DISGUISES)
