@@ -39,15 +39,19 @@ export function stream(target: NodeJS.WriteStream, chunk: Buffer): void {
 }
 
 /** Columns as wide as they need to be; the last one is not padded. */
-export function table(rows: readonly (readonly string[])[]): void {
+export function tableLines(rows: readonly (readonly string[])[]): string[] {
   const widths =
     rows[0]?.map((_, column) => Math.max(...rows.map((row) => visibleLength(row[column] ?? "")))) ?? [];
-  for (const row of rows) {
-    const cells = row.map((cell, column) =>
-      column === row.length - 1 ? cell : pad(cell, widths[column] ?? 0),
-    );
-    say(cells.join("  ").trimEnd());
-  }
+  return rows.map((row) =>
+    row
+      .map((cell, column) => (column === row.length - 1 ? cell : pad(cell, widths[column] ?? 0)))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+export function table(rows: readonly (readonly string[])[]): void {
+  for (const line of tableLines(rows)) say(line);
 }
 
 export function clip(text: string, length: number): string {

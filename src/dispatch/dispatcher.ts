@@ -61,6 +61,7 @@ import {
 } from "./post.ts";
 import { type Settled, settleSpec } from "./settling.ts";
 import { askForShell } from "./shell.ts";
+import { type Stand, standOf } from "./standing.ts";
 import { admitWaiting, enterLine } from "./starting.ts";
 import { askToKeep, cancelTask, interruptTurn, type StopOptions, stopProcess } from "./stopping.ts";
 import {
@@ -75,7 +76,7 @@ import {
 import { type Typed, type TypeOptions, typeText } from "./typing.ts";
 
 /** A session as it is shown, in every place that shows one. */
-export interface SessionView extends SessionSummary {
+export interface SessionView extends SessionSummary, Stand {
   /** Why it waits in the line, if it does. */
   readonly waits: string | null;
   /** What lies in its inbox and was not taken in. */
@@ -213,6 +214,13 @@ export class Dispatcher {
   /** A shell beside the command that a session runs; the socket of its terminal. */
   async openShell(id: string, command: readonly string[], scope: Scope = {}): Promise<string> {
     return askForShell(this.#home, await this.#find(id, scope), command);
+  }
+
+  /** What was run last, without secrets; null where nothing was. */
+  async lastCommand(id: string, scope: Scope = {}): Promise<string | null> {
+    const { dir } = await this.#find(id, scope);
+    const started = await findLastRecord(dir, ({ type }) => type === "process_started");
+    return typeof started?.data["command"] === "string" ? started.data["command"] : null;
   }
 
   sessionIds(): string[] {
@@ -354,7 +362,8 @@ export class Dispatcher {
     // Whether somebody has taken it in makes no difference to who waits for an answer.
     const unread = summary.unread + lying.filter((name) => idOf(name).startsWith("msg_")).length;
     const waits = place?.state === "waiting" ? (place.reason ?? "it is about to begin") : null;
-    return { ...summary, unread, waits, inbox: lying.length, refused: readRefusals(dir) };
+    const stand = standOf({ ...summary, waits });
+    return { ...summary, ...stand, unread, waits, inbox: lying.length, refused: readRefusals(dir) };
   }
 
   /** For all sessions of the home together. What is given is kept until it is given again; null lifts it. */

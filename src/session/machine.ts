@@ -197,7 +197,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
       };
     case "task_ended":
       return {
-        ...inTask(state, { outcome: textIn(data["outcome"]) }),
+        ...inTask(state, { outcome: textIn(data["outcome"]), changed: changedIn(data) }),
         ...(typeof data["head"] === "string" && { head: data["head"] }),
       };
     case "process_started":
@@ -350,6 +350,7 @@ const nothingDone: TaskState = {
   asked: null,
   base: null,
   outcome: null,
+  changed: null,
   ...noCommandEnded,
   capsule: "none",
   snapshot: null,
@@ -374,6 +375,15 @@ function snapshotOf(data: JsonObject): SnapshotState {
     manifest: textIn(data["manifest"]),
     turn: amount(data["turn"]),
     unanswered: amount(data["unanswered"]),
+  };
+}
+
+function changedIn(data: JsonObject): TaskState["changed"] {
+  if (data["files"] === undefined) return null;
+  return {
+    files: amount(data["files"]),
+    insertions: amount(data["insertions"]),
+    deletions: amount(data["deletions"]),
   };
 }
 

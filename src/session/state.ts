@@ -54,6 +54,12 @@ export interface TaskState {
   /** The commit that its files began with. */
   readonly base: string | null;
   readonly outcome: string | null;
+  /** What its work is against its base, in numbers; null until it ends. */
+  readonly changed: {
+    readonly files: number;
+    readonly insertions: number;
+    readonly deletions: number;
+  } | null;
   /** How its last command ended; both null while it runs, and where none ran. */
   readonly exitCode: number | null;
   readonly signal: string | null;

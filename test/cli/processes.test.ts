@@ -14,7 +14,7 @@ const SLEEP = ["sh", "-c", "echo begun; sleep 60"];
 
 async function detached(home: HostHome, ...command: string[]): Promise<string> {
   const { stdout } = await home.cli("run", "--detach", ...wall, "--repo", home.main, "--", ...command);
-  return stdout.trim();
+  return home.idOf(stdout.trim());
 }
 
 describe("the verbs of session processes", () => {
@@ -77,7 +77,7 @@ describe("the verbs of session processes", () => {
     expect(await home.cli("pause", id)).toMatchObject({ status: 0, stdout: `${id} paused\n` });
     const ls = (await home.cli("ls")).stdout;
     expect(ls).toMatch(/paused +2 \w+ +/);
-    const opened = (await home.cli("open")).stdout.trim();
+    const opened = (await home.cli("new")).stdout.trim();
     expect((await home.cli("retry", opened)).stderr).toContain("no_task");
   });
 
@@ -204,7 +204,7 @@ describe("the verbs of session processes", () => {
       "-c",
       "(setsid sleep 60 &); sleep 60",
     );
-    const id = stdout.trim();
+    const id = home.idOf(stdout.trim());
     await until(
       async () => (await home.cli("log", id)).stdout,
       (text) => text.includes("process_started"),
@@ -264,7 +264,7 @@ describe.skipIf(!hasScript)("a terminal", () => {
       await terminal.shows("still-42");
       terminal.type("\u001d");
       await terminal.shows("it goes on without you");
-      id = /holdfast attach (sess_\w+)/.exec(terminal.screen)?.[1] ?? "";
+      id = home.idOf(/holdfast attach ([\w-]+)/.exec(terminal.screen)?.[1] ?? "");
       await once(terminal.process, "exit");
     }
     expect((await home.cli("show", id)).stdout).toMatch(/^status +running/m);

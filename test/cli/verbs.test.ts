@@ -19,7 +19,7 @@ describe("the command line", () => {
   it("goes through a session's life, verb by verb", async () => {
     using home = new TestHome();
     const hf = on(home);
-    const id = ok(await hf("open", "--title", "fix the login", "--agent", "fix-bot", "--budget-usd", "5"));
+    const id = ok(await hf("new", "--title", "fix the login", "--agent", "fix-bot", "--budget-usd", "5"));
     expect(id).toMatch(/^sess_[0-9a-z]{26}$/);
     expect(ok(await hf("ls"))).toMatch(
       new RegExp(`${id}\\s+open\\s+-\\s+0\\s+0\\s+\\d+ s\\s+fix-bot\\s+fix the login`),

@@ -95,7 +95,7 @@ describe("a session that floods", () => {
       "-c",
       "echo later > result",
     );
-    const second = run.stdout.trim();
+    const second = home.idOf(run.stdout.trim());
     expect(await dispatcher.show(second)).toMatchObject({
       status: "open",
       pid: null,

@@ -391,7 +391,7 @@ describe("twenty at once", () => {
       ),
     );
     expect(runs.map(({ status, stderr }) => (status === 0 ? 0 : stderr))).toEqual(runs.map(() => 0));
-    const ids = runs.map(({ stdout }) => stdout.trim());
+    const ids = runs.map(({ stdout }) => home.idOf(stdout.trim()));
     await until(
       async () => (await dispatcher.list()).filter(({ task }) => task?.outcome === "done").length,
       (done) => done === 20,

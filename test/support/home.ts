@@ -52,6 +52,16 @@ export class TestHome extends TempDir {
     return join(this.dir, "sessions", id, ...parts);
   }
 
+  /** Of a session that the command line has named; an id is one already. */
+  idOf(label: string): string {
+    if (label.startsWith("sess_")) return label;
+    for (const repo of readdirSync(join(this.dir, "names"))) {
+      const claim = join(this.dir, "names", repo, label);
+      if (label !== "" && existsSync(claim)) return readFileSync(claim, "utf8").trim().split(" ")[0] ?? "";
+    }
+    throw new Error(`no session is called ${JSON.stringify(label)}`);
+  }
+
   /** The branch that a session publishes to: by its name, as the last record says that gives it one. */
   branchOf(id: string): string {
     let name: string | undefined;

@@ -1,33 +1,52 @@
 import type { Command } from "commander";
-import { printable } from "../../util/index.ts";
-import { say, sayJson, stream } from "../screen.ts";
-import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
-import { SESSION_HELP, sessionOf } from "../which-session.ts";
+import { HoldfastError } from "../../contract/index.ts";
+import { present, printable } from "../../util/index.ts";
+import { note, say, sayJson, stream } from "../screen.ts";
+import { parseTarget, resolveTarget, TASK_HELP } from "../target.ts";
+import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { sessionOf } from "../which-session.ts";
 
-type Options = CommonOptions & { readonly stat?: boolean };
+type Options = CommonOptions & { readonly stat?: boolean; readonly all?: boolean };
 
 export function command(): Command {
-  return verb("diff", "What a session's last checkpoint changes against the base of its task.", [
-    "holdfast diff fix-login",
-    "holdfast diff fix-login --stat",
-    "holdfast diff fix-login | git apply",
-  ])
-    .argument("<session>", SESSION_HELP)
+  return verb(
+    "diff",
+    "What a task changes against its base; while its command runs, what it has changed so far. With --all, what the session changed in all since it last began clean. With two sessions of a repo, what the second has otherwise than the first.",
+    [
+      "holdfast diff fix-login",
+      "holdfast diff fix-login/2 --stat",
+      "holdfast diff fix-login --all | git apply",
+      "holdfast diff fix-login other-way",
+    ],
+  )
+    .argument("<session>", TASK_HELP)
+    .argument("[other]", "another session of the same repo")
     .option("--stat", "only the names of the files")
-    .action(async (prefix: string, options: Options) => {
-      const home = await openHome(options);
-      const { id } = await sessionOf(home, prefix, options);
-      const { patch, stat, base, tree, turn } = await home.diffSession(id, scope(options));
+    .option("--all", "the whole session, not only its task")
+    .action(async (target: string, other: string | undefined, options: Options) => {
+      if (options.all && other !== undefined)
+        throw new HoldfastError("usage", "--all is about one session: leave one of the two out");
+      const dispatcher = await openDispatcher(options);
+      const { holdfast } = dispatcher;
+      const { id, label } = await resolveTarget(dispatcher, target, options);
+      const { task } = parseTarget(target);
+      const against = other === undefined ? undefined : (await sessionOf(holdfast, other, options)).id;
+      const { patch, stat, base, tree, turn, isSoFar } = await holdfast.diffSession(id, {
+        ...scope(options),
+        ...present({ task, against, isWhole: options.all }),
+      });
       if (options.json)
-        sayJson({
+        return sayJson({
           session: id,
           base,
           tree,
           turn,
+          isSoFar,
           ...stat,
           ...(!options.stat && { patch: patch.toString("utf8") }),
         });
-      else if (options.stat) for (const path of stat.paths) say(printable(path));
+      if (isSoFar) note(`${label} goes on: this is what it has done so far`);
+      if (options.stat) for (const path of stat.paths) say(printable(path));
       else stream(process.stdout, patch);
     });
 }

@@ -1,22 +1,33 @@
 import type { Command } from "commander";
-import type { JournalRecord } from "../../contract/index.ts";
 import { present } from "../../util/index.ts";
 import { formatRecord } from "../record-line.ts";
 import { say, sayJson } from "../screen.ts";
+import { Story } from "../story.ts";
 import { type CommonOptions, openHome, parseCount, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
-type Options = CommonOptions & { readonly follow?: boolean; readonly from?: number; readonly full?: boolean };
+type Options = CommonOptions & {
+  readonly follow?: boolean;
+  readonly from?: number;
+  readonly full?: boolean;
+  readonly raw?: boolean;
+};
 
 export function command(): Command {
-  return verb("log", "What happened in a session: time, turn, who, what.", [
-    "holdfast log fix-login",
-    "holdfast log fix-login -f",
-    "holdfast log fix-login --from 100 --json",
-  ])
+  return verb(
+    "log",
+    "What happened in a session, as a story: its tasks, their turns, who said and did what, how long it took. --raw and --json show every record instead.",
+    [
+      "holdfast log fix-login",
+      "holdfast log fix-login -f",
+      "holdfast log fix-login --raw",
+      "holdfast log fix-login --from 100 --json",
+    ],
+  )
     .argument("<session>", SESSION_HELP)
     .option("-f, --follow", "go on with what is appended, until Ctrl-C")
     .option("--from <seq>", "begin with this record", parseCount)
+    .option("--raw", "every record, a line each")
     .option("--full", "do not shorten long text to the width of the terminal")
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
@@ -27,11 +38,12 @@ export function command(): Command {
       const records = options.follow
         ? home.followJournal(id, { ...range, signal: stop.signal })
         : home.readJournal(id, range);
-      for await (const record of records) print(record, options);
+      const width = options.full ? undefined : process.stdout.columns;
+      const story = new Story(width);
+      for await (const record of records) {
+        if (options.json) sayJson(record);
+        else if (options.raw) say(formatRecord(record, width));
+        else for (const line of story.tell(record)) say(line);
+      }
     });
-}
-
-function print(record: JournalRecord, options: Options): void {
-  if (options.json) sayJson(record);
-  else say(formatRecord(record, options.full ? undefined : process.stdout.columns));
 }

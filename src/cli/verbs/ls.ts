@@ -1,71 +1,153 @@
-import type { Command } from "commander";
-import type { SessionView } from "../../dispatch/index.ts";
-import type { ShownStatus } from "../../home/index.ts";
+import { basename } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Command, Option } from "commander";
+import { HoldfastError } from "../../contract/index.ts";
+import { type Dispatcher, type SessionView, type Standing, standings } from "../../dispatch/index.ts";
 import { printable } from "../../util/index.ts";
-import { ago, clip, note, paint, sayJson, table } from "../screen.ts";
+import { ago, clip, note, paint, say, sayJson, tableLines } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { labelOf } from "../which-session.ts";
 
-type Options = CommonOptions & { readonly all?: boolean };
+type Options = CommonOptions & {
+  readonly all?: boolean;
+  readonly repo?: string;
+  readonly status?: string;
+  readonly watch?: boolean;
+};
 
-const colours: Partial<Record<ShownStatus, Parameters<typeof paint>[0]>> = {
-  running: "green",
-  waiting: "yellow",
+const COLOURS: Partial<Record<Standing, Parameters<typeof paint>[0]>> = {
+  working: "green",
+  queued: "cyan",
+  "waiting for you": "yellow",
+  failed: "red",
   interrupted: "magenta",
   damaged: "red",
   closed: "dim",
   archived: "dim",
 };
+const OVER: readonly Standing[] = ["closed", "archived"];
+const HEADS = ["NAME", "STATUS", "REPO", "BRANCH", "FILES", "COST", "LAST", "TITLE"];
+const LOOK_MS = 500;
+const TITLE_LENGTH = 60;
+const WHY_LENGTH = 40;
+/** To the top of the screen, and nothing below what comes. */
+const REDRAW = "\u001b[H\u001b[J";
 
 export function command(): Command {
   return verb(
     "ls",
-    "List sessions, oldest first. Without --all: those that are neither closed nor archived.",
-    ["holdfast ls", "holdfast ls --all --json"],
+    "List sessions, oldest first: what each is at, and what it has done. Without --all: those that are neither closed nor archived.",
+    [
+      "holdfast ls",
+      "holdfast ls --repo . --watch",
+      "holdfast ls --status failed,interrupted",
+      "holdfast ls --all --json",
+    ],
   )
     .option("--all", "closed and archived ones too")
+    .option("--repo <dir>", "only those of this repo")
+    .addOption(
+      new Option("--status <list>", `only those that are one of these: ${standings.map(typed).join(", ")}`),
+    )
+    .option("--watch", "go on showing what changes, until Ctrl-C")
     .action(async (options: Options) => {
       const dispatcher = await openDispatcher(options);
-      const all = await dispatcher.list(scope(options));
-      const sessions = all.filter(
-        ({ status }) => options.all || (status !== "closed" && status !== "archived"),
-      );
+      const list = await listing(dispatcher, options);
+      if (options.watch) return watch(list, options);
+      const { sessions, isAny } = await list();
       if (options.json) return sayJson(sessions);
-      if (sessions.length === 0)
-        return note(
-          all.length > 0
-            ? "all sessions are closed: holdfast ls --all"
-            : "no sessions yet: holdfast run -- CMD makes one",
-        );
-      const nowMs = Date.now();
-      const rows = sessions.map((one) => [
-        one.id,
-        statusText(one),
-        taskText(one),
-        String(one.turns),
-        String(one.unread),
-        ago(one.updatedAt, nowMs),
-        printable(one.agent ?? "-"),
-        clip(one.title ?? "", 60),
-      ]);
-      table([
-        ["SESSION", "STATUS", "TASK", "TURNS", "UNREAD", "LAST", "AGENT", "TITLE"].map((head) =>
-          paint("dim", head),
-        ),
-        ...rows,
-      ]);
+      if (sessions.length === 0) return note(emptyText(isAny, options));
+      for (const line of tableLines(rowsOf(sessions))) say(line);
     });
 }
 
-/** The last one, what became of it, and how many wait behind it. */
-function taskText({ task, queue, status }: SessionView): string {
-  const waiting = queue > 0 ? [`+${queue}`] : [];
-  if (!task) return waiting.join("") || "-";
-  const outcome = task.outcome ?? (status === "running" || status === "waiting" ? "runs" : "unfinished");
-  return [task.number, outcome, ...waiting].join(" ");
+interface Listed {
+  readonly sessions: readonly SessionView[];
+  /** Whether there are others, which are not shown. */
+  readonly isAny: boolean;
 }
 
-/** What it waits for in the line is told by `show`. */
-function statusText({ status, waits }: SessionView): string {
-  const painted = colours[status] ? paint(colours[status] ?? [], status) : status;
-  return waits === null ? painted : `${painted}, in line`;
+async function listing(dispatcher: Dispatcher, options: Options): Promise<() => Promise<Listed>> {
+  const repo = options.repo === undefined ? undefined : await dispatcher.holdfast.resolveRepo(options.repo);
+  const wanted = options.status === undefined ? undefined : parseStandings(options.status);
+  const isShown = (one: SessionView) => {
+    if (repo !== undefined && one.repo !== repo) return false;
+    return wanted ? wanted.includes(one.standing) : options.all || !OVER.includes(one.standing);
+  };
+  return async () => {
+    const all = await dispatcher.list(scope(options));
+    return { sessions: all.filter(isShown), isAny: all.length > 0 };
+  };
+}
+
+/** As one word, so that nobody has to quote it; the whole words are understood too. */
+const typed = (standing: Standing) =>
+  standing === "waiting for you" ? "waiting" : standing.replaceAll(" ", "-");
+
+function parseStandings(text: string): Standing[] {
+  return text.split(",").map((word) => {
+    const found = standings.find((one) => one === word.trim() || typed(one) === word.trim());
+    if (found) return found;
+    throw new HoldfastError(
+      "usage",
+      `--status: ${JSON.stringify(word)} is none of ${standings.map(typed).join(", ")}`,
+    );
+  });
+}
+
+function emptyText(isAny: boolean, { repo, status }: Options): string {
+  if (!isAny) return "no sessions yet: holdfast run -- CMD makes one";
+  return repo === undefined && status === undefined
+    ? "all sessions are closed: holdfast ls --all"
+    : "no session is like that: holdfast ls --all shows them all";
+}
+
+async function watch(list: () => Promise<Listed>, options: Options): Promise<void> {
+  const stop = new AbortController();
+  process.once("SIGINT", () => stop.abort());
+  for (
+    let shown = "";
+    !stop.signal.aborted;
+    await sleep(LOOK_MS, undefined, { signal: stop.signal }).catch(() => {})
+  ) {
+    const { sessions, isAny } = await list();
+    const text = options.json
+      ? JSON.stringify(sessions)
+      : (sessions.length === 0 ? [emptyText(isAny, options)] : tableLines(rowsOf(sessions))).join("\n");
+    if (text === shown) continue;
+    shown = text;
+    if (options.json) sayJson(sessions);
+    else if (process.stdout.isTTY) process.stdout.write(`${REDRAW}${text}\n`);
+    else say(`${text}\n`);
+  }
+}
+
+function rowsOf(sessions: readonly SessionView[]): string[][] {
+  const nowMs = Date.now();
+  return [HEADS.map((head) => paint("dim", head)), ...sessions.map((one) => rowOf(one, nowMs))];
+}
+
+function rowOf(session: SessionView, nowMs: number): string[] {
+  const { repo, branch, task, spent, updatedAt, title } = session;
+  return [
+    printable(labelOf(session)),
+    standingText(session),
+    repo === null ? "-" : clip(basename(repo), 24),
+    branch?.tip ? printable(branch.name) : "-",
+    task?.changed ? String(task.changed.files) : "-",
+    spent.usd > 0 ? `$${spent.usd.toFixed(2)}` : "-",
+    ago(updatedAt, nowMs),
+    clip(title ?? "", TITLE_LENGTH),
+  ];
+}
+
+function standingText({ standing, why, queue, unread }: SessionView): string {
+  const colour = COLOURS[standing];
+  const more = [
+    ...(why === null ? [] : [clip(why, WHY_LENGTH)]),
+    ...(queue > 0 ? [`+${queue}`] : []),
+    ...(unread > 0 ? [`${unread} unread`] : []),
+  ];
+  const painted = colour ? paint(colour, standing) : standing;
+  return more.length > 0 ? `${painted} (${more.join(", ")})` : painted;
 }

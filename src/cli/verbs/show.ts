@@ -1,7 +1,9 @@
 import type { Command } from "commander";
+import type { SessionView } from "../../dispatch/index.ts";
 import type { SessionDiskUse } from "../../home/index.ts";
 import type { TaskState } from "../../session/index.ts";
 import { printable } from "../../util/index.ts";
+import { nextSteps } from "../next-step.ts";
 import { bytes, plural, say, sayJson } from "../screen.ts";
 import { endingText } from "../task-outcome.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
@@ -10,7 +12,7 @@ import { SESSION_HELP, sessionOf } from "../which-session.ts";
 export function command(): Command {
   return verb(
     "show",
-    "What a session is and how it stands. The disk use leaves out its snapshots, which share their bytes with those of other sessions.",
+    "What a session is, how it stands, and what to do next. The disk use leaves out its snapshots, which share their bytes with those of other sessions.",
     ["holdfast show fix-login", "holdfast show fix-login --json"],
   )
     .argument("<session>", SESSION_HELP)
@@ -19,11 +21,13 @@ export function command(): Command {
       const { id } = await sessionOf(dispatcher.holdfast, prefix, options);
       const session = await dispatcher.show(id, scope(options));
       const disk = await dispatcher.holdfast.diskUse(id, scope(options));
-      if (options.json) return sayJson({ ...session, disk });
+      const command = await dispatcher.lastCommand(id, scope(options));
+      if (options.json) return sayJson({ ...session, command, disk });
       const { spent, budget, parent, damage } = session;
       const line = (name: string, text: string) => say(`${name.padEnd(9)} ${printable(text)}`);
+      if (session.name !== null) line("name", session.name);
       line("session", session.id);
-      line("status", session.status + (session.pid ? ` (process ${session.pid})` : ""));
+      line("status", statusText(session));
       line("user", session.user);
       if (session.title) line("title", session.title);
       if (session.agent) line("agent", session.agent);
@@ -41,22 +45,33 @@ export function command(): Command {
             .map(([limit, value]) => `${value} ${limit}`)
             .join(", "),
         );
+      if (command !== null) line("command", command);
       if (session.task) line("task", taskText(session.task, session.pid !== null));
       if (session.branch?.tip) line("branch", `${session.branch.name} at ${session.branch.tip.slice(0, 12)}`);
+      if (session.task?.changed) line("files", changedText(session.task.changed));
       line("disk", diskText(disk));
       if (session.queue > 0) line("queue", plural(session.queue, "task"));
-      if (session.waits !== null) line("in line", session.waits);
       if (session.inbox + session.unread > 0)
         line("messages", `${session.unread} unread, ${session.inbox} in the inbox`);
-      if (session.refused > 0) line("refused", `${plural(session.refused, "request")} at its door`);
+      if (session.refused > 0)
+        line("refused", `${plural(session.refused, "request")} of its command, without its token`);
       if (session.crashes > 0) line("crashes", `${session.crashes} in a row`);
       if (session.handoff) line("with", `${session.handoff.to}, in ${session.handoff.directory}`);
       if (parent) line("fork of", `${parent.id} at turn ${parent.turn}`);
       for (const [request, kind] of Object.entries(session.pending)) line("waits for", `${kind} ${request}`);
       if (damage)
         line("damaged", `${damage.file} at byte ${damage.offset}, seq ${damage.seq}: ${damage.reason}`);
+      for (const [index, step] of nextSteps(session).entries()) line(index === 0 ? "next" : "", step);
     });
 }
+
+function statusText({ standing, why, pid }: SessionView): string {
+  const more = [...(why === null ? [] : [why]), ...(pid === null ? [] : [`process ${pid}`])];
+  return more.length > 0 ? `${standing} (${more.join(", ")})` : standing;
+}
+
+const changedText = ({ files, insertions, deletions }: NonNullable<TaskState["changed"]>) =>
+  `${plural(files, "file")} changed, +${insertions} -${deletions}`;
 
 function diskText({ total, home, ...rest }: SessionDiskUse): string {
   const parts = Object.entries({ HOME: home, ...rest }).filter(([, size]) => size > 0);

@@ -1,0 +1,41 @@
+/**
+ * Owns the advice that `show` ends with: what a person would do next with a session that stands like this.
+ */
+import type { SessionView } from "../dispatch/index.ts";
+import { labelOf } from "./which-session.ts";
+
+export function nextSteps(session: SessionView): string[] {
+  const { standing, branch, task } = session;
+  const name = labelOf(session);
+  const published = branch?.tip ? [`git merge ${branch.name}`] : [];
+  switch (standing) {
+    case "new":
+      return [`holdfast run --session ${name} -- CMD`];
+    case "queued":
+      return [`holdfast queue ${name}`, "holdfast ls --watch"];
+    case "working":
+      return [`holdfast attach ${name}`, `holdfast diff ${name}`];
+    case "waiting for you":
+      return task?.outcome === "needs_review"
+        ? [`holdfast diff ${name}`, `holdfast branch ${name} --reviewed`]
+        : [`holdfast log ${name}`];
+    case "done":
+      return [
+        ...(task?.changed?.files ? [`holdfast diff ${name}`] : [`holdfast output ${name}`]),
+        ...published,
+      ];
+    case "failed":
+    case "cancelled":
+      return [`holdfast output ${name}`, `holdfast retry ${name}`];
+    case "interrupted":
+      return [`holdfast resume ${name}`, `holdfast retry ${name}`];
+    case "paused":
+    case "closed":
+    case "archived":
+      return [`holdfast resume ${name}`];
+    case "handed off":
+      return [`holdfast handoff ${name} --return`];
+    case "damaged":
+      return [`holdfast audit ${name}`, `holdfast doctor --repair ${name}`];
+  }
+}

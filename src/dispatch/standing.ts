@@ -1,0 +1,83 @@
+/**
+ * Owns how a session stands, in the words that a person asks for: does it work, does it wait for me, is it done? Pure:
+ * from what its journal, its lock, its process and its place tell.
+ */
+import type { SessionSummary } from "../home/index.ts";
+
+export const standings = [
+  "new",
+  "queued",
+  "working",
+  "waiting for you",
+  "done",
+  "failed",
+  "cancelled",
+  "interrupted",
+  "paused",
+  "handed off",
+  "closed",
+  "archived",
+  "damaged",
+] as const;
+export type Standing = (typeof standings)[number];
+
+export interface Stand {
+  readonly standing: Standing;
+  /** What is to be known beside it: what it waits for, why it was paused. */
+  readonly why: string | null;
+}
+
+export type Stood = Pick<
+  SessionSummary,
+  "status" | "pausedFor" | "pid" | "task" | "queue" | "pending" | "handoff"
+> & {
+  /** Why it waits for room, if it does. */
+  readonly waits: string | null;
+};
+
+const OUTCOMES: Readonly<Record<string, Standing>> = {
+  done: "done",
+  unverified: "done",
+  failed: "failed",
+  cancelled: "cancelled",
+  interrupted: "interrupted",
+  rewound: "paused",
+};
+
+const PAUSES: Readonly<Record<string, string>> = {
+  budget: "its budget is reached",
+  quota: "it took more of the disk or of processes than it may",
+  import: "it came from elsewhere",
+};
+
+export function standOf(session: Stood): Stand {
+  const { status, waits, pending, handoff, pid, queue } = session;
+  switch (status) {
+    case "damaged":
+    case "closed":
+    case "archived":
+      return { standing: status, why: null };
+    case "handed_off":
+      return { standing: "handed off", why: handoff && `${handoff.to} has it` };
+    case "interrupted":
+      return { standing: "interrupted", why: "its process ended in the middle" };
+    default:
+      break;
+  }
+  if (Object.keys(pending).length > 0)
+    return { standing: "waiting for you", why: Object.values(pending).join(", ") };
+  if (waits !== null) return { standing: "queued", why: waits };
+  if (status === "running" || pid !== null) return { standing: "working", why: null };
+  return atRest(session, queue > 0 ? "it has tasks that wait" : null);
+}
+
+function atRest({ pausedFor, task, status }: Stood, waiting: string | null): Stand {
+  const isOver = task !== null && task.outcome !== null;
+  const why = PAUSES[pausedFor ?? ""] ?? waiting;
+  if (task?.outcome === "needs_review")
+    return { standing: "waiting for you", why: "its work needs a review" };
+  // Whoever paused it wants it to stand still, and what it has left to do is not done.
+  if (pausedFor === "budget" || pausedFor === "quota" || waiting !== null) return { standing: "paused", why };
+  if (isOver) return { standing: OUTCOMES[task.outcome ?? ""] ?? "failed", why };
+  return { standing: task === null && status !== "paused" ? "new" : "paused", why };
+}
