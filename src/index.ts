@@ -38,6 +38,8 @@ export {
   type ImportOptions,
   type NewSession,
   openHoldfast,
+  type Removal,
+  type RemovalOptions,
   type Repair,
   type ResumeOptions,
   type Retention,

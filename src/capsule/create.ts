@@ -272,9 +272,15 @@ async function build(
 /** What a maker left that was killed: its processes, then its files. */
 export async function clearUnfinished(place: Place): Promise<void> {
   if (!existsSync(place.dir)) return;
+  await detachCapsule(place);
+  await removeTree(place.dir);
+}
+
+/** Ends whatever runs in it, also where what is written down about it can't be read. */
+export async function detachCapsule(place: Place): Promise<void> {
+  if (!existsSync(place.dir)) return;
   const spec = await place.readSpec().catch(() => undefined);
   await strategies[spec?.strategy ?? "overlay"].detach(place);
-  await removeTree(place.dir);
 }
 
 export async function bringIncludes(

@@ -52,6 +52,17 @@ export async function dropTips(repo: Repo, session: string): Promise<void> {
     await git(userPlace(repo), ["update-ref", "-d", ref]);
 }
 
+/** Kept for a session that may be gone by now. */
+export async function listTips(repo: Repo): Promise<{ readonly session: string; readonly commit: string }[]> {
+  const prefix = tipsOf(repo, "");
+  const out = await git(userPlace(repo), ["for-each-ref", "--format=%(refname)", prefix]);
+  const refs = out.toString("utf8").split("\n").filter(Boolean);
+  return refs.map((ref) => {
+    const [session = "", commit = ""] = ref.slice(prefix.length).split("/");
+    return { session, commit };
+  });
+}
+
 const tipsOf = ({ holds }: Pick<Repo, "holds">, session: string) =>
   `${holds.replace("/held/", "/tips/")}/${session}`;
 

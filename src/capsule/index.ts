@@ -11,6 +11,7 @@ export {
   type CapsuleSettings,
   clearUnfinished,
   createCapsule,
+  detachCapsule,
   type NewCapsule,
   restoreCapsule,
 } from "./create.ts";
@@ -18,7 +19,7 @@ export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directori
 export { commitCheckout } from "./dirty.ts";
 export { makeGitdir, surroundingsOf } from "./gitdir.ts";
 export { equip, findHanded, handBack, handOn, settleHandOn } from "./hand-on.ts";
-export { dropTips, heldCommits, holdCommit, holdOf, listCheckouts, releaseCommit } from "./held.ts";
+export { dropTips, heldCommits, holdCommit, holdOf, listCheckouts, listTips, releaseCommit } from "./held.ts";
 export { findBadManifests, findBadObjects, findLost, whyUnusable } from "./integrity.ts";
 export { forgetFiles } from "./known-files.ts";
 export { dropOnlyCopies, findLayer, forgetLayered, layerDir, listLayered, listLayers } from "./layers.ts";
@@ -73,6 +74,7 @@ export {
   unpackSnapshots,
 } from "./store.ts";
 export { chooseStrategy } from "./strategies.ts";
+export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./unpublish.ts";
 export { type Unseen, unseenIn } from "./unseen.ts";
 export {
   type Contents,

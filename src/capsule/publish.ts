@@ -97,7 +97,7 @@ export async function branchTip(repo: Repo, branch: string): Promise<string | un
 }
 
 /** The working tree that has a branch checked out, or is in the middle of rebasing it. */
-async function checkedOutIn(repo: Repo, branch: string): Promise<string | undefined> {
+export async function checkedOutIn(repo: Repo, branch: string): Promise<string | undefined> {
   const ref = `refs/heads/${branch}`;
   const out = (await git(userPlace(repo), ["worktree", "list", "--porcelain", "-z"])).toString("utf8");
   for (const fields of out.split("\0\0").map((part) => part.split("\0"))) {

@@ -288,7 +288,7 @@ export async function listManifestBases(store: Store): Promise<string[]> {
 /** The sessions that have snapshots here. */
 export async function listSnapshotSessions({
   gitDir,
-}: Store): Promise<{ session: string; changedAtMs: number }[]> {
+}: GitPlace): Promise<{ session: string; changedAtMs: number }[]> {
   const dir = join(gitDir, SNAPSHOTS);
   const names = await readdir(dir).catch(() => []);
   return Promise.all(
@@ -297,7 +297,7 @@ export async function listSnapshotSessions({
 }
 
 /** Snapshots of a session go with it. */
-export async function dropSnapshots(store: Store, session: string): Promise<void> {
+export async function dropSnapshots(store: GitPlace, session: string): Promise<void> {
   const refs = (
     await gitLine(store, ["for-each-ref", "--format=%(refname)", `${SNAPSHOTS}/${session}`])
   ).split("\n");

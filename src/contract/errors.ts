@@ -144,6 +144,15 @@ export const errorCodes = {
     "raise quota in settings.yaml of the home (and in holdfast.yaml, if the repo asks for less), or remove files: holdfast handoff",
   ],
   handoff_open: [exitStatus.refused, "holdfast handoff --return takes it back"],
+  agent_running: [
+    exitStatus.refused,
+    "wait until it is done, or say --force; holdfast pause ends it and loses nothing",
+  ],
+  unpublished_work: [
+    exitStatus.refused,
+    "holdfast diff shows the work, holdfast branch publishes it; --force lets it go",
+  ],
+  session_kept: [exitStatus.refused, "holdfast keep --undo, or say --force"],
 } as const satisfies Record<string, readonly [number, string]>;
 
 export type ErrorCode = keyof typeof errorCodes;

@@ -1,21 +1,23 @@
 /**
  * Owns collection and retention: what may go, and why. A plan is made first; `--dry-run` stops there.
- * G1 Nothing of a session is deleted unless `deleteArchivedDays` is set; then only archived ones that old, and none
- *    that a person keeps.
+ * G1 Nothing of a session is deleted unless a person says so, with `rm` or by setting `deleteArchivedDays`; by the
+ *    latter only archived ones that old, and none that a person keeps.
  */
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { dropSnapshots, dropTips, listRepos, openStore, removeTree } from "../capsule/index.ts";
+import { removeTree, sweepTrash } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError, type SessionId } from "../contract/index.ts";
 import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index.ts";
+import { diskUse } from "../process/index.ts";
 import { type Inspected, inspectSession, type SessionState } from "../session/index.ts";
 import { readSettings } from "../task/index.ts";
 import { errorCode, type OnProgress, present, saying, TEMPORARY_PREFIX, tellStep } from "../util/index.ts";
 import { archiveSession, finishArchiving, isPartlyCompressed } from "./archive.ts";
 import { layBallast } from "./ballast.ts";
+import { discardSession } from "./discard.ts";
 import { renewHolds } from "./holds.ts";
-import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
+import { type Home, listSessionIds, sessionDirOf, trashDir } from "./home.ts";
 import { SessionIndex } from "./index-db.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { abandonedStages } from "./staging.ts";
@@ -40,12 +42,16 @@ export async function readRetention(homeDir: string): Promise<Retention> {
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 export interface GcStep {
-  readonly action: "archive" | "compress" | "delete" | "clear";
+  readonly action: "archive" | "compress" | "delete" | "clear" | "repack";
   readonly what: string;
   readonly why: string;
+  /** What it gave back of the disk, or would; null where nobody knows beforehand. */
+  readonly freedBytes: number | null;
 }
 
-interface Planned extends GcStep {
+interface Planned extends Omit<GcStep, "freedBytes"> {
+  /** What is there before it, and smaller or gone after it. */
+  readonly paths: readonly string[];
   run(onProgress: OnProgress | undefined): Promise<void>;
 }
 
@@ -54,9 +60,12 @@ const DOING: Readonly<Record<GcStep["action"], string>> = {
   compress: "compressing",
   delete: "deleting",
   clear: "clearing",
+  repack: "repacking",
 };
 
 export interface GcResult {
+  /** Of all steps together, as far as it is known. */
+  readonly freedBytes: number;
   readonly done: readonly GcStep[];
   /** Steps that were left, with the reason: a session that somebody opened meanwhile, say. */
   readonly left: readonly (GcStep & { readonly reason: string })[];
@@ -72,26 +81,38 @@ export async function collectGarbage(
   if (!options.dryRun) await renewHolds(home);
   tellStep(home.onProgress, "looking what may go");
   const steps = await plan(home, retention);
-  for (const [index, { run, ...step }] of steps.entries()) {
+  // All of them first: what one step throws away, a sweep may take with what the next one is about.
+  const bytesBefore: number[] = [];
+  for (const { paths } of steps) bytesBefore.push((await diskUse(paths)).bytes);
+  for (const [index, { run, paths, ...step }] of steps.entries()) {
+    const before = bytesBefore[index] ?? 0;
     const which = `step ${index + 1} of ${steps.length}`;
     try {
-      if (!options.dryRun) {
-        const { onProgress } = home;
-        tellStep(onProgress, `${which}: ${DOING[step.action]} ${basename(step.what)}`);
-        await run(saying(which, onProgress));
+      if (options.dryRun) {
+        done.push({ ...step, freedBytes: SHRINKING.has(step.action) ? null : before });
+        continue;
       }
-      done.push(step);
+      tellStep(home.onProgress, `${which}: ${DOING[step.action]} ${basename(step.what)}`);
+      await run(saying(which, home.onProgress));
+      done.push({ ...step, freedBytes: Math.max(0, before - (await diskUse(paths)).bytes) });
     } catch (error) {
       // One session that can't be tidied must not keep the others from it.
       if (!isHoldfastError(error) && errorCode(error) === undefined) throw error;
-      left.push({ ...step, reason: error instanceof Error ? error.message : String(error) });
+      const reason = error instanceof Error ? error.message : String(error);
+      left.push({ ...step, freedBytes: 0, reason });
     }
   }
-  // The index still has the words of what was deleted, and is only a cache.
-  if (!options.dryRun && done.some(({ action }) => action === "delete")) SessionIndex.remove(home);
-  if (!options.dryRun) await layBallast(home.dir);
-  return { done, left };
+  if (!options.dryRun) {
+    // What was thrown away on the way.
+    await sweepTrash(trashDir(home));
+    await layBallast(home.dir);
+  }
+  const freedBytes = done.reduce((sum, step) => sum + (step.freedBytes ?? 0), 0);
+  return { freedBytes, done, left };
 }
+
+/** What these act on is smaller after them, and not gone. */
+const SHRINKING: ReadonlySet<GcStep["action"]> = new Set(["archive", "compress", "repack"]);
 
 async function plan(home: Home, retention: Retention): Promise<Planned[]> {
   const inspected = await SessionIndex.use(home, (index) => index.inspectAll());
@@ -100,8 +121,8 @@ async function plan(home: Home, retention: Retention): Promise<Planned[]> {
   steps.push(...(await planUnborn(home, new Set(inspected.map(({ state }) => state.id)))));
   for (const path of await abandonedStages(home))
     steps.push(clear(path, "left by a process that ended before it was whole"));
-  for (const { what, why, clear: run } of await findLeftovers(home))
-    steps.push({ action: "clear", what, why, run });
+  for (const { what, why, paths = [], isRepacked, clear: run } of await findLeftovers(home))
+    steps.push({ action: isRepacked ? "repack" : "clear", what, why, paths, run });
   for (const name of await readdir(trashDir(home)))
     steps.push(clear(join(trashDir(home), name), "deleted before"));
   return steps;
@@ -134,6 +155,7 @@ async function planRetention(
         action: "archive",
         what: id,
         why: `closed ${since}`,
+        paths: [dir],
         run: async (onProgress) =>
           void (await archiveSession({ ...home, onProgress }, { id, dir, user: state.user })),
       },
@@ -146,7 +168,8 @@ async function planRetention(
         action: "delete",
         what: id,
         why: `archived ${since}`,
-        run: () => deleteSession(home, dir, state.seq),
+        paths: [dir],
+        run: () => deleteSession(home, { id, dir }, state.seq),
       },
     ];
   }
@@ -156,6 +179,7 @@ async function planRetention(
       action: "compress",
       what: id,
       why: "its archiving was cut off",
+      paths: [dir],
       run: (onProgress) => finishArchiving({ ...home, onProgress }, { id, dir, user: state.user }),
     },
   ];
@@ -178,7 +202,7 @@ async function planLeftovers(home: Home, id: SessionId, dir: string): Promise<Pl
       lock.release();
     }
   };
-  return [{ action: "clear", what: id, why: `${paths.length} half-written files`, run }];
+  return [{ action: "clear", what: id, why: `${paths.length} half-written files`, paths, run }];
 }
 
 /** A session that was never acknowledged to anyone: not one record, not one blob. */
@@ -197,30 +221,21 @@ async function planUnborn(home: Home, born: ReadonlySet<string>): Promise<Planne
   return steps;
 }
 
-/** G1: under the lock, and only if nothing has happened to it since it was found old enough. */
-async function deleteSession(home: Home, dir: string, seq: number): Promise<void> {
-  const lock = await acquireOwner(dir);
-  const trashed = join(trashDir(home), basename(dir));
-  try {
-    const { state, damage } = await inspectSession(dir);
-    if (damage || state.status !== "archived" || state.isKept || state.seq !== seq) {
+/** G1: as its owner, and only if nothing has happened to it since it was found old enough. */
+async function deleteSession(
+  home: Home,
+  session: { readonly id: SessionId; readonly dir: string },
+  seq: number,
+): Promise<void> {
+  await discardSession(home, session, async () => {
+    const { state, damage } = await inspectSession(session.dir);
+    if (damage || state.status !== "archived" || state.isKept || state.seq !== seq)
       throw new HoldfastError("illegal_transition", `the session is ${state.status} now`, {
         status: state.status,
       });
-    }
-    await home.ports.disk.rename(dir, trashed);
-    lock.relocate(trashed);
-    await home.ports.disk.syncDir(sessionsDir(home));
-  } finally {
-    lock.release();
-  }
-  for (const repo of await listRepos(home)) {
-    await dropTips(repo, basename(dir));
-    await dropSnapshots(await openStore(repo, home.ports.disk), basename(dir));
-  }
-  await home.ports.disk.removeTree(trashed);
+  });
 }
 
 function clear(path: string, why: string): Planned {
-  return { action: "clear", what: path, why, run: () => removeTree(path) };
+  return { action: "clear", what: path, why, paths: [path], run: () => removeTree(path) };
 }

@@ -51,6 +51,7 @@ import {
 } from "./lifecycle.ts";
 import { listSessions, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
 import { type HoldfastOptions, openHome } from "./open.ts";
+import { planRemoval, type Removal, type RemovalOptions, removeSession } from "./removal.ts";
 import { type Repair, repairSession } from "./repair.ts";
 import { type Meant, resolveSession, type Whereabouts } from "./resolve.ts";
 import {
@@ -258,6 +259,16 @@ export class Holdfast {
 
   importSession(file: string, options: ImportOptions = {}): Promise<string> {
     return this.#run((home) => importSession(home, file, options));
+  }
+
+  /** What would go with a session, if it were removed; fails where it may not be. */
+  planRemoval(id: string, { user, ...options }: Scope & RemovalOptions = {}): Promise<Removal> {
+    return this.#run(async (home) => planRemoval(home, await findSession(home, id, user), options));
+  }
+
+  /** For good: nothing of it can be brought back. */
+  removeSession(id: string, { user, ...options }: Scope & RemovalOptions = {}): Promise<Removal> {
+    return this.#run(async (home) => removeSession(home, await findSession(home, id, user), options));
   }
 
   /** Retention and gc leave it alone, until it is said otherwise. */

@@ -31,6 +31,7 @@ export {
 export { myself, type Place, readPlace, withLine } from "./line.ts";
 export type { SearchOptions, SessionFilter } from "./list.ts";
 export { type HoldfastOptions, openHome } from "./open.ts";
+export type { Removal, RemovalOptions } from "./removal.ts";
 export type { Repair } from "./repair.ts";
 export { locateDamage } from "./snapshot-damage.ts";
 export { addPeak, readPeaks } from "./stats.ts";

@@ -2,7 +2,7 @@
  * Owns what capsules can leave behind when something is killed, and what of their caches may go. `doctor` shows
  * it, `gc` clears it. Nothing that a session still needs is ever in the list.
  */
-import { readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -12,6 +12,7 @@ import {
   clearUnfinished,
   countPacks,
   dropSnapshots,
+  dropTips,
   findLayer,
   forgetFiles,
   forgetLayered,
@@ -23,6 +24,7 @@ import {
   listNamedSnapshots,
   listRepos,
   listSnapshotSessions,
+  listTips,
   moveToTrash,
   openBase,
   openStore,
@@ -41,12 +43,17 @@ import { TEMPORARY_PREFIX } from "../util/index.ts";
 import { type FoundCapsule, listCapsules, unlessUsed } from "./capsules.ts";
 import { strayCheckouts, unneededHolds } from "./holds.ts";
 import { type Home, listSessionIds, sessionDirOf, sessionsDir, trashDir } from "./home.ts";
+import { type FoundStore, listStores } from "./stores.ts";
 
 export interface Leftover {
   readonly what: string;
   readonly why: string;
   /** A cache that is only old: nothing to worry about. */
   readonly isCache: boolean;
+  /** What of the disk goes with it. */
+  readonly paths?: readonly string[];
+  /** They only get smaller. */
+  readonly isRepacked?: boolean;
   clear(): Promise<void>;
 }
 
@@ -76,6 +83,7 @@ function unfinished(home: Home, capsules: readonly FoundCapsule[]): Leftover[] {
       what: place.dir,
       why: "a capsule that was never finished",
       isCache: false,
+      paths: [place.dir],
       // It may have been finished since.
       clear: () =>
         underLock(home, id, async () => ((await place.isThere()) ? undefined : clearUnfinished(place))),
@@ -115,7 +123,9 @@ function sockets(home: Home): Leftover[] {
     .filter((id) => !probeOwner(sessionDirOf(home, id)).held)
     .map((id) => {
       const what = join(runtime, id.slice("sess_".length));
-      const clear = () => underLock(home, id, async () => removeRuntimeDir(what));
+      const remove = async () => removeRuntimeDir(what);
+      // Of a session that is gone there is no lock.
+      const clear = () => (existsSync(sessionDirOf(home, id)) ? underLock(home, id, remove) : remove());
       return { what, why: "sockets of a process that is gone", isCache: false, clear };
     });
 }
@@ -131,7 +141,7 @@ async function temporaries(home: Home): Promise<Leftover[]> {
       await endMarked(path);
       await removeTree(path);
     };
-    found.push({ what: path, why: "left by a process that ended", isCache: false, clear });
+    found.push({ what: path, why: "left by a process that ended", isCache: false, paths: [path], clear });
   }
   return found;
 }
@@ -154,15 +164,17 @@ async function leases(home: Home, capsules: readonly FoundCapsule[]): Promise<Le
 async function caches(home: Home, capsules: readonly FoundCapsule[]): Promise<Leftover[]> {
   const found: Leftover[] = [];
   const sessions = new Set<string>(await listSessionIds(home));
+  for (const store of await listStores(home)) found.push(...(await strangers(home, store, sessions)));
   for (const repo of await listRepos(home)) {
     const store = await openStore(repo, home.ports.disk);
-    found.push(...(await strangers(home, store, sessions)));
+    found.push(...(await strangeTips(repo, sessions)));
     const specs = capsules.flatMap(({ spec }) => (spec?.repo === repo.key ? [spec] : []));
     for (const path of await abandonedBuilds(repo))
       found.push({
         what: path,
         why: "a base whose builder ended",
         isCache: false,
+        paths: [path],
         clear: () => removeTree(path),
       });
     for (const path of await abandonedImports(store))
@@ -170,6 +182,7 @@ async function caches(home: Home, capsules: readonly FoundCapsule[]): Promise<Le
         what: path,
         why: "objects whose writer ended",
         isCache: false,
+        paths: [path],
         clear: () => removeTree(path),
       });
     found.push(...(await oldBases(home, repo, specs)), ...(await oldLayers(home, repo, store, specs)));
@@ -183,7 +196,7 @@ async function caches(home: Home, capsules: readonly FoundCapsule[]): Promise<Le
 }
 
 /** Snapshots of sessions that are not there: of an import, a fork or a deletion that was cut off. */
-async function strangers(home: Home, store: Store, sessions: ReadonlySet<string>): Promise<Leftover[]> {
+async function strangers(home: Home, store: FoundStore, sessions: ReadonlySet<string>): Promise<Leftover[]> {
   const isOld = (changedAtMs: number) => home.ports.clock.nowMs() - changedAtMs > ABANDONED_MS;
   return (await listSnapshotSessions(store))
     .filter(({ session, changedAtMs }) => !sessions.has(session) && isOld(changedAtMs))
@@ -195,18 +208,31 @@ async function strangers(home: Home, store: Store, sessions: ReadonlySet<string>
     }));
 }
 
+/** Commits in the user's repo that were kept for such a session. */
+async function strangeTips(repo: Repo, sessions: ReadonlySet<string>): Promise<Leftover[]> {
+  const kept = await listTips(repo).catch(() => []);
+  const gone = new Set(kept.map(({ session }) => session).filter((session) => !sessions.has(session)));
+  return [...gone].map((session) => ({
+    what: `commits kept for ${session}`,
+    why: "there is no such session",
+    isCache: true,
+    clear: () => dropTips(repo, session),
+  }));
+}
+
 async function oldBases(home: Home, repo: Repo, specs: readonly CapsuleSpec[]): Promise<Leftover[]> {
   const used = new Set([...specs.map(({ baseKey }) => baseKey), ...(await layerBases(repo))]);
   return (await listBases(repo)).slice(BASES_KEPT).flatMap(({ key }) => {
     if (used.has(key)) return [];
+    const { dir } = openBase(repo, key);
     const clear = () =>
       unlessUsed(
         home,
         repo,
         ({ baseKey }) => baseKey === key,
-        () => discard(home, openBase(repo, key).dir, key),
+        () => discard(home, dir, key),
       );
-    return { what: openBase(repo, key).dir, why: "a base that is not used", isCache: true, clear };
+    return { what: dir, why: "a base that is not used", isCache: true, paths: [dir], clear };
   });
 }
 
@@ -241,7 +267,7 @@ async function oldLayers(
           await discard(home, path, layer);
         },
       );
-    found.push({ what: path, why: "a layer that is not used", isCache: true, clear });
+    found.push({ what: path, why: "a layer that is not used", isCache: true, paths: [path], clear });
   }
   return found;
 }
@@ -274,6 +300,8 @@ async function packed(store: Store): Promise<Leftover[]> {
       what: store.gitDir,
       why: `${packs} packs: one will do`,
       isCache: true,
+      paths: [store.gitDir],
+      isRepacked: true,
       clear: () => repackStore(store),
     },
   ];

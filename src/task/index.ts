@@ -19,7 +19,7 @@ export {
 } from "./room.ts";
 export { bringHome, lacksHome, sessionHomeDir } from "./session-home.ts";
 export { directoryMissing } from "./start-directory.ts";
-export { cleanBase } from "./starting-point.ts";
+export { cleanBase, commitBelow } from "./starting-point.ts";
 export { type BesideOptions, Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";
 export { workNow } from "./work-now.ts";

@@ -67,7 +67,7 @@ describe("the command line", () => {
     ]);
     expect(await json("usage", "--by", "user")).toMatchObject([{ sessions: 1, turns: 2, tokens: 220 }]);
     expect(await json("audit", id)).toMatchObject({ records: 12, findings: [] });
-    expect(await json("gc")).toEqual({ done: [], left: [] });
+    expect(await json("gc")).toEqual({ freedBytes: 0, done: [], left: [] });
     expect(await json("fork", id, "--at", "1")).toMatchObject({ turns: 1, parent: { id } });
     expect((await json("doctor")).map(({ level }: { level: string }) => level)).not.toContain("bad");
     for (const verb of ["resume", "pause", "close", "archive"])

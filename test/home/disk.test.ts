@@ -119,3 +119,36 @@ describe.runIf(hasSandbox)("HOME's caches", () => {
     expect(CACHED.filter((path) => !existsSync(join(dir, path)))).toEqual(["go/pkg/mod/module"]);
   });
 });
+
+describe("gc", () => {
+  it("says what each step gave back, and all of them together; --dry-run says it where it is known", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const [closed, archived] = [await sessionWithTurns(hf, 1), await sessionWithTurns(hf, 1)];
+    for (const id of [closed, archived]) {
+      const session = await hf.resumeSession(id);
+      for (let index = 0; index < 20; index += 1)
+        await session.append("custom", { name: "fill", text: "words ".repeat(10_000) });
+      await session.close();
+    }
+    await hf.archiveSession(archived);
+    mkdirSync(join(home.dir, "trash", "left"));
+    writeFileSync(join(home.dir, "trash", "left", "file"), "x".repeat(MEGABYTE));
+    const clock = { nowMs: () => Date.now() + 400 * 86_400_000, monotonicMs: () => performance.now() };
+    const old = await home.open({ clock });
+    const retention = { archiveClosedDays: 30, deleteArchivedDays: 60 };
+    const planned = await old.gc({ dryRun: true, retention });
+    const bytesOf = ({ done }: typeof planned, action: string) =>
+      done.find((step) => step.action === action)?.freedBytes;
+    expect(bytesOf(planned, "archive")).toBeNull();
+    expect(bytesOf(planned, "delete")).toBeGreaterThan(0);
+    expect(bytesOf(planned, "clear")).toBeGreaterThanOrEqual(MEGABYTE);
+    expect(existsSync(join(home.dir, "trash", "left"))).toBe(true);
+    const done = await old.gc({ retention });
+    expect(bytesOf(done, "clear")).toBe(bytesOf(planned, "clear"));
+    expect(bytesOf(done, "delete")).toBe(bytesOf(planned, "delete"));
+    expect(bytesOf(done, "archive")).toBeGreaterThan(0);
+    expect(done.freedBytes).toBe(done.done.reduce((sum, { freedBytes }) => sum + (freedBytes ?? 0), 0));
+    expect(existsSync(join(home.dir, "trash", "left"))).toBe(false);
+  });
+});
