@@ -4,6 +4,7 @@
 import type { Command } from "commander";
 import type { Dispatcher } from "../dispatch/index.ts";
 import type { Archived } from "../home/index.ts";
+import { confirmEnding, type Ending, type ForceOptions, withForce } from "./ask.ts";
 import { bytes, say, sayJson } from "./screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "./verb.ts";
 import { SESSION_HELP, sessionOf } from "./which-session.ts";
@@ -15,12 +16,22 @@ type Move = (
   options: ReturnType<typeof stopping>,
 ) => Promise<Archived | undefined>;
 
-export function transition(name: string, summary: string, done: string, move: Move): Command {
-  return verb(name, summary, [`holdfast ${name} fix-login`])
+/** `ending`: what is asked where its agent runs; without it, nothing is lost. */
+export function transition(
+  name: string,
+  summary: string,
+  done: string,
+  move: Move,
+  ending?: Ending,
+): Command {
+  const command = verb(name, summary, [`holdfast ${name} fix-login`]);
+  return (ending ? withForce(command) : command)
     .argument("<session>", SESSION_HELP)
-    .action(async (prefix: string, options: CommonOptions) => {
+    .action(async (prefix: string, options: CommonOptions & ForceOptions) => {
       const dispatcher = await openDispatcher(options);
-      const { id, label } = await sessionOf(dispatcher.holdfast, prefix, options);
+      const session = await sessionOf(dispatcher.holdfast, prefix, options);
+      const { id, label } = session;
+      if (ending) await confirmEnding(dispatcher, session, ending, options);
       const archived = await move(dispatcher, id, stopping(options));
       if (options.json) return sayJson({ ...(await dispatcher.show(id, scope(options))), ...archived });
       const freed = archived?.cacheBytes ?? 0;

@@ -67,6 +67,7 @@ export const verbs: readonly VerbEntry[] = [
     summary: "compress a session that is over; it stays readable",
     load: () => import("./verbs/archive.ts"),
   },
+  { name: "rm", summary: "remove a session for good", load: () => import("./verbs/rm.ts") },
   {
     name: "keep",
     summary: "keep a session from retention and gc",

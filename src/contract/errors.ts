@@ -122,7 +122,6 @@ export const errorCodes = {
   secret_not_kept: [exitStatus.refused, "give it the command again, better without the secret"],
   no_task: [exitStatus.notFound, "holdfast run --session gives it one"],
   not_running: [exitStatus.refused, "holdfast show tells how it stands; holdfast resume goes on with it"],
-  not_at_rest: [exitStatus.refused, "wait until it is done, or say --force, which ends what runs"],
   process_lost: [
     exitStatus.failed,
     "nothing is lost: holdfast show tells how it stands, holdfast resume goes on with it",

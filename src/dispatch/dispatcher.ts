@@ -26,6 +26,8 @@ import {
   type NewSession,
   openHome,
   type Place,
+  type Removal,
+  type RemovalOptions,
   type ResumeOptions,
   readPlace,
   revokeToken,
@@ -74,6 +76,7 @@ import {
   whenLeft,
 } from "./submitting.ts";
 import { type Typed, type TypeOptions, typeText } from "./typing.ts";
+import { type UnderWay, underWay } from "./under-way.ts";
 
 /** A session as it is shown, in every place that shows one. */
 export interface SessionView extends SessionSummary, Stand {
@@ -318,12 +321,31 @@ export class Dispatcher {
     return this.withoutProcess(id, options, () => this.holdfast.archiveSession(id, options));
   }
 
-  /** What still runs is ended first, and kept. Just then another process may have taken its place: that, too. */
-  async withoutProcess<T>(id: string, options: Scope & StopOptions, work: () => Promise<T>): Promise<T> {
+  /** For good. What still runs is ended first, unless it is refused before. */
+  async remove(id: string, options: Scope & StopOptions & RemovalOptions = {}): Promise<Removal> {
+    const { onWait: _, ...removal } = options;
+    await this.holdfast.planRemoval(id, removal);
+    return this.#afterStop(id, options, () => this.holdfast.removeSession(id, removal));
+  }
+
+  /** What would be cut off, or would not begin, if its process were ended now. */
+  async underWay(id: string, scope: Scope = {}): Promise<UnderWay> {
+    return underWay(this.#home, await this.#find(id, scope));
+  }
+
+  /** What still runs is ended first, and kept. */
+  withoutProcess<T>(id: string, options: Scope & StopOptions, work: () => Promise<T>): Promise<T> {
+    return this.#afterStop(id, options, async () => {
+      await this.#closeCutTurn(id, options);
+      return work();
+    });
+  }
+
+  /** Just when its process has ended, another one may have taken its place: that is ended, too. */
+  async #afterStop<T>(id: string, options: Scope & StopOptions, work: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       await this.stop(id, options);
       try {
-        await this.#closeCutTurn(id, options);
         return await work();
       } catch (error) {
         if (!isHoldfastError(error, "session_owned") || attempt === STOP_ATTEMPTS) throw error;

@@ -85,10 +85,10 @@ describe("the verbs of session processes", () => {
     using home = new HostHome();
     const verbs = [
       ["pause", "--json"],
-      ["teardown"],
-      ["close", "--json"],
-      ["archive"],
-      ["handoff", "--json", "--to", home.join("handed")],
+      ["teardown", "--force"],
+      ["close", "--force", "--json"],
+      ["archive", "--force"],
+      ["handoff", "--force", "--json", "--to", home.join("handed")],
     ];
     const waiting = await Promise.all(
       verbs.map(async ([verb = "", ...options]) => {
@@ -181,13 +181,13 @@ describe("the verbs of session processes", () => {
       () => home.strays().length,
       (count) => count > 3,
     );
-    const torn = await home.cli("teardown", id);
+    const torn = await home.cli("teardown", id, "--force");
     expect(torn.stdout).toContain("processes  none left");
     expect(home.strays()).toEqual([]);
     await home.quiet();
     expect((await home.cli("diff", id)).stdout).toContain("+kept");
     const other = await detached(home, ...SLEEP);
-    expect((await home.cli("close", other)).stdout).toBe(`${other} closed\n`);
+    expect((await home.cli("close", other, "--force")).stdout).toBe(`${other} closed\n`);
     expect(home.strays()).toEqual([]);
   });
 

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import type { Holdfast } from "../../src/index.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 import { PowerLoss, PowerLossDisk } from "../support/power-loss-disk.ts";
-import { branchOf, commitFiles, gitIn } from "../support/repo.ts";
+import { commitFiles, gitIn } from "../support/repo.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -40,7 +40,7 @@ describe("a session that is removed", () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { ports: [PORT] }\n" });
     const hf = await home.open();
     const id = await worked(home, hf);
-    const tip = gitIn(home.main, "rev-parse", branchOf(id));
+    const tip = gitIn(home.main, "rev-parse", home.branchOf(id));
     const fork = await hf.forkSession(id);
     await fork.pause();
     expect((await hf.search(["echo"])).map((hit) => hit.session)).toContain(id);
@@ -51,7 +51,7 @@ describe("a session that is removed", () => {
       tasks: 1,
       unpublished: [],
       forks: 1,
-      branches: [{ name: branchOf(id), stays: expect.any(String) }],
+      branches: [{ name: home.branchOf(id), stays: expect.any(String) }],
     });
     expect(refsOf(home, id)).not.toEqual([]);
     const removed = await hf.removeSession(id);
@@ -62,7 +62,7 @@ describe("a session that is removed", () => {
     expect(readdirSync(join(home.dir, "trash"))).toEqual([]);
     expect(readdirSync(join(home.dir, "leases"))).toHaveLength(1);
     expect(refsOf(home, id)).toEqual([]);
-    expect(gitIn(home.main, "rev-parse", branchOf(id))).toBe(tip);
+    expect(gitIn(home.main, "rev-parse", home.branchOf(id))).toBe(tip);
     expect((await hf.search(["echo"])).filter((hit) => hit.session === id)).toEqual([]);
     expect((await hf.auditSession(fork.id, { deep: true })).findings).toEqual([]);
     const child = await hf.resumeSession(fork.id);
@@ -92,7 +92,7 @@ describe("a session that is removed", () => {
     refused.push([cut.session.id, "unpublished_work"]);
     // Its branch was deleted: only its snapshot has the work.
     const unmerged = await worked(home, hf);
-    gitIn(home.main, "branch", "-q", "-D", branchOf(unmerged));
+    gitIn(home.main, "branch", "-q", "-D", home.branchOf(unmerged));
     refused.push([unmerged, "unpublished_work"]);
     const damagedId = await worked(home, hf);
     const segment = home.sessionDir(damagedId, "journal", "000001.jsonl");
@@ -133,28 +133,30 @@ describe("a session that is removed", () => {
     const branches = true;
     const only = await worked(home, hf);
     await expect(hf.removeSession(only, { branches })).rejects.toMatchObject({ code: "unpublished_work" });
-    gitIn(home.main, "merge", "-q", branchOf(only));
+    gitIn(home.main, "merge", "-q", home.branchOf(only));
     expect(await hf.removeSession(only, { branches })).toMatchObject({
-      branches: [{ name: branchOf(only), stays: null }],
+      branches: [{ name: home.branchOf(only), stays: null }],
     });
-    expect(gitIn(home.main, "branch", "--list", branchOf(only))).toBe("");
+    expect(gitIn(home.main, "branch", "--list", home.branchOf(only))).toBe("");
     expect(readFileSync(join(home.main, "a.txt"), "utf8")).toBe("two\n");
     gitIn(home.main, "reset", "-q", "--hard", "HEAD^");
     const added = await worked(home, hf);
-    gitIn(home.main, "switch", "-q", branchOf(added));
+    gitIn(home.main, "switch", "-q", home.branchOf(added));
     commitFiles(home.main, { "mine.txt": "mine\n" }, "of a person");
     gitIn(home.main, "switch", "-q", "main");
     const out = await worked(home, hf);
-    gitIn(home.main, "switch", "-q", branchOf(out));
+    gitIn(home.main, "switch", "-q", home.branchOf(out));
     for (const id of [added, out]) {
       const { branches: found } = await hf.removeSession(id, { branches, force: true });
-      expect(found).toEqual([{ name: branchOf(id), stays: expect.stringMatching(/person|checked out/) }]);
-      expect(gitIn(home.main, "branch", "--list", branchOf(id))).toContain(branchOf(id));
+      expect(found).toEqual([
+        { name: home.branchOf(id), stays: expect.stringMatching(/person|checked out/) },
+      ]);
+      expect(gitIn(home.main, "branch", "--list", home.branchOf(id))).toContain(home.branchOf(id));
     }
     gitIn(home.main, "switch", "-q", "main");
     const lost = await worked(home, hf);
     await hf.removeSession(lost, { branches, force: true });
-    expect(gitIn(home.main, "branch", "--list", branchOf(lost))).toBe("");
+    expect(gitIn(home.main, "branch", "--list", home.branchOf(lost))).toBe("");
   });
 
   it("is whole or gone after a crash at any step, and gc finishes it", async () => {
@@ -167,7 +169,7 @@ describe("a session that is removed", () => {
         "\n",
       )[0];
       const tips = (held ?? "").replace("/held/", "/tips/").replace(/[^/]+$/, "");
-      gitIn(home.main, "update-ref", `${tips}${id}/${"0".repeat(40)}`, branchOf(id));
+      gitIn(home.main, "update-ref", `${tips}${id}/${"0".repeat(40)}`, home.branchOf(id));
       const disk = new PowerLossDisk(home.join(`attic-${dieAt}`), dieAt);
       const dying = await home.open({ disk });
       const isDone = await dying.removeSession(id).then(

@@ -1,26 +1,29 @@
 import type { Command } from "commander";
 import { present, printable } from "../../util/index.ts";
+import { confirmEnding, type ForceOptions, withForce } from "../ask.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
-type Options = CommonOptions & {
-  readonly to?: string;
-  readonly person?: string;
-  readonly return?: boolean;
-  readonly unchanged?: boolean;
-};
+type Options = CommonOptions &
+  ForceOptions & {
+    readonly to?: string;
+    readonly person?: string;
+    readonly return?: boolean;
+    readonly unchanged?: boolean;
+  };
 
 export function command(): Command {
-  return verb(
+  const handoff = verb(
     "handoff",
-    "Give a session's files to a person, in a real directory with a fresh git; --return takes them back as a turn of theirs.",
+    "Give a session's files to a person, in a real directory with a fresh git; --return takes them back as a turn of theirs. Asks before it ends a running agent.",
     [
       "holdfast handoff fix-login",
       "holdfast handoff fix-login --to ~/fix",
       "holdfast handoff fix-login --return",
     ],
-  )
+  );
+  return withForce(handoff)
     .argument("<session>", SESSION_HELP)
     .option("--to <dir>", "where the files go (default: beside the repo); with --return, where they are now")
     .option("--person <name>", "who gets them (default: your user name)")
@@ -29,7 +32,8 @@ export function command(): Command {
     .action(async (prefix: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
       const home = dispatcher.holdfast;
-      const { id, label } = await sessionOf(home, prefix, options);
+      const session = await sessionOf(home, prefix, options);
+      const { id, label } = session;
       const where = present({ directory: options.to });
       if (options.return) {
         const returned = await home.takeBackSession(id, {
@@ -44,6 +48,7 @@ export function command(): Command {
         if (unpublished) say(`not published: ${printable(unpublished.reason)}`);
         return;
       }
+      await confirmEnding(dispatcher, session, { what: "hand its files over" }, options);
       const { user } = await home.showSession(id, scope(options));
       const handed = await dispatcher.withoutProcess(id, stopping(options), () =>
         home.handOffSession(id, { ...scope(options), ...where, to: options.person ?? user }),

@@ -1,53 +1,49 @@
 import type { Command } from "commander";
-import { HoldfastError } from "../../contract/index.ts";
 import type { Dispatcher } from "../../dispatch/index.ts";
 import { runInForeground } from "../../process/index.ts";
 import { printable } from "../../util/index.ts";
+import { confirmEnding, type ForceOptions, withForce } from "../ask.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
 import { type NamedSession, SESSION_HELP, sessionOf } from "../which-session.ts";
 
-type Options = CommonOptions & { readonly force?: boolean; readonly print?: boolean };
+type Options = CommonOptions & ForceOptions & { readonly print?: boolean };
 
 export function command(): Command {
-  return verb(
+  const open = verb(
     "open",
     "Open a session's files in your editor ($VISUAL, else $EDITOR) and print where they are: the live capsule where that has a path, else a directory that they are handed over to, which holdfast handoff --return takes back.",
     ["holdfast open fix-login", 'cd "$(holdfast open fix-login --print)"'],
   )
     .argument("<session>", SESSION_HELP)
-    .option("--print", "only say where they are")
-    .option("--force", "end what runs in it, where the files have to be handed over")
-    .action(async (text: string, options: Options) => {
-      const dispatcher = await openDispatcher(options);
-      const session = await sessionOf(dispatcher.holdfast, text, options);
-      const { directory, isHandedOver } = await filesOf(dispatcher, session, options);
-      if (options.json) return sayJson({ session: session.id, directory, isHandedOver });
-      say(printable(directory));
-      if (isHandedOver) note(`give them back with: holdfast handoff ${session.label} --return`);
-      const editor = process.env["VISUAL"] || process.env["EDITOR"];
-      if (options.print || !process.stdout.isTTY) return;
-      if (!editor) return note("set $EDITOR to have them opened");
-      // As git does it: the variable may have words of its own.
-      process.exitCode = await runInForeground(["sh", "-c", `${editor} "$@"`, editor, directory], directory);
-    });
+    .option("--print", "only say where they are");
+  return withForce(open).action(async (text: string, options: Options) => {
+    const dispatcher = await openDispatcher(options);
+    const session = await sessionOf(dispatcher.holdfast, text, options);
+    const { directory, isHandedOver } = await filesOf(dispatcher, session, options);
+    if (options.json) return sayJson({ session: session.id, directory, isHandedOver });
+    say(printable(directory));
+    if (isHandedOver) note(`give them back with: holdfast handoff ${session.label} --return`);
+    const editor = process.env["VISUAL"] || process.env["EDITOR"];
+    if (options.print || !process.stdout.isTTY) return;
+    if (!editor) return note("set $EDITOR to have them opened");
+    // As git does it: the variable may have words of its own.
+    process.exitCode = await runInForeground(["sh", "-c", `${editor} "$@"`, editor, directory], directory);
+  });
 }
 
 async function filesOf(
   dispatcher: Dispatcher,
-  { id, label }: NamedSession,
+  session: NamedSession,
   options: Options,
 ): Promise<{ readonly directory: string; readonly isHandedOver: boolean }> {
   const { holdfast } = dispatcher;
-  const { status, user, handoff } = await holdfast.showSession(id, scope(options));
+  const { id } = session;
+  const { user, handoff } = await holdfast.showSession(id, scope(options));
   if (handoff?.directory) return { directory: handoff.directory, isHandedOver: true };
   const live = await holdfast.openFiles(id, scope(options));
   if (live !== undefined) return { directory: live, isHandedOver: false };
-  if (status === "running" && !options.force)
-    throw new HoldfastError(
-      "not_at_rest",
-      `${label} runs, and its files have no path of their own: holdfast shell ${label} looks at them from inside`,
-    );
+  await confirmEnding(dispatcher, session, { what: "hand its files over" }, options);
   const handed = await dispatcher.withoutProcess(id, stopping(options), () =>
     holdfast.handOffSession(id, { ...scope(options), to: user }),
   );

@@ -2,32 +2,39 @@ import type { Command } from "commander";
 import { exitStatus, HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import type { Dispatcher } from "../../dispatch/index.ts";
 import { printable } from "../../util/index.ts";
+import { confirmEnding, type ForceOptions, withForce } from "../ask.ts";
 import { bytes, note, plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
 import { type NamedSession, namedSessionOf, SESSION_HELP } from "../which-session.ts";
 
-type Options = CommonOptions & { readonly failed?: boolean; readonly dropIgnored?: boolean };
+type Options = CommonOptions & ForceOptions & { readonly failed?: boolean; readonly dropIgnored?: boolean };
 
 export function command(): Command {
-  return verb(
+  const teardown = verb(
     "teardown",
-    "Take a session's capsule away. All of it is in a snapshot first; holdfast restore brings it back. Caches in its HOME are given back too.",
+    "Take a session's capsule away. All of it is in a snapshot first; holdfast restore brings it back. Caches in its HOME are given back too. Asks before it ends a running agent.",
     ["holdfast teardown fix-login", "holdfast teardown --failed"],
-  )
+  );
+  return withForce(teardown)
     .argument("[session]", SESSION_HELP)
-    .option("--failed", "of every session whose last task failed")
+    .option("--failed", "of every session whose last task failed and that does not run")
     .option("--drop-ignored", "let ignored files beyond max_ignored_mb go")
     .action(async (prefix: string | undefined, options: Options) => {
       if ((prefix === undefined) !== Boolean(options.failed))
         throw new HoldfastError("usage", "name a session, or say --failed");
       const dispatcher = await openDispatcher(options);
       const home = dispatcher.holdfast;
-      if (prefix !== undefined) return one(dispatcher, await namedSessionOf(home, prefix, options), options);
+      if (prefix !== undefined) {
+        const session = await namedSessionOf(home, prefix, options);
+        await confirmEnding(dispatcher, session, { what: "tear it down" }, options);
+        return one(dispatcher, session, options);
+      }
       const failed = (await home.listSessions(scope(options))).filter(
         ({ task }) =>
           task?.capsule === "there" && ["failed", "cancelled", "interrupted"].includes(task.outcome ?? ""),
       );
       for (const { id, name } of failed) {
+        if ((await dispatcher.underWay(id, scope(options))).isRunning) continue;
         try {
           await one(dispatcher, { id, label: name ?? id }, options);
         } catch (error) {

@@ -1,0 +1,73 @@
+/**
+ * Owns the question before something ends: on stderr, answered on stdin, and only where both are a terminal. Elsewhere
+ * nobody could answer, so what would have been asked is refused. Either way nothing has changed before the answer.
+ */
+import { createInterface } from "node:readline";
+import type { Command } from "commander";
+import { HoldfastError } from "../contract/index.ts";
+import type { Dispatcher } from "../dispatch/index.ts";
+import { plural } from "./screen.ts";
+import { type CommonOptions, scope } from "./verb.ts";
+import type { NamedSession } from "./which-session.ts";
+
+export interface ForceOptions {
+  readonly force?: boolean;
+}
+
+export function withForce(command: Command): Command {
+  return command.option("--force", "also while its agent runs, without asking");
+}
+
+export const canAsk = () => process.stdin.isTTY === true && process.stderr.isTTY === true;
+
+/** Only y or yes is a yes. The end of the input is a no; Ctrl-C ends the verb. */
+export async function ask(question: string): Promise<boolean> {
+  const lines = createInterface({ input: process.stdin });
+  let onInterrupt = () => {};
+  try {
+    const answer = await new Promise<string>((resolve, reject) => {
+      onInterrupt = () => reject(stopped({ isSignal: true }));
+      process.once("SIGINT", onInterrupt);
+      lines.once("line", resolve).once("close", () => resolve(""));
+      process.stderr.write(`${question} [y/N] `);
+    });
+    return /^\s*y(es)?\s*$/i.test(answer);
+  } catch (error) {
+    process.stderr.write("\n");
+    throw error;
+  } finally {
+    process.off("SIGINT", onInterrupt);
+    lines.close();
+    process.stdin.pause();
+  }
+}
+
+/** A no, or a signal in place of an answer. */
+export const stopped = (facts: { readonly isSignal?: boolean } = {}) =>
+  new HoldfastError("interrupted", "nothing was changed", facts);
+
+export interface Ending {
+  /** What the question asks: "close it". */
+  readonly what: string;
+  /** Whether tasks that wait in the session will not begin. */
+  readonly dropsQueue?: boolean;
+}
+
+/** Before a verb ends an agent that runs; returns at once where none does. */
+export async function confirmEnding(
+  dispatcher: Dispatcher,
+  { id, label }: NamedSession,
+  { what, dropsQueue = false }: Ending,
+  options: CommonOptions & ForceOptions,
+): Promise<void> {
+  if (options.force) return;
+  const { isRunning, queued } = await dispatcher.underWay(id, scope(options));
+  const losses = [
+    ...(isRunning ? [`the agent of ${label} is running`] : []),
+    ...(dropsQueue && queued > 0 ? [`${plural(queued, "task")} of ${label} would never begin`] : []),
+  ];
+  if (losses.length === 0) return;
+  const loss = losses.join(", and ");
+  if (!canAsk()) throw new HoldfastError("agent_running", loss, { session: id });
+  if (!(await ask(`${loss}; ${what} all the same?`))) throw stopped();
+}

@@ -1,0 +1,86 @@
+import type { Command } from "commander";
+import { isHoldfastError } from "../../contract/index.ts";
+import type { Dispatcher } from "../../dispatch/index.ts";
+import type { Removal } from "../../home/index.ts";
+import { printable } from "../../util/index.ts";
+import { ask, canAsk, confirmEnding, stopped } from "../ask.ts";
+import { bytes, clip, note, plural, say, sayJson } from "../screen.ts";
+import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
+import { namedSessionOf } from "../which-session.ts";
+
+type Options = CommonOptions & { readonly force?: boolean; readonly branches?: boolean };
+
+const TITLE_LENGTH = 60;
+
+export function command(): Command {
+  return verb(
+    "rm",
+    "Remove sessions for good: journal, files, HOME, artifacts, messages and snapshots. Asks first, in a terminal. Refuses what has work that is published nowhere. Its branch in your repo stays, and so do sessions that were forked from it; holdfast archive keeps a session, and takes less room.",
+    ["holdfast rm fix-login", "holdfast rm fix-login other-way --branches", "holdfast rm fix-login --force"],
+  )
+    .argument("<session...>", "their names, their ids or the beginnings of these")
+    .option("--branches", "delete its branches too, unless you added to them or have them checked out")
+    .option(
+      "--force",
+      "do not ask; also unpublished work, a running agent, and what is kept, handed off or damaged",
+    )
+    .action(async (prefixes: readonly string[], options: Options) => {
+      const dispatcher = await openDispatcher(options);
+      const [only] = prefixes;
+      if (prefixes.length === 1 && only !== undefined) return one(dispatcher, only, options);
+      for (const prefix of prefixes) {
+        try {
+          await one(dispatcher, prefix, options);
+        } catch (error) {
+          // One that stays must not keep the others; Ctrl-C is for all of them.
+          if (!isHoldfastError(error) || error.facts["isSignal"]) throw error;
+          note(`${printable(prefix)}: ${error.code}: ${printable(error.message)} (${error.wayOut})`);
+          process.exitCode ??= error.exitStatus;
+        }
+      }
+    });
+}
+
+async function one(dispatcher: Dispatcher, prefix: string, options: Options): Promise<void> {
+  // Not by what stands for the last one: what is removed can't be brought back.
+  const session = await namedSessionOf(dispatcher.holdfast, prefix, options);
+  const { id, label } = session;
+  const removal = { force: options.force ?? false, branches: options.branches ?? false };
+  if (!canAsk()) await confirmEnding(dispatcher, session, { what: "remove it" }, options);
+  const plan = await dispatcher.holdfast.planRemoval(id, { ...scope(options), ...removal });
+  if (!options.force && canAsk()) {
+    const { isRunning } = await dispatcher.underWay(id, scope(options));
+    for (const line of [
+      headOf(label, plan),
+      ...detailsOf(plan, "goes"),
+      ...(isRunning ? ["its agent is running"] : []),
+    ])
+      note(line);
+    if (!(await ask(`remove ${label} for good?`))) throw stopped();
+  }
+  const gone = await dispatcher.remove(id, { ...stopping(options), ...removal });
+  if (options.json) return sayJson(gone);
+  say(`${label} removed: ${sizeOf(gone)}`);
+  for (const line of detailsOf(gone, "went")) say(line);
+}
+
+const sizeOf = ({ turns, tasks, bytes: size }: Removal) =>
+  `${plural(turns, "turn")}, ${plural(tasks, "task")}, ${bytes(size)} of the disk`;
+
+const headOf = (label: string, plan: Removal) =>
+  `${label}${plan.title === null ? "" : ` (${clip(plan.title, TITLE_LENGTH)})`}: ${sizeOf(plan)}`;
+
+/** What a person may want to know of it, before and after. */
+function detailsOf(removal: Removal, going: "goes" | "went"): string[] {
+  const { unpublished, unread, queued, forks, branches } = removal;
+  return [
+    ...unpublished.map((text) => `  unpublished: ${text}`),
+    ...(unread > 0 ? [`  ${plural(unread, "unread message")}`] : []),
+    ...(queued > 0 ? [`  ${plural(queued, "task")} not begun`] : []),
+    ...branches.map(
+      ({ name, stays }) =>
+        `  branch ${printable(name)} ${stays === null ? going : `stays: ${printable(stays)}`}`,
+    ),
+    ...(forks > 0 ? [`  ${plural(forks, "fork")} of it: whole, and not touched`] : []),
+  ];
+}

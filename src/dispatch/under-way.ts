@@ -1,0 +1,30 @@
+/**
+ * Owns the question what would be cut off or would not begin, if a session's process were ended now. A session at rest
+ * loses nothing, and neither does one whose process has done all it had to do.
+ */
+import { type FoundSession, type Home, readPlace } from "../home/index.ts";
+import { readProcessRecord } from "../host/index.ts";
+import { idOf } from "../mail/index.ts";
+import { inspectSession } from "../session/index.ts";
+import { isAlive } from "../util/index.ts";
+import { inboxOf } from "./post.ts";
+
+export interface UnderWay {
+  /** Its agent works, or is being started. */
+  readonly isRunning: boolean;
+  /** Tasks that have not begun. */
+  readonly queued: number;
+}
+
+export async function underWay(home: Home, { id, dir }: FoundSession): Promise<UnderWay> {
+  const { openTurn, task, queue } = (await inspectSession(dir)).state;
+  const lying = (await inboxOf(home, dir).waiting()).map(idOf).filter((one) => one.startsWith("task_"));
+  // What is being taken in is in both.
+  const queued = new Set([...queue.map(({ request }) => request), ...lying]).size;
+  const isAtTask = openTurn !== null || (task !== null && task.request !== null && task.outcome === null);
+  const place = readPlace(home, id);
+  const isStarting =
+    place?.state === "granted" && !place.isTaken && place.holder !== null && isAlive(place.holder);
+  const isThere = readProcessRecord(dir) !== undefined;
+  return { isRunning: isStarting || (isThere && (isAtTask || queued > 0)), queued };
+}
