@@ -3,14 +3,19 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ProgressDisplay, progressText } from "../../src/cli/progress.ts";
+import { CutOutput, readFrames, readProgress, spoolPath } from "../../src/host/index.ts";
+import { Spool } from "../../src/host/spool.ts";
+import { SpooledProgress } from "../../src/host/spooled-progress.ts";
 import { findProgram } from "../../src/process/index.ts";
+import { emptyState, type SessionState } from "../../src/session/index.ts";
 import { Meter, type Progress, sha256Hex, tryFileLock } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";
+import { TempDir } from "../support/home.ts";
 import { Dispatcher, HostHome, script, until } from "../support/hosts.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 
@@ -241,6 +246,24 @@ describe("whoever looks on", () => {
     expect(at("over")).toBeLessThan(at("output said\n"));
     expect(at("taking a snapshot")).toBeGreaterThan(at("output said\n"));
     await home.quiet();
+  });
+
+  it("finds none of it in the output of a command that was cut off", () => {
+    using dir = new TempDir();
+    const spool = new Spool(dir.path, "task_1");
+    const spooled = new SpooledProgress(spool, () => {});
+    spooled.onProgress({ what: "packing", files: 1 });
+    spool.add("stdout", Buffer.from("said\n"));
+    spooled.onProgress({ what: "packing", files: 2 });
+    spooled.end();
+    const frames = readFrames(readFileSync(spoolPath(dir.path, "task_1"))).frames;
+    const steps = frames
+      .filter(({ stream }) => stream === "progress")
+      .map(({ chunk }) => readProgress(chunk));
+    expect(steps).toEqual([{ what: "packing", files: 1 }, { what: "packing", files: 2 }, null]);
+    const task = { ...emptyState.task, request: "task_1" } as SessionState["task"];
+    expect(new CutOutput(dir.path).read({ task })).toBe("said\n");
+    spool.remove();
   });
 
   it("to a move of a session hears what is packed, written, unpacked and brought back", async () => {
