@@ -25,6 +25,17 @@ export const verbs: readonly VerbEntry[] = [
     summary: "look on while a session works, and speak to it",
     load: () => import("./verbs/attach.ts"),
   },
+  {
+    name: "wait",
+    summary: "wait until sessions have nothing left to do",
+    load: () => import("./verbs/wait.ts"),
+  },
+  { name: "queue", summary: "what waits in a session", load: () => import("./verbs/queue.ts") },
+  {
+    name: "cancel",
+    summary: "take a task back that waits, or interrupt it",
+    load: () => import("./verbs/cancel.ts"),
+  },
   { name: "send", summary: "send a message to a session", load: () => import("./verbs/send.ts") },
   {
     name: "interrupt",

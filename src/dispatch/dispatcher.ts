@@ -61,6 +61,7 @@ import {
   sendMessage,
   takeBackTasks,
 } from "./post.ts";
+import { type Cancelled, cancelByName, type Queue, readQueue } from "./queueing.ts";
 import { type Settled, settleSpec } from "./settling.ts";
 import { askForShell } from "./shell.ts";
 import { type Stand, standOf } from "./standing.ts";
@@ -224,6 +225,16 @@ export class Dispatcher {
     const { dir } = await this.#find(id, scope);
     const started = await findLastRecord(dir, ({ type }) => type === "process_started");
     return typeof started?.data["command"] === "string" ? started.data["command"] : null;
+  }
+
+  /** What waits in it, in the order of beginning. */
+  async queue(id: string, scope: Scope = {}): Promise<Queue> {
+    return readQueue(this.#home, await this.#find(id, scope));
+  }
+
+  /** The same as `cancel`, by the end of a request. */
+  async cancelByName(id: string, name: string, scope: Scope = {}): Promise<Cancelled> {
+    return cancelByName(this.#home, await this.#find(id, scope), name);
   }
 
   sessionIds(): string[] {

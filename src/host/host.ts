@@ -199,7 +199,9 @@ export class Host {
     }
     const { priority = 0 } = this.#session.state.queue.find((one) => one.request === request) ?? {};
     const { driveTask } = await import("./drive.ts");
-    if (!(await this.#takePlace(spec, priority, () => this.#isQueued(request)))) return;
+    // Taken back meanwhile, or one that is more urgent came in.
+    const isNext = () => this.#session.state.queue[0]?.request === request;
+    if (!(await this.#takePlace(spec, priority, isNext))) return;
     await this.#driving(request, (stop) => driveTask(this.#surroundings(), { request, spec, stop }));
   }
 

@@ -5,8 +5,9 @@ import { HoldfastError, nameFromCommand, type TaskSpec } from "../../contract/in
 import type { Asked, Dispatcher, SubmitOptions } from "../../dispatch/index.ts";
 import { present } from "../../util/index.ts";
 import { lookOn } from "../looking-on.ts";
+import { placeInQueue } from "../queue-text.ts";
 import { type BeginningPlace, type PlaceOptions, placeOf, tellUnseen, withPlace } from "../run-place.ts";
-import { note, plural, say, sayJson } from "../screen.ts";
+import { note, say, sayJson } from "../screen.ts";
 import { TaskView } from "../task-view.ts";
 import {
   type BudgetOptions,
@@ -153,9 +154,8 @@ export async function runAgain(
     ...place,
     ...budget,
   });
-  const { queue } = await dispatcher.holdfast.showSession(id, scope(options));
-  if (queue > 0 && !options.json)
-    note(`[queue]   ${plural(queue, "task")} of the session, this one among them, wait`);
+  const waits = placeInQueue(await dispatcher.queue(id, scope(options)), task.request);
+  if (waits !== undefined && !options.json) note(`[queue]   ${waits}`);
   await lookAt(dispatcher, { ...task, session, user, isNew: false, fromSeq: records + 1 }, spec, options);
 }
 

@@ -1,0 +1,16 @@
+/**
+ * Owns how it is said that a task has to wait behind others of its session.
+ */
+import type { Queue } from "../dispatch/index.ts";
+import { plural } from "./screen.ts";
+
+/** Undefined where nothing is before it: it begins by itself, or has begun. */
+export function placeInQueue({ current, waiting }: Queue, request: string): string | undefined {
+  const index = waiting.findIndex((one) => one.request === request);
+  const own = waiting[index];
+  const before = waiting[index - 1];
+  if (!own || (!before && !current)) return undefined;
+  const wait = waiting.length === 1 ? "waits" : "wait";
+  const behind = before ? before.short : `task ${current?.task}`;
+  return `${plural(waiting.length, "task")} ${wait}; this one is ${own.short}, behind ${behind}`;
+}

@@ -1,0 +1,77 @@
+import type { Command } from "commander";
+import { exitStatus } from "../../contract/index.ts";
+import { note, say, sayJson } from "../screen.ts";
+import { parseTarget, resolveTarget } from "../target.ts";
+import { endingText } from "../task-outcome.ts";
+import { type CommonOptions, openDispatcher, parsePositiveCount, scope, verb } from "../verb.ts";
+import { type Waited, waitFor } from "../waiting.ts";
+
+type Options = CommonOptions & { readonly timeout?: number };
+
+export function command(): Command {
+  return verb(
+    "wait",
+    "Wait until each of the sessions has no task under way and none that waits, and say how its last task ended. Ends with the first result that is not 0: 1 failed, 3 needs a review, 130 cancelled or interrupted, 7 budget; see docs/errors.md.",
+    [
+      "holdfast wait fix-login",
+      "holdfast wait fix-login other-way",
+      "holdfast wait fix-login/2 --timeout 600",
+    ],
+  )
+    .argument("<sessions...>", "their names, their ids or the beginnings of these; S/2 is task 2 of S alone")
+    .option("--timeout <seconds>", "wait no longer, and end with 130", parsePositiveCount)
+    .action(async (targets: string[], options: Options) => {
+      const dispatcher = await openDispatcher(options);
+      const stop = new AbortController();
+      const sessions = await Promise.all(
+        targets.map(async (text) => {
+          const { id, label } = await resolveTarget(dispatcher, text, options);
+          const { task } = parseTarget(text);
+          return {
+            id,
+            label,
+            wait: { ...scope(options), ...(task !== undefined && { task }), signal: stop.signal },
+          };
+        }),
+      );
+      const timer = options.timeout && setTimeout(() => stop.abort(), options.timeout * MS);
+      process.once("SIGINT", () => stop.abort());
+      let status: number | undefined;
+      const end = (own: number) => {
+        status = status || own;
+      };
+      try {
+        await Promise.all(
+          sessions.map(async ({ id, label, wait }) => {
+            const waited = await waitFor(dispatcher, id, wait);
+            if (waited) tell(label, waited, options);
+            end(waited?.status ?? exitStatus.interrupted);
+          }),
+        );
+      } finally {
+        if (timer) clearTimeout(timer);
+      }
+      if (stop.signal.aborted) note("not all of them are over: what runs goes on");
+      process.exitCode = status ?? exitStatus.done;
+    });
+}
+
+const MS = 1000;
+
+function tell(label: string, waited: Waited, options: Options): void {
+  if (options.json) sayJson(waited);
+  else say(textOf(label, waited));
+}
+
+function textOf(label: string, waited: Waited): string {
+  const { task, outcome } = waited;
+  const ending = endingText(waited);
+  const what = task === null ? (OTHER[outcome] ?? outcome) : `task ${task} ${outcome}`;
+  return `${label} ${what}${ending ? `, ${ending}` : ""}`;
+}
+
+const OTHER: Readonly<Record<string, string>> = {
+  none: "has had no task",
+  refused: "did not begin its task: holdfast log tells why",
+  waits: "is paused, and has tasks that wait",
+};

@@ -1,0 +1,124 @@
+/**
+ * Owns waiting for sessions: each until nothing of it is under way and nothing waits, or until nobody is there who would
+ * go on with it. A task that is named (`S/2`) is waited for alone.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ErrorCode, errorCodes, exitStatus, type JournalRecord } from "../contract/index.ts";
+import type { Dispatcher, SessionView } from "../dispatch/index.ts";
+import { type CommandEnding, statusOfOutcome } from "./task-outcome.ts";
+
+/** How it ended: with the status that its command line would have had. */
+export interface Waited extends CommandEnding {
+  readonly session: string;
+  readonly task: number | null;
+  /** Of the task; or what else became of it: `halted`, `refused`, `waits`, `none`. */
+  readonly outcome: string;
+  readonly status: number;
+}
+
+export interface WaitOptions {
+  readonly user?: string;
+  /** Only this task. */
+  readonly task?: number;
+  readonly signal: AbortSignal;
+}
+
+const nothingRan = { exitCode: null, signal: null };
+/** One process may be giving the session to the next: so often it is looked again whether one has come. */
+const LOOKS = 8;
+const LOOK_MS = 250;
+const ENDINGS: ReadonlySet<string> = new Set(["task_ended", "task_halted", "task_refused", "session_paused"]);
+
+/** Undefined: the signal came first. */
+export async function waitFor(
+  dispatcher: Dispatcher,
+  id: string,
+  { task, signal, ...scope }: WaitOptions,
+): Promise<Waited | undefined> {
+  let refused: JournalRecord | undefined;
+  for (let looks = 0; !signal.aborted; ) {
+    const view = await dispatcher.show(id, scope);
+    const { waiting } = await dispatcher.queue(id, scope);
+    const isThere = dispatcher.processOf(id) !== undefined || dispatcher.placeOf(id) !== undefined;
+    if (task !== undefined && isOver(view, task)) return endOf(dispatcher, view, task);
+    const isAtRest = view.task?.outcome !== null && waiting.length === 0;
+    if (isAtRest && !isThere) return refused ? refusedBy(id, refused) : lastOf(view);
+    looks = isThere || view.pid !== null ? 0 : looks + 1;
+    if (looks > 0 && (looks > LOOKS || isLeftAlone(view)))
+      return unfinished(dispatcher, view, waiting.length);
+    if (looks > 1) await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+    const following = { ...scope, fromSeq: view.records + 1, request: null, signal };
+    for await (const happening of dispatcher.follow(id, following)) {
+      if (happening.kind !== "record") continue;
+      const { type } = happening.record;
+      if (type === "task_refused") refused = happening.record;
+      if (type === "task_started") refused = undefined;
+      if (ENDINGS.has(type)) break;
+    }
+  }
+  return undefined;
+}
+
+const isOver = ({ task }: SessionView, wanted: number) =>
+  task !== null && (task.number > wanted || task.outcome !== null);
+
+/** Nobody starts it again but a person. */
+const isLeftAlone = ({ status, pausedFor, inbox }: SessionView) =>
+  status !== "interrupted" && (inbox === 0 || !["idle", "released", null].includes(pausedFor));
+
+function lastOf({ id, task }: SessionView): Waited {
+  if (!task) return { session: id, task: null, outcome: "none", status: exitStatus.done, ...nothingRan };
+  const { number, exitCode, signal } = task;
+  const outcome = String(task.outcome);
+  return { session: id, task: number, outcome, status: statusOfOutcome(outcome), exitCode, signal };
+}
+
+function refusedBy(session: string, { data }: JournalRecord): Waited {
+  return { session, task: null, outcome: "refused", status: statusOfCode(data["code"]), ...nothingRan };
+}
+
+/** Nobody is there who goes on with it. */
+async function unfinished(dispatcher: Dispatcher, view: SessionView, waiting: number): Promise<Waited> {
+  const { id, task, pausedFor } = view;
+  if (task?.outcome === null) return endOf(dispatcher, view, task.number);
+  const status = waiting > 0 ? (PAUSED[String(pausedFor)] ?? exitStatus.interrupted) : exitStatus.done;
+  return { session: id, task: null, outcome: "waits", status, ...nothingRan };
+}
+
+const PAUSED: Readonly<Record<string, number>> = { budget: exitStatus.budget, quota: exitStatus.refused };
+
+/** Of one task, by the journal. */
+async function endOf(
+  dispatcher: Dispatcher,
+  { id, user, task }: SessionView,
+  wanted: number,
+): Promise<Waited> {
+  if (task?.number === wanted && task.outcome !== null)
+    return { session: id, ...statusAndOutcome(task.outcome), task: wanted, ...endingIn({ ...task }) };
+  let current = 0;
+  let ending: CommandEnding = nothingRan;
+  let outcome = "interrupted";
+  let status: number = exitStatus.interrupted;
+  for await (const { type, data } of dispatcher.holdfast.readJournal(id, { user })) {
+    if (type === "task_started") current = Number(data["task"]);
+    if (current !== wanted) continue;
+    if (type === "process_ended") ending = endingIn(data);
+    if (type === "task_ended") ({ outcome, status } = statusAndOutcome(String(data["outcome"])));
+    if (type === "task_halted") [outcome, status] = ["halted", statusOfCode(data["code"])];
+  }
+  return { session: id, task: wanted, outcome, status, ...ending };
+}
+
+const statusAndOutcome = (outcome: string) => ({ outcome, status: statusOfOutcome(outcome) });
+
+function endingIn({ exitCode, signal }: Readonly<Record<string, unknown>>): CommandEnding {
+  return {
+    exitCode: typeof exitCode === "number" ? exitCode : null,
+    signal: typeof signal === "string" ? signal : null,
+  };
+}
+
+function statusOfCode(code: unknown): number {
+  const name = String(code);
+  return Object.hasOwn(errorCodes, name) ? errorCodes[name as ErrorCode][0] : exitStatus.bug;
+}

@@ -1,0 +1,201 @@
+/**
+ * Owns what waits in one session: its tasks in the order in which they will begin, by names that are short enough to be
+ * typed, and the taking back of one.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { HoldfastError, isHoldfastError, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
+import { type FoundSession, type Home, readPlace, withLine } from "../home/index.ts";
+import { CutOutput, readProcessRecord } from "../host/index.ts";
+import { loadLongFields, probeOwner, readDurable } from "../journal/index.ts";
+import { decodeEnvelope } from "../mail/index.ts";
+import { withoutSecrets } from "../memory/index.ts";
+import { inspectSession, Session, type SessionState, textIn } from "../session/index.ts";
+import { isAlive } from "../util/index.ts";
+import { inboxOf } from "./post.ts";
+import { cancelTask } from "./stopping.ts";
+
+export interface WaitingTask {
+  readonly request: string;
+  /** The end of the request, as much as tells it from the others of its session. */
+  readonly short: string;
+  readonly priority: number;
+  readonly at: string;
+  /** Its title, or its command, without secrets. */
+  readonly asked: string;
+  /** Null: nothing keeps it from beginning. */
+  readonly why: string | null;
+}
+
+export interface Queue {
+  /** The task that is under way, with or without a process. */
+  readonly current: { readonly task: number; readonly request: string; readonly short: string } | null;
+  readonly waiting: readonly WaitingTask[];
+}
+
+type Lying = Pick<WaitingTask, "request" | "priority" | "at" | "asked">;
+
+/** Those in the inbox, too: they are taken in behind those of the same priority. */
+export async function readQueue(home: Home, found: FoundSession): Promise<Queue> {
+  // The inbox first: what is taken in meanwhile is in both.
+  const inInbox = await lyingIn(home, found);
+  const { state } = await inspectSession(found.dir);
+  const taken = await takenIn(found, state);
+  const known = new Set([...taken.map(({ request }) => request), ...state.arrived]);
+  const waiting = [...taken, ...inInbox.filter(({ request }) => !known.has(request))].sort(
+    (a, b) => b.priority - a.priority,
+  );
+  const running = state.task?.outcome === null ? state.task : null;
+  const shorten = shortener([...waiting.map(({ request }) => request), running?.request ?? ""]);
+  const current = running?.request
+    ? { task: running.number, request: running.request, short: shorten(running.request) }
+    : null;
+  const firstWhy = whyItWaits(home, found, state);
+  return {
+    current,
+    waiting: await Promise.all(
+      waiting.map(async (one, index) => ({
+        ...one,
+        asked: await withoutSecrets(home.ports.redact, one.asked),
+        short: shorten(one.request),
+        why: index === 0 ? firstWhy : `behind ${shorten(waiting[index - 1]?.request ?? "")}`,
+      })),
+    ),
+  };
+}
+
+async function lyingIn(home: Home, { dir }: FoundSession): Promise<Lying[]> {
+  const inbox = inboxOf(home, dir);
+  const lying: Lying[] = [];
+  for (const name of await inbox.waiting()) {
+    const bytes = await inbox.read(name);
+    const envelope = bytes ? decodeEnvelope(bytes) : undefined;
+    if (envelope?.kind !== "task") continue;
+    const { id: request, priority, at, spec } = envelope;
+    lying.push({ request, priority, at, asked: askedIn(spec) });
+  }
+  return lying;
+}
+
+async function takenIn({ dir }: FoundSession, { queue }: SessionState): Promise<Lying[]> {
+  if (queue.length === 0) return [];
+  const records = new Map<string, Lying>();
+  const wanted = new Map(queue.map(({ request, priority }) => [request, priority]));
+  for await (const { record } of readDurable(dir)) {
+    const request = textIn(record.data["request"]);
+    const priority = wanted.get(request);
+    if (record.type !== "task_queued" || priority === undefined) continue;
+    const { spec } = await loadLongFields(dir, record);
+    records.set(request, { request, priority, at: record.at, asked: askedIn(parseTaskSpec(spec)) });
+  }
+  return queue.flatMap(({ request }) => records.get(request) ?? []);
+}
+
+const askedIn = ({ title, command }: TaskSpec) => title ?? command.join(" ");
+
+function whyItWaits(home: Home, { id, dir }: FoundSession, state: SessionState): string | null {
+  const place = readPlace(home, id);
+  if (place?.state === "waiting" && place.reason !== null) return place.reason;
+  if (readProcessRecord(dir)) {
+    const { task } = state;
+    return task?.request && task.outcome === null ? `task ${task.number} runs` : null;
+  }
+  if (place || probeOwner(dir).held) return null;
+  if (state.status === "paused") return `the session is paused: holdfast resume ${id} goes on with it`;
+  return `no process runs for the session: holdfast resume ${id} goes on with it`;
+}
+
+const SHORTEST = 6;
+
+/** Ids begin with the time, so those of one session begin alike; their ends differ. */
+function shortener(requests: readonly string[]): (request: string) => string {
+  return (request) => {
+    const others = requests.filter((one) => one !== request);
+    let length = SHORTEST;
+    while (length < request.length && others.some((one) => one.endsWith(request.slice(-length)))) length += 1;
+    return request.slice(-length);
+  };
+}
+
+export interface Cancelled {
+  readonly request: string;
+  /** Of one that has begun: it is asked to end, and its work is kept. */
+  readonly wasRunning: boolean;
+}
+
+/** By its request, or the end of it. Resolves when one that waits waits no more. */
+export async function cancelByName(home: Home, found: FoundSession, name: string): Promise<Cancelled> {
+  const { current, waiting } = await readQueue(home, found);
+  const requests = [...(current ? [current.request] : []), ...waiting.map(({ request }) => request)];
+  const matching = requests.filter((one) => one === name || one.endsWith(name));
+  if (name === "" || matching.length > 1)
+    throw new HoldfastError(
+      "ambiguous_id",
+      `${JSON.stringify(name)} is the end of ${matching.length} requests`,
+    );
+  const [request] = matching;
+  if (request === undefined)
+    throw new HoldfastError(
+      "no_task",
+      `no task of session ${found.id} waits or runs whose request ends in ${JSON.stringify(name)}`,
+    );
+  const wasRunning = request === current?.request;
+  if (wasRunning && !readProcessRecord(found.dir))
+    throw new HoldfastError("not_running", `task ${current?.task} was cut off, and no process runs it now`);
+  if (wasRunning) await cancelTask(home, found, request);
+  else await takeBack(home, found, request);
+  return { request, wasRunning };
+}
+
+async function takeBack(home: Home, found: FoundSession, request: string): Promise<void> {
+  if (await refuseAsOwner(home, found, request)) return;
+  await cancelTask(home, found, request);
+  for (const deadlineMs = performance.now() + TAKE_BACK_MS; ; await sleep(LOOK_MS)) {
+    const { waiting } = await readQueue(home, found);
+    if (waiting.every((one) => one.request !== request)) return;
+    // Its process went before it looked.
+    if (await refuseAsOwner(home, found, request)) return;
+    if (performance.now() > deadlineMs)
+      throw new HoldfastError("process_silent", `the process of session ${found.id} does not take it back`);
+  }
+}
+
+/** Where no process has the session, nobody else would write it down. Says whether that was so. */
+function refuseAsOwner(home: Home, found: FoundSession, request: string): Promise<boolean> {
+  // Under the lock of the line none is started meanwhile.
+  return withLine(home, async (line) => {
+    const { state } = await inspectSession(found.dir);
+    const holder = line.get(found.id)?.holder ?? null;
+    const isTakenIn = state.queue.some((one) => one.request === request);
+    if (!isTakenIn || readProcessRecord(found.dir) || (holder && isAlive(holder))) return false;
+    const after = await recordRefusal(home, found, request);
+    if (!after) return false;
+    const isMore = after.queue.length > 0 || after.task?.outcome === null;
+    if (!isMore && (await lyingIn(home, found)).length === 0) line.remove(found.id);
+    return true;
+  });
+}
+
+async function recordRefusal(
+  home: Home,
+  { id, dir }: FoundSession,
+  request: string,
+): Promise<SessionState | undefined> {
+  try {
+    const outputOfCut = new CutOutput(dir).read;
+    const session = await Session.own({ sessionDir: dir, id, ports: home.ports, outputOfCut });
+    try {
+      await session.append("task_refused", { request, code: "interrupted", reason: "it was taken back" });
+      await inboxOf(home, dir).empty(request);
+      return session.state;
+    } finally {
+      await session.release();
+    }
+  } catch (error) {
+    // A process took it just now, and does it.
+    if (isHoldfastError(error, "session_owned")) return undefined;
+    throw error;
+  }
+}
+
+const TAKE_BACK_MS = 30_000;
+const LOOK_MS = 50;
