@@ -26,6 +26,7 @@ export { dropOnlyCopies, findLayer, forgetLayered, layerDir, listLayered, listLa
 export type { SnapshotManifest } from "./manifest.ts";
 export { mirrorFiles } from "./mirror.ts";
 export { isBranchTaken, refsDirOf } from "./named-branches.ts";
+export { noRepoDir } from "./no-repo.ts";
 export { type BadFile, findBadPacks, locateObjects, whyDamaged } from "./packs.ts";
 export { type BytePath, parentOf, toText } from "./path.ts";
 export { type CapsuleSpec, Place, plainPath, type StrategyName } from "./place.ts";

@@ -22,6 +22,7 @@ import {
   type UserSetting,
 } from "./git.ts";
 import { missingCommit } from "./missing-commit.ts";
+import { dropStaleLink, makeNoRepo, NO_REPO, noRepoDir } from "./no-repo.ts";
 import { type BytePath, toText } from "./path.ts";
 
 export interface Repo {
@@ -39,6 +40,8 @@ export interface Repo {
   readonly dir: string;
   /** Below this, refs of the user's repo keep what this home needs of it. */
   readonly holds: string;
+  /** Not the user's: it stands in for one, and nothing is published to it. */
+  readonly isStandIn: boolean;
 }
 
 /** The home that works on a repo: several may. */
@@ -69,6 +72,7 @@ export function remember<T>(repo: Repo, what: string, work: () => Promise<T>): P
 }
 
 export async function openRepo(home: HomePlace, path: string): Promise<Repo> {
+  if (path === noRepoDir(home)) return openStandIn(home, path);
   const found = await discoverRepo(home.dir, path);
   const { checkout } = found;
   if (checkout !== null && isWithin(checkout, home.dir)) {
@@ -82,11 +86,23 @@ export async function openRepo(home: HomePlace, path: string): Promise<Repo> {
   return repo;
 }
 
+async function openStandIn(home: HomePlace, gitDir: string): Promise<Repo> {
+  await makeNoRepo(gitDir);
+  const repo = describe(home, { checkout: null, gitDir, headDir: gitDir, objectFormat: "sha1" });
+  await dropStaleLink(objectsLink(repo), repo.objects);
+  await prepare(repo);
+  return repo;
+}
+
 function describe(home: HomePlace, { checkout, gitDir, headDir, objectFormat }: Discovered): Repo {
   const name = basename(gitDir) === ".git" ? basename(dirname(gitDir)) : basename(gitDir);
-  const key = `${name.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, 40)}-${sha256Hex(gitDir).slice(0, 12)}`;
+  const isStandIn = gitDir === noRepoDir(home);
+  const key = isStandIn
+    ? NO_REPO
+    : `${name.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, 40)}-${sha256Hex(gitDir).slice(0, 12)}`;
   return {
     key,
+    isStandIn,
     checkout,
     gitDir,
     headDir,

@@ -8,7 +8,7 @@ import { present } from "../util/index.ts";
 import { note, sayJson } from "./screen.ts";
 
 export interface PlaceOptions {
-  readonly repo?: string;
+  readonly repo?: string | false;
   readonly cwd?: string;
   readonly dirty?: boolean;
   readonly base?: string;
@@ -17,6 +17,7 @@ export interface PlaceOptions {
 export function withPlace(command: Command): Command {
   return command
     .option("--cwd <dir>", "start in this directory of the repo (default: where you are in it, else its top)")
+    .option("--no-repo", "without a repo, in an empty directory; the session keeps what comes of it")
     .option(
       "--dirty",
       "begin clean, with the checkout as it is: uncommitted changes and untracked files too",
@@ -31,7 +32,13 @@ export function placeOf({ repo, cwd, dirty, base }: PlaceOptions): BeginningPlac
       "usage",
       "--dirty begins with the checkout, --base with the commit that it names: choose one",
     );
-  return { where: { here: process.cwd(), ...present({ repo, cwd }) }, ...present({ isDirty: dirty }) };
+  if (repo === false && (dirty || base !== undefined))
+    throw new HoldfastError(
+      "usage",
+      "without a repo there is nothing to begin with: leave --dirty and --base out",
+    );
+  const where = { here: process.cwd(), ...present({ repo: repo || undefined, cwd }) };
+  return { where, ...present({ isDirty: dirty }) };
 }
 
 type Unseen = NonNullable<Asked["unseen"]>;

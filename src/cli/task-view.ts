@@ -205,13 +205,16 @@ export class TaskView {
       ? `branch ${branch}`
       : stat.files === 0
         ? "nothing to publish"
-        : `not published; holdfast diff ${this.#session.label} shows it`;
+        : unpublished?.code === "no_repo"
+          ? unpublished.reason
+          : `not published; holdfast diff ${this.#session.label} shows it`;
     this.tell(
       "persist",
       { task, outcome, snapshot, tree, branch, omitted, unpublished, ...stat },
       `tree=${String(tree).slice(0, 12)} ${published}`,
     );
-    if (unpublished) this.tell("review", { ...unpublished }, unpublished.reason);
+    if (unpublished && unpublished.code !== "no_repo")
+      this.tell("review", { ...unpublished }, unpublished.reason);
     return { status: statusOfOutcome(String(outcome)) };
   }
 

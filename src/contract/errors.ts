@@ -71,7 +71,10 @@ export const errorCodes = {
     "install bubblewrap (apt install bubblewrap), or say --no-sandbox to run it without a wall",
   ],
   config_invalid: [exitStatus.usage, "correct the file at the line and key that the message names"],
-  not_a_repo: [exitStatus.usage, "run it in a git repo, name one with --repo, or make one: git init"],
+  not_a_repo: [
+    exitStatus.usage,
+    "run it in a git repo, name one with --repo, or make one: git init; holdfast run --no-repo needs none",
+  ],
   unsafe_repo: [
     exitStatus.refused,
     "if you trust it, say so to git: git config --global --add safe.directory PATH, as the message names it",
@@ -82,7 +85,10 @@ export const errorCodes = {
     "name another one with --cwd; a capsule has the directories that are committed",
   ],
   checkout_unmerged: [exitStatus.conflict, "resolve them in the checkout first, or run it without --dirty"],
-  no_repo: [exitStatus.refused, "name one with --repo where it is opened or imported"],
+  no_repo: [
+    exitStatus.refused,
+    "name one with --repo where it is opened or imported; of one without, holdfast handoff gives you the files",
+  ],
   no_capsule: [exitStatus.refused, "holdfast restore brings the files of a task back"],
   no_snapshot: [exitStatus.notFound, "holdfast log shows the checkpoints"],
   capsule_exists: [exitStatus.refused, "holdfast teardown puts the one that is there away"],

@@ -5,7 +5,7 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { openRepo, type Repo, type Unseen } from "../capsule/index.ts";
+import { noRepoDir, openRepo, type Repo, type Unseen } from "../capsule/index.ts";
 import {
   HoldfastError,
   isHoldfastError,
@@ -30,6 +30,7 @@ import {
   type RemovalOptions,
   type ResumeOptions,
   readPlace,
+  repoPathOf,
   revokeToken,
   rotateToken,
   type SessionFilter,
@@ -130,32 +131,36 @@ export class Dispatcher {
   /** Queues a task in a session, and starts its process or puts it in the line. */
   async submit(id: string, spec: TaskSpec, options: SubmitOptions & Scope = {}): Promise<Asked> {
     const found = await this.#find(id, options);
-    const { repo, task } = (await inspectSession(found.dir)).state;
-    if (repo === null) throw noRepo();
-    const open = () => this.#open(repo);
-    const request = { session: found.id, path: repo, open, isFirst: !task?.snapshot };
+    const { state } = await inspectSession(found.dir);
+    const path = repoPathOf(this.#home, state);
+    if (path === null)
+      throw new HoldfastError(
+        "no_repo",
+        "the session was imported without its repo, so no task can be run in it",
+      );
+    const open = () => this.#open(path);
+    const request = { session: found.id, path, open, isFirst: !state.task?.snapshot };
     const settled = await settleSpec(this.#home, spec, request, options);
     const submitted = await submitTask(this.#home, found, settled.spec, options);
     return { ...submitted, unseen: await settled.unseen };
   }
 
-  /** A new session, with its first task. */
+  /** A new session, with its first task; without a repo, in an empty capsule. */
   async begin(
     session: NewSession,
     spec: TaskSpec,
     options: SubmitOptions = {},
   ): Promise<Asked & { readonly id: string; readonly name: string | null; readonly user: string }> {
     const { repo } = session;
-    if (repo === undefined) throw noRepo();
     let unseen: Settled["unseen"] | undefined;
     const describe = async (id: SessionId) => {
-      const opened = await this.#open(resolve(repo));
+      const opened = await this.#open(repo === undefined ? noRepoDir(this.#home) : resolve(repo));
       // By the name that the session will know it by.
       const path = opened.checkout ?? opened.gitDir;
       const request = { session: id, path, open: async () => opened, isFirst: true };
       const settled = await settleSpec(this.#home, spec, request, options);
       unseen = settled.unseen;
-      return { session: { ...session, repo: path }, spec: settled.spec };
+      return { session: { ...session, ...(repo !== undefined && { repo: path }) }, spec: settled.spec };
     };
     const { definition } = parseTaskSpec(spec);
     const { found, ...task } = await submitFirstTask(this.#home, describe, definition, options);
@@ -463,5 +468,3 @@ export class Dispatcher {
     return findSession(this.#home, id, ...(user === undefined ? [] : [user]));
   }
 }
-
-const noRepo = () => new HoldfastError("no_repo", "the session has no repo, so no task can be run in it");

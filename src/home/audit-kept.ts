@@ -29,6 +29,7 @@ import { type FoundSession, type Home, stagingDir } from "./home.ts";
 import type { KeptArtifact, KeptNames, KeptSnapshot } from "./kept-names.ts";
 import { SNAPSHOTS_FILE } from "./parts.ts";
 import { type FoundStore, findStore, type PackChecks } from "./stores.ts";
+import { repoPathOf } from "./tasks.ts";
 
 export interface KeptOptions {
   readonly deep: boolean;
@@ -60,7 +61,9 @@ export async function auditFully(
 ): Promise<FullAudit> {
   const audit = await auditSession(dir, home.onProgress);
   const manifest = await readManifest(dir).catch(() => undefined);
-  const repo = manifest ? manifest.repo : audit.good.state.repo;
+  const { state } = audit.good;
+  const named = manifest ? manifest.repo : state.repo;
+  const repo = repoPathOf(home, { repo: named, lacksRepo: state.lacksRepo });
   // One that can't be read is found by the record's audit.
   audit.kept.substitute(await readHomes(dir).catch(() => new Map()));
   const kept = await auditKept(home, { id, dir, repo }, audit.kept, options);

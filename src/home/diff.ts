@@ -19,7 +19,7 @@ import { emptyState, fold, inspectSession, type SessionState } from "../session/
 import { workAgain, workNow } from "../task/index.ts";
 import { type FoundSession, findSession, type Home } from "./home.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
-import { capsulePorts, repoOf } from "./tasks.ts";
+import { capsulePorts, repoOf, repoPathOf } from "./tasks.ts";
 
 export interface DiffOptions {
   /** Another task than the last one. */
@@ -102,7 +102,9 @@ async function sideOf(home: Home, found: FoundSession, state: SessionState, isLa
       : undefined;
   if (live) return live;
   const { state: now } = isLast ? await inspectSession(found.dir) : { state };
-  return locatingDamage(home, { ...found, repo: now.repo }, () => recorded(home, found, repo, now));
+  return locatingDamage(home, { ...found, repo: repoPathOf(home, now) }, () =>
+    recorded(home, found, repo, now),
+  );
 }
 
 /** Undefined where its command ended meanwhile: then the checkpoint has it all. */

@@ -66,7 +66,7 @@ import {
 import { locatingDamage } from "./snapshot-damage.ts";
 import { type SessionSummary, summarise } from "./status.ts";
 import { PackChecks } from "./stores.ts";
-import { currentTask, discardUnused, startTask } from "./tasks.ts";
+import { currentTask, discardUnused, repoPathOf, startTask } from "./tasks.ts";
 
 interface Scope {
   /** Default: the OS user's name. */
@@ -252,7 +252,7 @@ export class Holdfast {
   ): Promise<Exported> {
     return this.#run(async (home) => {
       const found = await findSession(home, id, user);
-      const { repo } = (await inspectIn(home, found.id)).state;
+      const repo = repoPathOf(home, (await inspectIn(home, found.id)).state);
       return locatingDamage(home, { ...found, repo }, () => exportSession(home, found, to, options));
     });
   }

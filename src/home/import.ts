@@ -26,7 +26,7 @@ import { type Named, readNamed } from "./named.ts";
 import { type Claim, claimName } from "./names.ts";
 import { SNAPSHOTS_FILE } from "./parts.ts";
 import { stageSession } from "./staging.ts";
-import { bringFiles } from "./tasks.ts";
+import { bringFiles, repoPathOf } from "./tasks.ts";
 
 export interface ImportOptions {
   readonly user?: string;
@@ -53,8 +53,8 @@ export async function importSession(
     for (const entry of files) await extract(home.ports.disk, input, entry, staged, meter);
     await input.end();
     const came = await check(manifest, staged, home.onProgress);
-    if (options.repo !== undefined)
-      await takeSnapshots(home, { path: options.repo, id, staged }, came.named, came.homes);
+    const path = options.repo ?? repoPathOf(home, { lacksRepo: came.isOfRepo, repo: null });
+    if (path !== null) await takeSnapshots(home, { path, id, staged }, came.named, came.homes);
     const session = await own();
     const { state } = session;
     // What was written to another user is not this one's to read.
@@ -85,7 +85,7 @@ export async function importSession(
   });
   try {
     await claim?.settle();
-    if (options.repo !== undefined) await bringFiles(home, imported);
+    await bringFiles(home, imported);
   } finally {
     await imported.release();
   }
@@ -112,6 +112,8 @@ function dirsFor(files: readonly ExportedFile[]): string[] {
 }
 
 interface Came {
+  /** Its files need a repo. */
+  readonly isOfRepo: boolean;
   readonly named: Named;
   /** Undefined: HOME did not come along. */
   readonly homes: Homes | undefined;
@@ -146,6 +148,7 @@ async function check(
   if (stray) throw invalid(`${stray.path} is not part of the session, or longer than it`);
   const paths = files.map(({ path }) => path);
   return {
+    isOfRepo: state.repo !== null || state.lacksRepo,
     named,
     homes: paths.includes(HOMES_FILE) ? await readCarriedHomes(staged, paths, named) : undefined,
     messages: await countMessages(staged, paths, named),

@@ -36,5 +36,5 @@ export type { Repair } from "./repair.ts";
 export { locateDamage } from "./snapshot-damage.ts";
 export { addPeak, readPeaks } from "./stats.ts";
 export type { SessionSummary, ShownStatus } from "./status.ts";
-export { bringFiles, keeperOf, restFiles, roomOf } from "./tasks.ts";
+export { bringFiles, keeperOf, repoPathOf, restFiles, roomOf } from "./tasks.ts";
 export { isSameToken, makeToken, revokeToken, rotateToken } from "./token.ts";

@@ -216,10 +216,13 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
   const stateThere = cut.fold?.state ?? (await stateAt(found.dir, cut.position));
   // The repo is where it is now: an imported session's history names the path of another machine.
   const repo = options.repo ?? state.repo;
-  const { adoptFiles, assertForkable, discardFork, forkFiles, inheritHomes } = await import("./tasks.ts");
+  const { adoptFiles, assertForkable, discardFork, forkFiles, inheritHomes, repoPathOf } = await import(
+    "./tasks.ts"
+  );
   const { locatingDamage } = await import("./snapshot-damage.ts");
-  const keeper = { ...found, repo };
-  await locatingDamage(home, keeper, () => assertForkable(home, { ...stateThere, repo }));
+  const path = repoPathOf(home, { repo, lacksRepo: state.lacksRepo });
+  const keeper = { ...found, repo: path };
+  await locatingDamage(home, keeper, () => assertForkable(home, path, stateThere));
   const child = await forkAt(
     home,
     found,
@@ -231,7 +234,7 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
     },
     cut,
     async (id, staged, disk) => {
-      await locatingDamage(home, keeper, () => adoptFiles(home, { ...stateThere, repo }, found.id, id));
+      await locatingDamage(home, keeper, () => adoptFiles(home, path, stateThere, found.id, id));
       await inheritHomes(disk, found.dir, staged);
     },
   );

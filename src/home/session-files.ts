@@ -37,7 +37,7 @@ import {
 } from "../task/index.ts";
 import { type FoundSession, findSession, type Home, trashDir } from "./home.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
-import { roomOf } from "./tasks.ts";
+import { keeperOf, roomOf } from "./tasks.ts";
 
 /** The session's owner for as long as `work` takes; its status stays as it is. */
 async function asOwner<T>(
@@ -56,7 +56,7 @@ async function asOwner<T>(
   try {
     const owned = await roomOf(home, session);
     room = owned;
-    return await locatingDamage(home, { id, dir, repo: session.state.repo }, () => work(owned));
+    return await locatingDamage(home, keeperOf(home, session), () => work(owned));
   } catch (error) {
     // What it had begun to use is put to rest.
     if (room)
@@ -203,7 +203,7 @@ export async function takeBackSession(
 export async function openFiles(home: Home, idText: string, user?: string): Promise<string | undefined> {
   const found = await findSession(home, idText, user);
   const { state } = await inspectSession(found.dir);
-  if (state.task?.capsule !== "there" || state.repo === null) return undefined;
+  if (state.task?.capsule !== "there" || state.lacksRepo) return undefined;
   if (probeOwner(found.dir).held) {
     const place = new Place(capsuleDir(found.dir, state.task.number));
     return (await place.isThere()) ? plainPath(place, await place.readSpec()) : undefined;

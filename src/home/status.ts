@@ -20,6 +20,8 @@ export interface SessionSummary {
   readonly name: string | null;
   readonly agent: string | null;
   readonly repo: string | null;
+  /** It worked on a repo where it came from, and has none here: its files wait for one. */
+  readonly lacksRepo: boolean;
   readonly title: string | null;
   readonly status: ShownStatus;
   /** Why it is paused, if that is on record. */
@@ -60,6 +62,7 @@ export function summarise(
     name,
     agent,
     repo,
+    lacksRepo,
     title,
     createdAt,
     updatedAt,
@@ -77,6 +80,7 @@ export function summarise(
     name,
     agent,
     repo,
+    lacksRepo,
     title,
     status: shownStatus(state, held),
     pausedFor: state.pausedFor,

@@ -10,6 +10,7 @@ import {
   dropSnapshots,
   hasSnapshot,
   moveToTrash,
+  noRepoDir,
   openRepo,
   openStore,
   type Repo,
@@ -42,9 +43,20 @@ export function capsulePorts(home: Home): CapsulePorts {
   return { homeDir: home.dir, disk, clock, onProgress: home.onProgress };
 }
 
-export async function repoOf(home: Home, { id, repo }: Pick<SessionState, "id" | "repo">): Promise<Repo> {
-  if (repo === null) throw new HoldfastError("no_repo", `session ${id} has no repo`, { session: id });
-  return openRepo(home, repo);
+type OfRepo = Pick<SessionState, "repo" | "lacksRepo">;
+
+/** Where what a session works on is: its repo, or what stands in for one; null where its files wait for its repo. */
+export function repoPathOf(home: Home, { repo, lacksRepo }: OfRepo): string | null {
+  return repo ?? (lacksRepo ? null : noRepoDir(home));
+}
+
+export async function repoOf(home: Home, state: OfRepo & Pick<SessionState, "id">): Promise<Repo> {
+  const path = repoPathOf(home, state);
+  if (path === null)
+    throw new HoldfastError("no_repo", `session ${state.id} was imported without its repo`, {
+      session: state.id,
+    });
+  return openRepo(home, path);
 }
 
 export async function roomOf(home: Home, session: Session): Promise<Room> {
@@ -53,7 +65,7 @@ export async function roomOf(home: Home, session: Session): Promise<Room> {
     session,
     sessionDir: sessionDirOf(home, session.id),
     trashDir: trashDir(home),
-    repo: await repoOf(home, { id: session.id, repo: session.state.repo }),
+    repo: await repoOf(home, session.state),
   };
 }
 
@@ -65,7 +77,7 @@ export async function startTask(home: Home, session: Session, options: TaskOptio
 
 /** As `locatingDamage` wants to know it. */
 export function keeperOf(home: Home, { id, state }: Session) {
-  return { id, dir: sessionDirOf(home, id), repo: state.repo };
+  return { id, dir: sessionDirOf(home, id), repo: repoPathOf(home, state) };
 }
 
 /** A session that was opened for a task that could not be started, and never did anything: as if it had not been. */
@@ -92,7 +104,7 @@ export async function currentTask(
 /** Files that a session is without: those of its last checkpoint, unless its capsule is there. */
 export async function bringFiles(home: Home, session: Session): Promise<Restored | undefined> {
   // Imported without a repo: its files are kept aside, its history goes on.
-  if (!session.state.task || session.state.repo === null) return undefined;
+  if (!session.state.task || repoPathOf(home, session.state) === null) return undefined;
   const isRewound = session.state.task.capsule === "rewound";
   if (isRewound || lacksHome(session, sessionDirOf(home, session.id))) {
     const room = await roomOf(home, session);
@@ -112,7 +124,8 @@ export async function bringFiles(home: Home, session: Session): Promise<Restored
 
 /** Before a pause or a close: the files are in a checkpoint, and nothing of the task runs. */
 export async function restFiles(home: Home, session: Session): Promise<void> {
-  const { task, repo } = session.state;
+  const { task } = session.state;
+  const repo = repoPathOf(home, session.state);
   if (task?.capsule !== "there" || repo === null || !existsSync(repo)) return;
   const room = await roomOf(home, session);
   const capsule = await openCapsule(room);
@@ -125,9 +138,9 @@ export async function restFiles(home: Home, session: Session): Promise<void> {
 }
 
 /** What a fork stands on must be there before the fork is. */
-export async function assertForkable(home: Home, { repo, id, task }: SessionState): Promise<void> {
+export async function assertForkable(home: Home, repo: string | null, { task }: SessionState): Promise<void> {
   if (!task?.snapshot || repo === null) return;
-  const store = await openStore(await repoOf(home, { id, repo }), home.ports.disk);
+  const store = await openStore(await openRepo(home, repo), home.ports.disk);
   if (!(await hasSnapshot(store, task.snapshot.commit)))
     throw new HoldfastError("snapshot_invalid", `snapshot ${task.snapshot.commit} is not in the store`, {
       snapshot: task.snapshot.commit,
@@ -137,7 +150,8 @@ export async function assertForkable(home: Home, { repo, id, task }: SessionStat
 /** Before the fork is there: from then on it needs them, whatever becomes of its parent. */
 export async function adoptFiles(
   home: Home,
-  { repo, task }: SessionState,
+  repo: string | null,
+  { task }: SessionState,
   parent: string,
   child: string,
 ): Promise<void> {
@@ -152,13 +166,13 @@ export async function inheritHomes(disk: Disk, parentDir: string, dir: string): 
 }
 
 export async function forkFiles(home: Home, child: Session): Promise<void> {
-  if (!child.state.task?.snapshot || child.state.repo === null) return;
+  if (!child.state.task?.snapshot || repoPathOf(home, child.state) === null) return;
   await restore(await roomOf(home, child));
 }
 
 /** One whose files can't be made. Its id was never given out. */
 export async function discardFork(home: Home, child: Session): Promise<void> {
-  const { repo } = child.state;
+  const repo = repoPathOf(home, child.state);
   if (repo !== null)
     await dropSnapshots(await openStore(await openRepo(home, repo), home.ports.disk), child.id);
   await discard(home, child);

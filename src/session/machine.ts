@@ -123,6 +123,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
       // Not inherited: requests, and what was spent. The budget is that of the record: the parent's, or another.
       return {
         ...originOf(data),
+        lacksRepo: isWithoutItsRepo(state, data),
         createdAt: at,
         pending: {},
         spent: nothingSpent,
@@ -136,6 +137,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
         user: textIn(data["user"]),
         name: nameIn(data["name"]) ?? state.name,
         repo: textOrNull(data["repo"]),
+        lacksRepo: isWithoutItsRepo(state, data),
         pending: {},
         // What waits was asked for elsewhere, by somebody else perhaps: nothing of it runs here.
         queue: [],
@@ -306,6 +308,10 @@ function textOrNull(value: unknown): string | null {
 /** It becomes a branch, so only what can be one: the fold also reads what this program did not write. */
 function nameIn(value: Json | undefined): string | null {
   return typeof value === "string" && isSessionName(value) ? value : null;
+}
+
+function isWithoutItsRepo(before: SessionState, { repo }: JsonObject): boolean {
+  return textOrNull(repo) === null && (before.repo !== null || before.lacksRepo);
 }
 
 function originOf(data: JsonObject) {

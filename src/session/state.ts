@@ -108,6 +108,8 @@ export interface SessionState {
   readonly name: string | null;
   readonly agent: string | null;
   readonly repo: string | null;
+  /** It worked on a repo where it came from, and has none here. */
+  readonly lacksRepo: boolean;
   readonly title: string | null;
   readonly status: StoredStatus;
   /** Why it is paused; null when it is not. */
@@ -172,6 +174,7 @@ export const emptyState: SessionState = {
   name: null,
   agent: null,
   repo: null,
+  lacksRepo: false,
   title: null,
   status: "open",
   pausedFor: null,

@@ -24,6 +24,7 @@ export interface Branched extends Published {
 /** The work of the last checkpoint becomes a commit of the session's branch. */
 export async function branchWork(room: Room, { isReviewed = false }: BranchOptions = {}): Promise<Branched> {
   const { session, repo, ports } = room;
+  assertHasRepo(room);
   await settleLast(room);
   const { task, branch } = session.state;
   if (!task?.snapshot)
@@ -60,6 +61,7 @@ export async function branchWork(room: Room, { isReviewed = false }: BranchOptio
 /** The agent's own commits, as it made them, become a branch beside the session's. */
 export async function branchCommits(room: Room, ofBranch: string | undefined): Promise<Branched> {
   const { session, repo } = room;
+  assertHasRepo(room);
   const { task } = session.state;
   if (!(await openCapsule(room))) await restore(room);
   const capsule = await requireCapsule(room);
@@ -73,4 +75,11 @@ export async function branchCommits(room: Room, ofBranch: string | undefined): P
   } finally {
     await capsule.detach();
   }
+}
+
+function assertHasRepo({ session, repo }: Room): void {
+  if (repo.isStandIn)
+    throw new HoldfastError("no_repo", `session ${session.id} has no repo that a branch could be made in`, {
+      session: session.id,
+    });
 }

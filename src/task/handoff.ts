@@ -189,6 +189,7 @@ async function givenPaths({ repo, ports, session }: Room): Promise<Set<string>> 
 }
 
 function defaultDirectory({ repo, session }: Room): string {
+  if (repo.isStandIn) return `holdfast-${session.id.slice(-6)}`;
   const beside = repo.checkout ?? repo.gitDir;
   return join(dirname(beside), `${beside.split("/").at(-1)}-${session.id.slice(-6)}`);
 }

@@ -51,6 +51,11 @@ export async function publishOrSay(
   room: Room,
   commit: NewCommit,
 ): Promise<{ readonly branch: string | null; readonly unpublished: Unpublished | null }> {
+  if (room.repo.isStandIn)
+    return {
+      branch: null,
+      unpublished: { code: "no_repo", reason: "kept in the session: no repo to publish to" },
+    };
   try {
     const { branch } = await publishTree(room, commit);
     return { branch, unpublished: null };

@@ -163,9 +163,6 @@ describe("a repo", () => {
     });
     expect(session.state.task).toBeNull();
     await session.pause();
-    const without = await hf.openSession();
-    await expect(hf.startTask(without)).rejects.toMatchObject({ code: "no_repo" });
-    await without.pause();
     const inside = makeRepo(home.join("around"));
     await expect(
       (await (await import("../../src/index.ts")).openHoldfast({ home: join(inside, "home") })).resolveRepo(

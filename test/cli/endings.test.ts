@@ -126,7 +126,7 @@ describe("rm", () => {
     expect(several.stderr).toMatch(
       /^sess_\w+: unpublished_work: .*the work of turn 1.*\nsess_0+: session_not_found: .*\n$/,
     );
-    expect(gitIn(home.main, "branch", "--list", branchOf(done.id))).toContain(branchOf(done.id));
+    expect(gitIn(home.main, "branch", "--list", home.branchOf(done.id))).toContain(home.branchOf(done.id));
     const forced = await home.cli("rm", "--json", "--force", "--branches", running.id, failed.id);
     expect([forced.status, forced.stderr]).toEqual([0, ""]);
     const receipts = forced.stdout

@@ -26,11 +26,11 @@ export function command(): Command {
       if (options.json) sayJson(await home.showSession(id, scope(options)));
       else {
         const session = await home.showSession(id, scope(options));
-        const { task, repo } = session;
+        const { task, lacksRepo } = session;
         const files = task?.snapshot
-          ? repo
-            ? ", with its files"
-            : ", its files kept aside: they need --repo"
+          ? lacksRepo
+            ? ", its files kept aside: they need --repo"
+            : ", with its files"
           : "";
         say(`${labelOf(session)} imported, paused${files}`);
       }

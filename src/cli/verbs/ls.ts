@@ -132,7 +132,7 @@ function rowOf(session: SessionView, nowMs: number): string[] {
   return [
     printable(labelOf(session)),
     standingText(session),
-    repo === null ? "-" : clip(basename(repo), 24),
+    repo === null ? "no repo" : clip(basename(repo), 24),
     branch?.tip ? printable(branch.name) : "-",
     task?.changed ? String(task.changed.files) : "-",
     spent.usd > 0 ? `$${spent.usd.toFixed(2)}` : "-",

@@ -116,7 +116,7 @@ async function runNew(dispatcher: Dispatcher, words: string[], options: Options)
   const repo = options.repo ?? ".";
   const session = {
     ...scope(options),
-    repo,
+    ...(repo !== false && { repo }),
     title: options.title ?? words.join(" ").slice(0, 200),
     ...present({ name: options.name, nameFrom: options.title ?? nameFromCommand(words) }),
     ...present({ budget: budgetOf(options) }),

@@ -31,7 +31,7 @@ export function command(): Command {
       line("user", session.user);
       if (session.title) line("title", session.title);
       if (session.agent) line("agent", session.agent);
-      if (session.repo) line("repo", session.repo);
+      line("repo", session.repo ?? (session.lacksRepo ? "not here: its files wait for it" : "no repo"));
       line("opened", session.createdAt);
       line("last", session.updatedAt);
       line("turns", `${session.turns} (${plural(session.records, "record")})`);
