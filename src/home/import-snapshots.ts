@@ -65,7 +65,8 @@ async function assertFiles(
       if (commit !== null && !(await hasObject(repo, commit)))
         throw new HoldfastError(
           "base_missing",
-          `its files stand on commit ${commit}, which is not in ${path}`,
+          `its files stand on commit ${commit}, which is not in ${path}: where it was exported, push that commit, or the session's branch; of a checkout with uncommitted changes (--dirty) no other repo has it`,
+          { base: commit },
         );
   }
 }

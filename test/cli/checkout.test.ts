@@ -106,4 +106,26 @@ describe("a checkout with uncommitted changes", () => {
     expect(anew).toMatchObject({ status: 1, stdout: "again\n" });
     expect(await run("--dirty", "--base", "HEAD", "--", "true")).toMatchObject({ status: 2 });
   });
+
+  it("--dirty, taken elsewhere: the import says what is missing there, and works once the branch is", async () => {
+    using home = new TaskHome({ "a.txt": "one\n" });
+    const clone = home.join("clone");
+    gitIn(home.path, "clone", "-q", home.main, clone);
+    writeFileSync(join(home.main, "a.txt"), "changed\n");
+    const cli = (dir: string, ...args: string[]) => runCliIn(home.main, dir, args);
+    const run = await cli(home.dir, "run", ...wall, "--dirty", "--", "sh", "-c", "echo work > w");
+    const id = idIn(run.stderr);
+    const file = home.join("it.holdfast");
+    expect(await cli(home.dir, "export", id, "-o", file)).toMatchObject({ status: 0 });
+    const other = home.join("other");
+    const taken = () => cli(other, "import", file, "--repo", clone);
+    expect(await taken()).toMatchObject({
+      status: 4,
+      stderr: /base_missing: .*push that commit, or the session's branch/,
+    });
+    gitIn(home.main, "push", "-q", clone, branchOf(id));
+    expect(await taken()).toMatchObject({ status: 0 });
+    const there = await cli(other, "run", ...wall, "--session", id, "--", "cat", "a.txt", "w");
+    expect(there).toMatchObject({ status: 0, stdout: "changed\nwork\n" });
+  });
 });
