@@ -2,7 +2,7 @@
  * Owns what becomes of a session's branches when the session goes for good: whether their commits are anywhere else,
  * and their deletion.
  *
- * K24 A branch is deleted from a commit that we put there, never with a person's commits on it, and never while a
+ * K25 A branch is deleted from a commit that we put there, never with a person's commits on it, and never while a
  *     working tree has it checked out.
  */
 import { HoldfastError } from "../contract/index.ts";

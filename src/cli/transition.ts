@@ -32,7 +32,7 @@ export function transition(
       const session = await sessionOf(dispatcher.holdfast, prefix, options);
       const { id, label } = session;
       if (ending) await confirmEnding(dispatcher, session, ending, options);
-      const archived = await move(dispatcher, id, stopping(options));
+      const archived = await move(dispatcher, id, stopping(options, label));
       if (options.json) return sayJson({ ...(await dispatcher.show(id, scope(options))), ...archived });
       const freed = archived?.cacheBytes ?? 0;
       say(`${label} ${done}${freed > 0 ? `, ${bytes(freed)} of caches in its HOME given back` : ""}`);

@@ -64,12 +64,12 @@ export function scope(options: CommonOptions): { user?: string } {
 }
 
 /** For what ends a session process first: whoever waits for one that does not end is told what for. */
-export function stopping(options: CommonOptions): Required<StopOptions> & { user?: string } {
+export function stopping(options: CommonOptions, label: string): Required<StopOptions> & { user?: string } {
   return {
     ...scope(options),
-    onWait: ({ session, pid }) =>
+    onWait: ({ pid }) =>
       note(
-        `waiting for process ${pid} of session ${session}; if it never ends, holdfast resume ${session} --take-over ends it`,
+        `waiting for process ${pid} of ${label}; if it never ends, holdfast resume ${label} --take-over ends it`,
       ),
   };
 }

@@ -123,7 +123,7 @@ describe("a checkout with uncommitted changes", () => {
       status: 4,
       stderr: /base_missing: .*push that commit, or the session's branch/,
     });
-    gitIn(home.main, "push", "-q", clone, branchOf(id));
+    gitIn(home.main, "push", "-q", clone, home.branchOf(id));
     expect(await taken()).toMatchObject({ status: 0 });
     const there = await cli(other, "run", ...wall, "--session", id, "--", "cat", "a.txt", "w");
     expect(there).toMatchObject({ status: 0, stdout: "changed\nwork\n" });

@@ -43,13 +43,14 @@ describe("an end of a running agent", () => {
     for (const verb of ["close", "teardown", "handoff", "archive", "rm"]) {
       const { status, stdout, stderr } = await home.cli(verb, id);
       expect([verb, status, stdout]).toEqual([verb, 5, ""]);
-      expect(stderr).toMatch(
-        /^holdfast: agent_running: the agent of session sess_\w+ is running \(.*--force.*\)\n$/,
-      );
+      expect(stderr).toMatch(/^holdfast: agent_running: the agent of [\w-]+ is running \(.*--force.*\)\n$/);
     }
     expect(await dispatcher.show(id)).toMatchObject({ status: "running" });
     expect(home.hostPid(id)).toBe(pid);
-    expect(await home.cli("close", id, "--force")).toMatchObject({ status: 0, stdout: `${id} closed\n` });
+    expect(await home.cli("close", id, "--force")).toMatchObject({
+      status: 0,
+      stdout: `${home.labelOf(id)} closed\n`,
+    });
     expect((await dispatcher.show(id)).status).toBe("closed");
     // At rest nothing is asked.
     expect((await home.cli("teardown", id)).status).toBe(0);
@@ -81,12 +82,14 @@ describe("an end of a running agent", () => {
       for (const typed of ["n\n", "\n", "\u0004", "\u0003"]) {
         const { status, screen } = await inTerminal(home, ["close", id], typed);
         expect([JSON.stringify(typed), status]).toEqual([JSON.stringify(typed), 130]);
-        expect(screen).toContain(`the agent of session ${id} is running; close it all the same? [y/N] `);
+        expect(screen).toContain(
+          `the agent of ${home.labelOf(id)} is running; close it all the same? [y/N] `,
+        );
         expect(screen).toContain("holdfast: interrupted: nothing was changed");
       }
       expect((await dispatcher.show(id)).status).toBe("running");
       const { status, screen } = await inTerminal(home, ["close", id], "yes\n");
-      expect([status, screen]).toEqual([0, expect.stringContaining(`${id} closed`)]);
+      expect([status, screen]).toEqual([0, expect.stringContaining(`${home.labelOf(id)} closed`)]);
       expect((await dispatcher.show(id)).status).toBe("closed");
       // What is unpublished is refused in a terminal too; without that, it is asked about.
       const refused = await inTerminal(home, ["rm", id], "yes\n");

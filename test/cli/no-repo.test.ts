@@ -57,7 +57,10 @@ describe("without a repo", () => {
     const other = home.join("other");
     mkdirSync(other, { mode: 0o700 });
     const imported = await cli(other, "import", file);
-    expect(imported).toMatchObject({ status: 0, stdout: `${id} imported, paused, with its files\n` });
+    expect(imported).toMatchObject({
+      status: 0,
+      stdout: `${home.labelOf(id)} imported, paused, with its files\n`,
+    });
     expect(existsSync(join(other, "sessions", id, "snapshots.pack"))).toBe(false);
     const moved = home.join("moved");
     renameSync(other, moved);

@@ -58,7 +58,7 @@ describe("holdfast output", () => {
 
     rmSync(artifact(home, id));
     const excerpt = await home.cli("output", `${id}/1`);
-    expect(excerpt.stderr).toContain(`the whole output of ${id}/1 is not kept`);
+    expect(excerpt.stderr).toContain(`the whole output of ${home.labelOf(id)}/1 is not kept`);
     expect(excerpt.stdout).toMatch(
       /^token \[redacted:github\]\nline 0000001[\s\S]+\[… \d+ bytes …\][\s\S]+ 0090000 /,
     );
@@ -106,7 +106,7 @@ describe("holdfast output", () => {
     expect(await home.cli("output", id)).toMatchObject({
       status: 0,
       stdout: "begun\n",
-      stderr: `${id}/1 is not over\n`,
+      stderr: `${home.labelOf(id)}/1 is not over\n`,
     });
     const ended = once(follower, "exit");
     const dispatcher = await home.dispatcher();

@@ -48,13 +48,16 @@ describe("the verbs of session processes", () => {
       async () => (await home.cli("show", id)).stdout,
       (text) => /^status +running/m.test(text),
     );
-    expect((await home.cli("pause", id)).stdout).toBe(`${id} paused\n`);
+    expect((await home.cli("pause", id)).stdout).toBe(`${home.labelOf(id)} paused\n`);
     await home.quiet();
     const waiting = await home.cli("send", id, "for later");
     expect(waiting.stderr).toContain("is at rest: the message is on disk, and taken in when it next runs");
     // At rest there is nothing to look on at, but something to tell.
     const rest = await home.cli("attach", id);
-    expect(rest).toMatchObject({ status: 0, stdout: expect.stringMatching(`^${id} is paused: task 2 \\w+`) });
+    expect(rest).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(`^${home.labelOf(id)} is paused: task 2 \\w+`),
+    });
     expect(rest.stderr).toMatch(/^\d+ messages? unread: for its next task\n/);
     for (const [args, code] of [
       [["interrupt", id], "not_running"],
@@ -74,7 +77,7 @@ describe("the verbs of session processes", () => {
     const again = await home.cli("send", id, "another text", "--id", "msg_mine");
     expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining("was sent before") });
     // What is so already is no failure.
-    expect(await home.cli("pause", id)).toMatchObject({ status: 0, stdout: `${id} paused\n` });
+    expect(await home.cli("pause", id)).toMatchObject({ status: 0, stdout: `${home.labelOf(id)} paused\n` });
     const ls = (await home.cli("ls")).stdout;
     expect(ls).toMatch(/paused +2 \w+ +/);
     const opened = (await home.cli("new")).stdout.trim();
@@ -117,7 +120,7 @@ describe("the verbs of session processes", () => {
       );
       expect(heard).toEqual({
         stdout: "",
-        stderr: `waiting for process ${pid} of session ${id}; if it never ends, holdfast resume ${id} --take-over ends it\n`,
+        stderr: `waiting for process ${pid} of ${home.labelOf(id)}; if it never ends, holdfast resume ${home.labelOf(id)} --take-over ends it\n`,
       });
       kill(pid, "SIGCONT");
       const [status] = await closed;
@@ -160,7 +163,10 @@ describe("the verbs of session processes", () => {
     );
     kill(first.pid ?? 0, "SIGINT");
     const [status] = await once(first, "exit");
-    expect([status, seen]).toEqual([130, expect.stringContaining(`left to itself: holdfast attach ${id}`)]);
+    expect([status, seen]).toEqual([
+      130,
+      expect.stringContaining(`left to itself: holdfast attach ${home.labelOf(id)}`),
+    ]);
     expect(await second).toMatchObject({ status: 0, stderr: expect.stringContaining("task=2") });
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:after`)).toBe("after");
   });

@@ -65,10 +65,16 @@ describe("holdfast queue and cancel", () => {
     const order = (await waitingIn(home, id)).map(({ asked }) => asked.replace("sh -c echo ", ""));
     expect(order).toEqual(["high", "urgent", "low", "also_low"]);
     await home.cli("resume", id);
-    expect(await home.cli("wait", id)).toMatchObject({ status: 0, stdout: `${id} task 5 done, exit 0\n` });
+    expect(await home.cli("wait", id)).toMatchObject({
+      status: 0,
+      stdout: `${home.labelOf(id)} task 5 done, exit 0\n`,
+    });
     const said = await Promise.all([2, 3, 4, 5].map((task) => home.cli("output", `${id}/${task}`)));
     expect(said.map(({ stdout }) => stdout.trim())).toEqual(order);
-    expect(await home.cli("queue", id)).toMatchObject({ stdout: "", stderr: `nothing waits in ${id}\n` });
+    expect(await home.cli("queue", id)).toMatchObject({
+      stdout: "",
+      stderr: `nothing waits in ${home.labelOf(id)}\n`,
+    });
 
     // Nothing is before this one.
     const alone = await home.cli("run", ...wall, "--session", id, ...shell("true"));

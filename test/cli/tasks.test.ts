@@ -13,11 +13,11 @@ import { TaskHome } from "../support/tasks.ts";
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const idIn = (text: string) => /sess_[0-9a-z]+/.exec(text)?.[0] ?? "";
 
-describe("holdfast open", () => {
+describe("holdfast new", () => {
   it("in a repo opens a session of that repo, in which tasks can be run; elsewhere one without", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "sub/b.txt": "two\n" });
     const open = (cwd: string, ...args: string[]) =>
-      execFileSync(process.execPath, [cliPath, "open", ...args], {
+      execFileSync(process.execPath, [cliPath, "new", ...args], {
         cwd,
         encoding: "utf8",
         env: { ...process.env, HOLDFAST_HOME: home.dir },
@@ -27,7 +27,7 @@ describe("holdfast open", () => {
     expect(run).toMatchObject({ status: 0, stdout: "one\n" });
     const show = async (one: string) => JSON.parse((await runCli(home.dir, ["show", one, "--json"])).stdout);
     expect((await show(open(home.path))).repo).toBeNull();
-    const named = await runCli(home.dir, ["open", "--repo", home.path]);
+    const named = await runCli(home.dir, ["new", "--repo", home.path]);
     expect(named).toMatchObject({ status: 2, stderr: expect.stringContaining("not_a_repo") });
   });
 });
@@ -49,7 +49,7 @@ describe("holdfast run", () => {
     expect(run).toMatchObject({ status: 0, stdout: "said\n" });
     const id = idIn(run.stderr);
     expect(run.stderr).toMatch(
-      /^\[session\] sess_\w+\n(?:\w.*\n)*\[router\] {2}session=sess_\w+ task=1 scope=user:\w+\n\[capsule\] \w+ base=[0-9a-f]{12} ready in \d+ ms\n/,
+      /^\[session\] echo-said sess_\w+\n(?:\w.*\n)*\[router\] {2}session=echo-said task=1 scope=user:\w+\n\[capsule\] \w+ base=[0-9a-f]{12} ready in \d+ ms\n/,
     );
     expect(run.stderr).toContain(`branch ${home.branchOf(id)}`);
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:a.txt`)).toBe("one\ntwo");
@@ -68,7 +68,7 @@ describe("holdfast run", () => {
     );
 
     const torn = await runCli(home.dir, ["teardown", id]);
-    expect(torn.stdout).toContain(`undo       holdfast restore ${id}`);
+    expect(torn.stdout).toContain(`undo       holdfast restore ${home.labelOf(id)}`);
     expect((await runCli(home.dir, ["teardown", id])).stderr).toContain("holdfast: no_capsule:");
     expect((await runCli(home.dir, ["restore", id])).stdout).toContain("are back");
     expect(await runCli(home.dir, ["restore", id])).toMatchObject({
@@ -112,7 +112,7 @@ describe("holdfast run", () => {
     const id = idIn(run.stderr);
     expect((await runCli(home.dir, ["diff", id, "--stat"])).stdout).toBe("half\n");
     expect((await runCli(home.dir, ["teardown", "--failed"])).stdout).toContain(
-      `${id} task 1: capsule torn down`,
+      `${home.labelOf(id)} task 1: capsule torn down`,
     );
     expect((await runCli(home.dir, ["teardown", "--failed"])).stdout).toContain(
       "no capsule of a failed task",
@@ -229,14 +229,16 @@ describe("holdfast handoff and import", () => {
         .stderr,
     );
     const handed = await runCli(home.dir, ["handoff", id, "--to", home.join("mine"), "--person", "ani"]);
-    expect(handed.stdout).toContain(`${id} is with ani now: ${home.join("mine")}`);
+    expect(handed.stdout).toContain(`${home.labelOf(id)} is with ani now: ${home.join("mine")}`);
     expect(await runCli(home.dir, ["handoff", id])).toMatchObject({
       status: 5,
       stderr: expect.stringContaining("handoff_open"),
     });
     writeFileSync(home.join("mine/a.txt"), "one\ntwo\nthree\n");
     const back = await runCli(home.dir, ["handoff", id, "--return"]);
-    expect(back.stdout).toBe(`${id} is back: turn 2, with changes\npublished on ${home.branchOf(id)}\n`);
+    expect(back.stdout).toBe(
+      `${home.labelOf(id)} is back: turn 2, with changes\npublished on ${home.branchOf(id)}\n`,
+    );
     expect((await runCli(home.dir, ["diff", id])).stdout).toContain("+three");
     expect((await runCli(home.dir, ["ls"])).stdout).toContain("paused");
 
@@ -244,7 +246,10 @@ describe("holdfast handoff and import", () => {
     await runCli(home.dir, ["export", id, "-o", file]);
     const other = home.join("other");
     const imported = await runCli(other, ["import", file, "--repo", home.main]);
-    expect(imported).toMatchObject({ status: 0, stdout: `${id} imported, paused, with its files\n` });
+    expect(imported).toMatchObject({
+      status: 0,
+      stdout: `${home.labelOf(id)} imported, paused, with its files\n`,
+    });
     expect((await runCli(other, ["diff", id])).stdout).toContain("+three");
     const fork = (await runCli(other, ["fork", id, "--at", "1"])).stdout.trim();
     expect((await runCli(other, ["diff", fork])).stdout).not.toContain("+three");

@@ -20,14 +20,13 @@ describe("the command line", () => {
     using home = new TestHome();
     const hf = on(home);
     const id = ok(await hf("new", "--title", "fix the login", "--agent", "fix-bot", "--budget-usd", "5"));
-    expect(id).toMatch(/^sess_[0-9a-z]{26}$/);
-    expect(ok(await hf("ls"))).toMatch(
-      new RegExp(`${id}\\s+open\\s+-\\s+0\\s+0\\s+\\d+ s\\s+fix-bot\\s+fix the login`),
-    );
+    expect(id).toBe("fix-the-login");
+    const whole = home.idOf(id);
+    expect(ok(await hf("ls"))).toMatch(/fix-the-login\s+new\s+no repo\s+-\s+-\s+-\s+\d+ s\s+fix the login/);
     expect(ok(await hf("show", id))).toContain("budget    5 usd");
     expect(ok(await hf("pause", id))).toBe(`${id} paused`);
     expect(ok(await hf("resume", id))).toBe(`${id} resumed at turn 0`);
-    expect(ok(await hf("close", id.slice("sess_".length, -3)))).toBe(`${id} closed`);
+    expect(ok(await hf("close", whole.slice("sess_".length, -3)))).toBe(`${id} closed`);
     expect(await hf("ls")).toMatchObject({
       status: 0,
       stdout: "",
@@ -35,10 +34,10 @@ describe("the command line", () => {
     });
     expect(ok(await hf("ls", "--all"))).toContain("closed");
     expect(ok(await hf("archive", id))).toBe(`${id} archived`);
-    expect(ok(await hf("log", id))).toContain("session_archived");
+    expect(ok(await hf("log", id))).toMatch(/archived$/m);
     expect(ok(await hf("resume", id))).toContain("resumed");
     const fork = ok(await hf("fork", id, "--at", "0", "--title", "again"));
-    expect(ok(await hf("show", fork))).toContain(`fork of   ${id} at turn 0`);
+    expect(ok(await hf("show", fork))).toContain(`fork of   ${whole} at turn 0`);
     expect(ok(await hf("audit", fork))).toMatch(/: whole$/);
     expect(ok(await hf("doctor"))).toContain("2, of which 0 damaged");
     expect(ok(await hf("gc", "--dry-run"))).toBe("nothing to do");
@@ -72,7 +71,7 @@ describe("the command line", () => {
     expect((await json("doctor")).map(({ level }: { level: string }) => level)).not.toContain("bad");
     for (const verb of ["resume", "pause", "close", "archive"])
       expect(await json(verb, id)).toMatchObject({ id });
-    expect(await json("open")).toMatchObject({ status: "open" });
+    expect(await json("new")).toMatchObject({ status: "open" });
     expect(await json("export", id, "-o", home.join("e"))).toMatchObject({ session: id, kind: "export" });
   });
 
@@ -109,12 +108,12 @@ describe("the command line", () => {
       [2, "usage", ["show"]],
       [2, "usage", ["show", "a", "b"]],
       [2, "usage", ["fork", id, "--at", "minus"]],
-      [2, "usage", ["open", "--budget-usd", "-5"]],
+      [2, "usage", ["new", "--budget-usd", "-5"]],
       [2, "usage", ["usage", "--by", "moon"]],
       [2, "usage", ["completion", "tcsh"]],
       [2, "invalid_id", ["show", "../../etc"]],
-      [2, "invalid_data", ["open", "--user", "../x"]],
-      [2, "invalid_data", ["open", "--title", "x".repeat(501)]],
+      [2, "invalid_data", ["new", "--user", "../x"]],
+      [2, "invalid_data", ["new", "--title", "x".repeat(501)]],
       [2, "export_invalid", ["import", "/nowhere"]],
       [4, "session_not_found", ["show", "7zz"]],
       [4, "session_not_found", ["show", id, "--user", "bo"]],
@@ -172,7 +171,7 @@ describe("the command line", () => {
     await owner.line((line) => line.startsWith("owner"));
     const refused = await on(home)("resume", id);
     expect(refused).toMatchObject({ status: 5, stderr: expect.stringContaining(`process ${owner.pid}`) });
-    expect(ok(await on(home)("ls"))).toContain("open");
+    expect(ok(await on(home)("ls"))).toContain("working");
     expect(ok(await on(home)("show", id))).toContain(`process ${owner.pid}`);
     expect(ok(await on(home)("resume", id, "--take-over"))).toContain("resumed");
     await owner.ended();
@@ -215,10 +214,19 @@ describe("the command line", () => {
     expect(outputs[2]?.stdout).toContain("\\u{1b}[2J");
   });
 
-  it("log reads well: time, turn, who, what", async () => {
+  it("log reads as a story, folded by turn; --raw has every record: time, turn, who, what", async () => {
     using home = new TestHome();
-    const id = await sessionWithTurns(await home.open(), 1);
-    const lines = ok(await on(home)("log", id))
+    const id = await sessionWithTurns(await home.open(), 1, { title: "two words" });
+    const told = ok(await on(home)("log", id)).split("\n");
+    expect(told[0]).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}session two-words {2}two words$/);
+    expect(told.slice(1, 6)).toEqual([
+      "turn 1 input 1",
+      '  read_file {"path":"file-1"}',
+      "  → content 1",
+      "  assistant answer 1",
+      "  completed, after 0 s, 110 tokens, $0.01",
+    ]);
+    const lines = ok(await on(home)("log", "--raw", id))
       .split("\n")
       .map((line) => line.replace(/^#\d+ +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}/, ""));
     expect(lines.slice(1, 6)).toEqual([
@@ -265,7 +273,7 @@ describe("the command line", () => {
     const { cliPath } = await import("../support/cli.ts");
     const { status, stdout, stderr } = spawnSync(
       "bash",
-      ["-c", `set -o pipefail; '${process.execPath}' '${cliPath}' log ${id} | head -1`],
+      ["-c", `set -o pipefail; '${process.execPath}' '${cliPath}' log --raw ${id} | head -1`],
       {
         env: { ...process.env, HOLDFAST_HOME: home.dir },
         encoding: "utf8",

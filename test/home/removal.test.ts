@@ -127,7 +127,7 @@ describe("a session that is removed", () => {
     await expect(hf.removeSession(other)).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  it("K24 takes its branch along where that is asked for; not one with a person's commits, or checked out, and not the only copy of the work", async () => {
+  it("K25 takes its branch along where that is asked for; not one with a person's commits, or checked out, and not the only copy of the work", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const branches = true;

@@ -33,6 +33,9 @@ export class TempDir implements Disposable {
 }
 
 export class TestHome extends TempDir {
+  /** Kept, because a session that is removed has no journal to ask. */
+  readonly #labels = new Map<string, string>();
+
   get dir(): string {
     return this.join("home");
   }
@@ -62,14 +65,26 @@ export class TestHome extends TempDir {
     throw new Error(`no session is called ${JSON.stringify(label)}`);
   }
 
-  /** The branch that a session publishes to: by its name, as the last record says that gives it one. */
+  /** What the command line calls a session: by its name, as the last record says that gives it one. */
+  labelOf(id: string): string {
+    const label = this.#labels.get(id) ?? this.#readLabel(id);
+    this.#labels.set(id, label);
+    return label;
+  }
+
+  /** The branch that a session publishes to. */
   branchOf(id: string): string {
+    const label = this.labelOf(id);
+    return `holdfast/${label === id ? id.slice(-10) : label}`;
+  }
+
+  #readLabel(id: string): string {
     let name: string | undefined;
     for (const segment of readdirSync(this.sessionDir(id, "journal")).sort())
       for (const line of readFileSync(this.sessionDir(id, "journal", segment), "utf8").split("\n"))
         if (/"type":"session_(opened|forked|imported)"/.test(line))
           name = (JSON.parse(line) as { data: { name?: string } }).data.name ?? name;
-    return `holdfast/${name ?? id.slice(-10)}`;
+    return name ?? id;
   }
 }
 

@@ -50,7 +50,7 @@ export function command(): Command {
       }
       await confirmEnding(dispatcher, session, { what: "hand its files over" }, options);
       const { user } = await home.showSession(id, scope(options));
-      const handed = await dispatcher.withoutProcess(id, stopping(options), () =>
+      const handed = await dispatcher.withoutProcess(id, stopping(options, label), () =>
         home.handOffSession(id, { ...scope(options), ...where, to: options.person ?? user }),
       );
       if (options.json) return sayJson({ session: id, ...handed });

@@ -44,7 +44,7 @@ async function filesOf(
   const live = await holdfast.openFiles(id, scope(options));
   if (live !== undefined) return { directory: live, isHandedOver: false };
   await confirmEnding(dispatcher, session, { what: "hand its files over" }, options);
-  const handed = await dispatcher.withoutProcess(id, stopping(options), () =>
+  const handed = await dispatcher.withoutProcess(id, stopping(options, session.label), () =>
     holdfast.handOffSession(id, { ...scope(options), to: user }),
   );
   return { directory: handed.directory, isHandedOver: true };

@@ -58,7 +58,7 @@ async function one(dispatcher: Dispatcher, prefix: string, options: Options): Pr
       note(line);
     if (!(await ask(`remove ${label} for good?`))) throw stopped();
   }
-  const gone = await dispatcher.remove(id, { ...stopping(options), ...removal });
+  const gone = await dispatcher.remove(id, { ...stopping(options, label), ...removal });
   if (options.json) return sayJson(gone);
   say(`${label} removed: ${sizeOf(gone)}`);
   for (const line of detailsOf(gone, "went")) say(line);

@@ -201,7 +201,7 @@ async function lookAt(
     const status = await lookOn(dispatcher, looking);
     process.exitCode = options.exitCode ? view.statusWithin(status) : status;
   } catch (error) {
-    if (isNew && view.isRefused) await discard(dispatcher, id, options);
+    if (isNew && view.isRefused) await discard(dispatcher, session, options);
     throw error;
   }
 }
@@ -218,8 +218,8 @@ function specOf(command: string[], options: Options): TaskSpec {
 }
 
 /** A session that was opened for a task that can't be started is not left behind. */
-async function discard(dispatcher: Dispatcher, id: string, options: Options): Promise<void> {
-  await dispatcher.stop(id, stopping(options)).catch(() => false);
+async function discard(dispatcher: Dispatcher, { id, label }: NamedSession, options: Options): Promise<void> {
+  await dispatcher.stop(id, stopping(options, label)).catch(() => false);
   const session = await dispatcher.holdfast
     .resumeSession(id, { ...scope(options), files: false })
     .catch(() => undefined);

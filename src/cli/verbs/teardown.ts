@@ -49,7 +49,7 @@ export function command(): Command {
 }
 
 async function one(dispatcher: Dispatcher, { id, label }: NamedSession, options: Options): Promise<void> {
-  const receipt = await dispatcher.withoutProcess(id, stopping(options), () =>
+  const receipt = await dispatcher.withoutProcess(id, stopping(options, label), () =>
     dispatcher.holdfast.tearDownSession(id, { ...scope(options), dropIgnored: options.dropIgnored ?? false }),
   );
   if (options.json) return sayJson({ session: id, ...receipt });
