@@ -64,7 +64,7 @@ describe("holdfast run", () => {
       patch,
     });
     expect((await runCli(home.dir, ["show", id])).stdout).toContain(
-      `task      1, done, capsule there, checkpoint of turn 1, published as ${home.branchOf(id)}`,
+      `task      1, done, exit 0, capsule there, checkpoint of turn 1, published as ${home.branchOf(id)}`,
     );
 
     const torn = await runCli(home.dir, ["teardown", id]);
@@ -240,7 +240,7 @@ describe("holdfast handoff and import", () => {
       `${home.labelOf(id)} is back: turn 2, with changes\npublished on ${home.branchOf(id)}\n`,
     );
     expect((await runCli(home.dir, ["diff", id])).stdout).toContain("+three");
-    expect((await runCli(home.dir, ["ls"])).stdout).toContain("paused");
+    expect((await runCli(home.dir, ["ls"])).stdout).toMatch(/^echo-two +done +main +holdfast\/echo-two +1 /m);
 
     const file = home.join("moved.holdfast");
     await runCli(home.dir, ["export", id, "-o", file]);

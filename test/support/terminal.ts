@@ -1,9 +1,11 @@
 /**
- * A real terminal around a command of ours: util-linux's script.
+ * A real terminal around a command of ours, by util-linux's script; and a window as it is seen from its socket.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readlinkSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { encodeKeys, encodeSize } from "../../src/host/index.ts";
 import { findProgram } from "../../src/process/index.ts";
 import { treeOf } from "../../src/process/tree.ts";
 import { cliPath } from "./cli.ts";
@@ -57,5 +59,38 @@ export class Terminal implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const pid of treeOf(this.process.pid ?? 0)) kill(pid, "SIGKILL");
     if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, "exit");
+  }
+}
+
+/** A window, as it is seen from its socket. */
+export class Window implements Disposable {
+  readonly #socket: Socket;
+  shown = "";
+
+  constructor(path: string) {
+    this.#socket = connect(path);
+    this.#socket.on("data", (chunk) => {
+      this.shown += chunk;
+    });
+  }
+
+  has(columns: number, rows: number): void {
+    this.#socket.write(encodeSize(columns, rows));
+  }
+
+  type(keys: string): void {
+    for (const frame of encodeKeys(Buffer.from(keys))) this.#socket.write(frame);
+  }
+
+  shows(text: string | RegExp): Promise<string> {
+    return until(
+      () => this.shown,
+      (shown) => (typeof text === "string" ? shown.includes(text) : text.test(shown)),
+      30_000,
+    );
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy();
   }
 }

@@ -1,0 +1,110 @@
+/**
+ * The agents of docs/agents.md: where they are found, what lies in HOME so that they ask nothing at their start, and
+ * the command that goes on with a conversation or begins one.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+export interface Agent {
+  readonly name: string;
+  /** As the page has it. */
+  readonly command: string;
+  /** What stands before it for the first time in a fork, whose HOME is at another path. */
+  readonly inFork?: string;
+  /** Below HOME; what it takes to reach the model at `url`, in a repo at `repo`. */
+  files(url: string, repo: string): Record<string, string>;
+  env(url: string): Record<string, string>;
+  /** Stands on its screen when it can be typed to. */
+  readonly ready: string;
+}
+
+const API_KEY = "scripted-key-0000000000000000000000";
+
+export const agents: readonly Agent[] = [
+  {
+    name: "claude",
+    command: "claude --continue || exec claude",
+    files: (_url, repo) => ({
+      ".claude.json": JSON.stringify({
+        hasCompletedOnboarding: true,
+        customApiKeyResponses: { approved: [API_KEY.slice(-20)] },
+        projects: { [repo]: { hasTrustDialogAccepted: true } },
+      }),
+    }),
+    env: (url) => ({
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_API_KEY: API_KEY,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    }),
+    ready: "❯",
+  },
+  {
+    name: "codex",
+    command: "codex resume --last --no-daemon || exec codex --no-daemon",
+    inFork: "rm -f ~/.codex/state_*.sqlite*; ",
+    files: (url, repo) => ({
+      ".codex/config.toml": [
+        'model = "scripted"',
+        'model_provider = "scripted"',
+        "[model_providers.scripted]",
+        'name = "scripted"',
+        `base_url = "${url}/v1"`,
+        'wire_api = "responses"',
+        'env_key = "MODEL_KEY"',
+        `[projects."${repo}"]`,
+        'trust_level = "trusted"',
+      ].join("\n"),
+    }),
+    env: () => ({ MODEL_KEY: API_KEY }),
+    ready: "shortcuts",
+  },
+  {
+    name: "opencode",
+    command: "exec opencode --continue",
+    files: (url) => ({
+      ".config/opencode/opencode.json": JSON.stringify({
+        model: "scripted/scripted",
+        small_model: "scripted/scripted",
+        autoupdate: false,
+        provider: {
+          scripted: {
+            npm: "@ai-sdk/openai-compatible",
+            options: { baseURL: `${url}/v1`, apiKey: API_KEY },
+            models: { scripted: {} },
+          },
+        },
+      }),
+    }),
+    env: () => ({}),
+    ready: "commands",
+  },
+  {
+    name: "pi",
+    command: "exec pi --continue",
+    files: (url) => ({
+      ".pi/agent/models.json": JSON.stringify({
+        providers: {
+          scripted: {
+            baseUrl: `${url}/v1`,
+            api: "openai-completions",
+            apiKey: API_KEY,
+            models: [{ id: "scripted" }],
+          },
+        },
+      }),
+      ".pi/agent/settings.json": JSON.stringify({ defaultProvider: "scripted", defaultModel: "scripted" }),
+    }),
+    env: () => ({ PI_OFFLINE: "1" }),
+    ready: "ctrl+o",
+  },
+];
+
+/** HOLDFAST_AGENTS is a directory where npm installed them; not below /tmp, which is another one in a sandbox. */
+const installed = process.env["HOLDFAST_AGENTS"];
+export const agentPath = [installed && join(installed, "node_modules", ".bin"), process.env["PATH"]]
+  .filter(Boolean)
+  .join(":");
+
+export function isInstalled({ name }: Agent): boolean {
+  return agentPath.split(":").some((dir) => existsSync(join(dir, name)));
+}

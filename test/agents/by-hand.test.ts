@@ -1,0 +1,145 @@
+/**
+ * The commands of docs/agents.md, with the real agents where they are installed, against a scripted model: each goes on
+ * with its conversation after a kill and after a pause, and in a fork.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { hasSandbox } from "../support/capsules.ts";
+import { HostHome, kill, until } from "../support/hosts.ts";
+import { lastAnswer, ScriptedModel } from "../support/model/server.ts";
+import { hasScript, Window } from "../support/terminal.ts";
+import { type Agent, agentPath, agents, isInstalled } from "./agents.ts";
+
+for (const agent of agents)
+  if (!isInstalled(agent))
+    console.log(`left out: the test of ${agent.name}: it is not installed (HOLDFAST_AGENTS)`);
+if (!hasSandbox) console.log("left out: the tests of agents: without a sandbox HOME would be the user's own");
+
+const ATTEMPTS = 4;
+const HEARD_MS = 10_000;
+/** One that looks for the network first takes its time. */
+const READY_MS = 90_000;
+
+/** One agent in one home, as a person uses it. */
+class ByHand {
+  readonly #home: HostHome;
+  readonly #agent: Agent;
+  readonly #model: ScriptedModel;
+
+  constructor(home: HostHome, agent: Agent, model: ScriptedModel) {
+    this.#home = home;
+    this.#agent = agent;
+    this.#model = model;
+  }
+
+  async #cli(...args: string[]): Promise<string> {
+    const { status, stdout, stderr } = await this.#home.cli(...args);
+    expect(status, stderr).toBe(0);
+    return stdout.trim();
+  }
+
+  /** A session whose HOME has what keeps the agent from asking. */
+  async open(): Promise<string> {
+    const { main } = this.#home;
+    const files = this.#agent.files(this.#model.url, main);
+    const script = Object.entries(files).map(
+      ([path, text]) => `mkdir -p ~/${path}; rmdir ~/${path}; cat > ~/${path} <<'END'\n${text}\nEND\n`,
+    );
+    const id = await this.#cli("run", "--detach", "--repo", main, "--", "sh", "-c", script.join(""));
+    await until(
+      async () => (await this.#home.cli("show", id)).stdout,
+      (text) => /^status +paused/m.test(text),
+    );
+    return id;
+  }
+
+  async start(id: string, before = ""): Promise<void> {
+    const env = { PATH: agentPath, ...this.#agent.env(this.#model.url) };
+    const exports = Object.entries(env).map(([name, value]) => `export ${name}='${value}'; `);
+    const command = `${exports.join("")}${before}${this.#agent.command}`;
+    await this.#cli("run", "-i", "--restart", "--detach", "--session", id, "--", "sh", "-c", command);
+  }
+
+  /** Types it when the agent is ready, and again where it was not; resolves to what the model was asked then. */
+  async say(id: string, text: string): Promise<string> {
+    const dispatcher = await this.#home.dispatcher();
+    const path = await until(() => dispatcher.processOf(id)?.terminal ?? "");
+    using window = new Window(path);
+    window.has(120, 40);
+    await until(
+      () => window.shown,
+      (shown) => shown.includes(this.#agent.ready),
+      READY_MS,
+    );
+    const asked = () =>
+      this.#model.requests.find(({ body }) => body.includes(text) && body.includes("heron"));
+    for (let attempt = 1; !asked() && attempt <= ATTEMPTS; attempt += 1) {
+      await this.#cli("send", "--type", id, text);
+      await until(asked, Boolean, HEARD_MS).catch(() => {});
+    }
+    const request = asked();
+    expect(request, window.shown.slice(-2000)).toBeDefined();
+    const body = request?.body ?? "";
+    const answer = `ANSWER-${lastAnswer(body) + 1}`;
+    await window.shows(answer);
+    // What is shown may not be written down yet.
+    await until(() => isIn(this.#home.sessionDir(id, "home"), answer));
+    return body;
+  }
+
+  async kill(id: string): Promise<void> {
+    kill(this.#home.hostPid(id) ?? 0, "SIGKILL");
+    await until(
+      async () => (await this.#home.cli("show", id)).stdout,
+      (text) => /^status +interrupted/m.test(text),
+    );
+  }
+
+  pause = (id: string) => this.#cli("pause", id);
+  resume = (id: string) => this.#cli("resume", id);
+  fork = async (id: string) => /sess_\w+/.exec(await this.#cli("fork", id))?.[0] ?? "";
+}
+
+function isIn(dir: string, text: string): boolean {
+  const files = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.some(({ parentPath, name }) => {
+    try {
+      return readFileSync(join(parentPath, name)).includes(text);
+    } catch {
+      // Gone meanwhile.
+      return false;
+    }
+  });
+}
+
+describe.skipIf(!hasSandbox || !hasScript)("an agent by hand", () => {
+  for (const agent of agents)
+    it.skipIf(!isInstalled(agent))(
+      `${agent.name}: its conversation outlives a kill and a pause, and a fork has it`,
+      async () => {
+        using home = new HostHome();
+        await using model = await ScriptedModel.start();
+        const hand = new ByHand(home, agent, model);
+        const id = await hand.open();
+        await hand.start(id);
+        await hand.say(id, "the word is heron");
+        await hand.kill(id);
+        await hand.resume(id);
+        const second = await hand.say(id, "which word was it?");
+        expect(second).toMatch(/heron.*ANSWER-1.*which word was it/s);
+        await hand.pause(id);
+        const fork = await hand.fork(id);
+        await hand.resume(id);
+        const third = await hand.say(id, "say it once more");
+        expect(third).toMatch(/heron.*ANSWER-1.*which word was it.*ANSWER-2.*once more/s);
+        await hand.start(fork, agent.inFork);
+        const forked = await hand.say(fork, "and in the fork?");
+        expect(forked).toMatch(/heron.*ANSWER-1.*which word was it.*in the fork/s);
+        expect(forked).not.toContain("once more");
+        for (const one of [id, fork]) await hand.pause(one);
+        await home.quiet();
+      },
+      10 * 60_000,
+    );
+});
