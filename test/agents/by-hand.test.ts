@@ -46,10 +46,12 @@ class ByHand {
     const script = Object.entries(files).map(
       ([path, text]) => `mkdir -p ~/${path}; rmdir ~/${path}; cat > ~/${path} <<'END'\n${text}\nEND\n`,
     );
-    const id = await this.#cli("run", "--detach", "--repo", main, "--", "sh", "-c", script.join(""));
+    const id = this.#home.idOf(
+      await this.#cli("run", "--detach", "--repo", main, "--", "sh", "-c", script.join("")),
+    );
     await until(
       async () => (await this.#home.cli("show", id)).stdout,
-      (text) => /^status +paused/m.test(text),
+      (text) => /^status +done/m.test(text),
     );
     return id;
   }
@@ -98,7 +100,7 @@ class ByHand {
 
   pause = (id: string) => this.#cli("pause", id);
   resume = (id: string) => this.#cli("resume", id);
-  fork = async (id: string) => /sess_\w+/.exec(await this.#cli("fork", id))?.[0] ?? "";
+  fork = async (id: string) => this.#home.idOf(await this.#cli("fork", id));
 }
 
 function isIn(dir: string, text: string): boolean {

@@ -46,10 +46,10 @@ describe("without a repo", () => {
     expect(await cli("audit", id, "--deep")).toMatchObject({ status: 0 });
   });
 
-  it("an export takes its store along, a home can be moved, and open needs nothing", async () => {
+  it("an export takes its store along, a home can be moved, and new needs nothing", async () => {
     using home = new TaskHome();
     const cli = (dir: string, ...args: string[]) => runCliIn(home.path, dir, args);
-    const id = (await cli(home.dir, "open")).stdout.trim();
+    const id = home.idOf((await cli(home.dir, "new")).stdout.trim());
     const run = await cli(home.dir, "run", ...wall, "--session", id, "--", "sh", "-c", "echo one > f");
     expect(run.status).toBe(0);
     const file = home.join("it.holdfast");

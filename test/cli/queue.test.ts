@@ -30,9 +30,9 @@ describe("holdfast queue and cancel", () => {
   it("tasks begin by priority, then as they came, in queue and inbox; one is taken back while it waits or runs, or the session is paused", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    const id = (
-      await home.cli("run", "-d", ...wall, "--repo", home.main, ...shell("sleep 60"))
-    ).stdout.trim();
+    const id = home.idOf(
+      (await home.cli("run", "-d", ...wall, "--repo", home.main, ...shell("sleep 60"))).stdout.trim(),
+    );
     await reaches(dispatcher, id, "running");
     const submit = (...args: string[]) => home.cli("run", "-d", ...wall, "--session", id, ...args);
     const plain = await submit(...shell("echo plain"));
@@ -100,7 +100,7 @@ describe("holdfast wait", () => {
     using home = new HostHome();
     const begin = async (text: string) =>
       (await home.cli("run", "-d", ...wall, "--repo", home.main, ...shell(text))).stdout.trim();
-    const rested = (await home.cli("open", "--repo", home.main)).stdout.trim();
+    const rested = (await home.cli("new", "--repo", home.main)).stdout.trim();
     const good = await begin("true");
     const slow = await begin("sleep 2; exit 4");
     const bad = await begin("exit 3");
@@ -118,7 +118,14 @@ describe("holdfast wait", () => {
     );
     expect(lines.at(-1)).toContain(slow);
     const json = JSON.parse((await home.cli("wait", `${bad}/1`, "--json")).stdout);
-    expect(json).toEqual({ session: bad, task: 1, outcome: "failed", status: 1, exitCode: 3, signal: null });
+    expect(json).toEqual({
+      session: home.idOf(bad),
+      task: 1,
+      outcome: "failed",
+      status: 1,
+      exitCode: 3,
+      signal: null,
+    });
     expect((await home.cli("wait", good, rested)).status).toBe(0);
     expect((await home.cli("wait", `${good}/2`)).status).toBe(4);
   });

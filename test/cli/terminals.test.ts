@@ -14,7 +14,7 @@ const TOKEN = ["ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("");
 /** A command in a terminal that nobody has a window on yet. */
 async function inTerminal(home: HostHome, script: string): Promise<{ id: string; path: string }> {
   const run = ["run", "-i", "--detach", ...wall, "--repo", home.main, "--", "sh", "-c", script];
-  const id = (await home.cli(...run)).stdout.trim();
+  const id = home.idOf((await home.cli(...run)).stdout.trim());
   const dispatcher = await home.dispatcher();
   const path = await until(() => dispatcher.processOf(id)?.terminal ?? "");
   return { id, path };

@@ -101,8 +101,10 @@ describe("a session that floods", () => {
       pid: null,
       waits: "1 sessions run, and 1 may",
     });
-    expect((await home.cli("ls")).stdout).toMatch(/open, in line/);
-    expect((await home.cli("show", second)).stdout).toMatch(/^in line +1 sessions run, and 1 may$/m);
+    expect((await home.cli("ls")).stdout).toMatch(/ queued \(1 sessions run, and 1 may/);
+    expect((await home.cli("show", second)).stdout).toMatch(
+      /^status +queued \(1 sessions run, and 1 may\)$/m,
+    );
     await dispatcher.pause(first.id);
     await until(
       () => dispatcher.show(second),

@@ -1,0 +1,46 @@
+/**
+ * How a session stands, in the words of `ls`: each of them from the facts that it is made of.
+ */
+import { describe, expect, it } from "vitest";
+import { type Stood, standOf } from "../../src/dispatch/standing.ts";
+import type { TaskState } from "../../src/index.ts";
+
+const task = (outcome: string | null) => ({ number: 1, outcome, request: "task_1" }) as TaskState;
+const rest: Stood = {
+  status: "paused",
+  pausedFor: "idle",
+  pid: null,
+  task: task("done"),
+  queue: 0,
+  pending: {},
+  handoff: null,
+  waits: null,
+};
+
+describe("how a session stands", () => {
+  it("is said by what it did last, by what keeps it, or by what it waits for", () => {
+    const cases: readonly [Partial<Stood>, string, string | null][] = [
+      [{}, "done", null],
+      [{ task: task("failed") }, "failed", null],
+      [{ task: task("cancelled") }, "cancelled", null],
+      [{ task: task("interrupted") }, "interrupted", null],
+      [{ task: task("needs_review") }, "waiting for you", "its work needs a review"],
+      [{ pending: { appr_1: "approval" }, status: "active" }, "waiting for you", "approval"],
+      [{ status: "open", pausedFor: null, task: null }, "new", null],
+      [{ status: "running", pausedFor: null, pid: 7, task: task(null) }, "working", null],
+      [{ status: "open", pausedFor: null, pid: 7, task: null, queue: 1 }, "working", null],
+      [{ status: "open", pausedFor: null, task: null, waits: "8 sessions run" }, "queued", "8 sessions run"],
+      [{ status: "interrupted", task: task(null) }, "interrupted", "its process ended in the middle"],
+      [{ pausedFor: "asked", task: task(null) }, "paused", null],
+      [{ pausedFor: "budget" }, "paused", "its budget is reached"],
+      [{ pausedFor: "asked", queue: 2 }, "paused", "it has tasks that wait"],
+      [{ task: task("rewound") }, "paused", null],
+      [{ status: "handed_off", handoff: { to: "ani", directory: "/d" } }, "handed off", "ani has it"],
+      [{ status: "closed" }, "closed", null],
+      [{ status: "archived" }, "archived", null],
+      [{ status: "damaged" }, "damaged", null],
+    ];
+    for (const [facts, standing, why] of cases)
+      expect(standOf({ ...rest, ...facts }), JSON.stringify(facts)).toEqual({ standing, why });
+  });
+});
