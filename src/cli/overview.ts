@@ -8,22 +8,23 @@ import { verbs } from "./verbs.ts";
 const FIRST: readonly (readonly [verb: string, example: string])[] = [
   ["run", "holdfast run -- npm test"],
   ["ls", "holdfast ls"],
-  ["attach", "holdfast attach 01k"],
-  ["diff", "holdfast diff 01k"],
-  ["branch", "holdfast branch 01k"],
+  ["attach", "holdfast attach fix-login"],
+  ["diff", "holdfast diff fix-login"],
+  ["branch", "holdfast branch fix-login"],
 ];
 
 /** A verb that is in none of them is shown with the last. */
 const GROUPS: readonly (readonly [group: string, verbs: readonly string[]])[] = [
-  ["look", ["show", "log", "search", "usage"]],
-  ["speak", ["send", "interrupt"]],
-  ["life", ["open", "pause", "resume", "close", "archive", "keep", "fork"]],
+  ["look", ["show", "log", "output", "wait", "queue", "search", "usage"]],
+  ["speak", ["send", "shell", "open", "interrupt", "cancel"]],
+  ["life", ["new", "pause", "resume", "close", "archive", "keep", "fork", "rm"]],
   ["work", ["retry", "rewind", "handoff", "teardown", "restore"]],
   ["upkeep", ["doctor", "audit", "gc", "export", "import", "serve", "token", "completion", "demo"]],
 ];
 
 const TITLE = "holdfast: durable, isolated sessions for AI coding agents";
-const IDS = "A session may be named by any unambiguous beginning of its id.";
+const IDS =
+  "A session goes by its name, by its id or the beginning of that, or by @ for the last one of this repo; S/2 is its task 2.";
 
 /** One screen. */
 export function overview(): string {
