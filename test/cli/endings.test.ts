@@ -119,17 +119,18 @@ describe("rm", () => {
       );
     }
     await home.cli("send", done.id, "unread");
+    const [label, branch] = [home.labelOf(done.id), home.branchOf(done.id)];
     const several = await home.cli("rm", failed.id, "sess_00000000000000000000000000", done.id);
     expect(several.status).toBe(5);
     expect(several.stdout).toMatch(
       new RegExp(
-        `^${done.id} removed: 1 turn, 1 task, [\\d.]+ kB of the disk\n {2}1 unread message\n {2}branch`,
+        `^${label} removed: 1 turn, 1 task, [\\d.]+ kB of the disk\n {2}1 unread message\n {2}branch`,
       ),
     );
     expect(several.stderr).toMatch(
       /^sess_\w+: unpublished_work: .*the work of turn 1.*\nsess_0+: session_not_found: .*\n$/,
     );
-    expect(gitIn(home.main, "branch", "--list", home.branchOf(done.id))).toContain(home.branchOf(done.id));
+    expect(gitIn(home.main, "branch", "--list", branch)).toContain(branch);
     const forced = await home.cli("rm", "--json", "--force", "--branches", running.id, failed.id);
     expect([forced.status, forced.stderr]).toEqual([0, ""]);
     const receipts = forced.stdout

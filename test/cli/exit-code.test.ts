@@ -28,7 +28,7 @@ describe("the exit code of a command", () => {
     const id = /sess_\w+/.exec(failed.stderr)?.[0] ?? "";
     expect(failed).toMatchObject({ status: 1, stderr: expect.stringContaining("exit 3,") });
     expect((await runCli(home.dir, ["show", id])).stdout).toMatch(/^task +1, failed, exit 3,/m);
-    expect((await runCli(home.dir, ["log", id])).stdout).toMatch(/ command +exit 3$/m);
+    expect((await runCli(home.dir, ["log", id, "--raw"])).stdout).toMatch(/ command +exit 3$/m);
     const task = { outcome: "failed", exitCode: 3, signal: null };
     expect(JSON.parse((await runCli(home.dir, ["show", id, "--json"])).stdout)).toMatchObject({ task });
     expect(JSON.parse((await runCli(home.dir, ["ls", "--json"])).stdout)).toMatchObject([{ task }]);

@@ -119,7 +119,7 @@ describe("holdfast ls and show", () => {
     await home.cli("close", "idle");
     await until(
       () => seen.at(-1) ?? "",
-      (line) => !line.includes('"idle"'),
+      (line) => !line.includes('"name":"idle"'),
     );
     watching.kill("SIGINT");
   });

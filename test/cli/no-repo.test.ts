@@ -33,7 +33,7 @@ describe("without a repo", () => {
     expect(await cli("restore", id)).toMatchObject({ status: 0 });
     const fork = await cli("fork", id, "--at", "1");
     expect(fork.status).toBe(0);
-    const ofFork = await cli("run", ...wall, "--session", idIn(fork.stdout), "--", "cat", "d/f");
+    const ofFork = await cli("run", ...wall, "--session", fork.stdout.trim(), "--", "cat", "d/f");
     expect(ofFork).toMatchObject({ status: 0, stdout: "one\n" });
     expect(await cli("rewind", id, "--to", "1")).toMatchObject({ status: 0 });
     const given = home.join("given");

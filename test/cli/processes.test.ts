@@ -79,7 +79,7 @@ describe("the verbs of session processes", () => {
     // What is so already is no failure.
     expect(await home.cli("pause", id)).toMatchObject({ status: 0, stdout: `${home.labelOf(id)} paused\n` });
     const ls = (await home.cli("ls")).stdout;
-    expect(ls).toMatch(new RegExp(`^${home.labelOf(id)} +cancelled`, "m"));
+    expect(ls).toMatch(new RegExp(`^${home.labelOf(id)} +(cancelled|interrupted)`, "m"));
     const opened = (await home.cli("new")).stdout.trim();
     expect((await home.cli("retry", opened)).stderr).toContain("no_task");
   });
@@ -126,7 +126,7 @@ describe("the verbs of session processes", () => {
       const [status] = await closed;
       expect(status).toBe(0);
       if (isJson) expect(JSON.parse(heard.stdout)).toBeTypeOf("object");
-      expect(heard.stdout).toContain(id);
+      expect(heard.stdout).toContain(isJson ? id : home.labelOf(id));
       expect(heard.stderr.split("\n")).toHaveLength(2);
     }
   });
@@ -180,7 +180,7 @@ describe("the verbs of session processes", () => {
       "echo kept > kept; (sleep 60 &); (setsid sleep 60 &); sleep 60",
     );
     await until(
-      async () => (await home.cli("log", id)).stdout,
+      async () => (await home.cli("log", id, "--raw")).stdout,
       (text) => text.includes("process_started"),
     );
     await until(
@@ -212,7 +212,7 @@ describe("the verbs of session processes", () => {
     );
     const id = home.idOf(stdout.trim());
     await until(
-      async () => (await home.cli("log", id)).stdout,
+      async () => (await home.cli("log", id, "--raw")).stdout,
       (text) => text.includes("process_started"),
     );
     await until(

@@ -155,8 +155,10 @@ describe("a session that is removed", () => {
     }
     gitIn(home.main, "switch", "-q", "main");
     const lost = await worked(home, hf);
+    const branch = home.branchOf(lost);
+    expect(gitIn(home.main, "branch", "--list", branch)).toContain(branch);
     await hf.removeSession(lost, { branches, force: true });
-    expect(gitIn(home.main, "branch", "--list", home.branchOf(lost))).toBe("");
+    expect(gitIn(home.main, "branch", "--list", branch)).toBe("");
   });
 
   it("is whole or gone after a crash at any step, and gc finishes it", async () => {
