@@ -21,13 +21,10 @@ const NAMES = /^([0-9a-f]{2}|pack|info|tmp_[\w-]+|bulk-fsync[\w-]*|maintenance\.
 const MAX_NAMES = 2000;
 
 /** What stands around a capsule's files inside its sandbox. */
-export function sandboxAround(
-  homeDir: string,
-  repo: Repo,
-  tree: string,
-): Omit<SandboxView, "tree" | "writable"> {
+export function sandboxAround(homeDir: string, repo: Repo): Omit<SandboxView, "tree" | "writable"> {
   return {
-    at: repo.checkout ?? tree,
+    // Without a checkout, one path for all: an agent knows its conversation by it, and set-up its absolute paths.
+    at: repo.checkout ?? join(repo.dir, "files"),
     borrowed: borrowedObjects(homeDir, repo.objects),
     hidden: [homeDir],
     readable: [[objectsOf(homeDir, repo), objectsLink(repo)]],

@@ -132,7 +132,7 @@ export class Capsule {
   /** What its task's sandbox shows around its files; undefined where it has none. */
   get sandbox(): Omit<SandboxView, "tree" | "writable"> | undefined {
     const { isSandboxed } = this.#spec;
-    return isSandboxed ? sandboxAround(this.#ports.homeDir, this.repo, this.place.tree) : undefined;
+    return isSandboxed ? sandboxAround(this.#ports.homeDir, this.repo) : undefined;
   }
 
   /** Whatever still runs in it stands still, until this is disposed of. */

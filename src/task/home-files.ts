@@ -35,6 +35,7 @@ export const DEFAULT_EXCLUDE: readonly string[] = [
   ".claude/local",
   ".claude/downloads",
   ".codex/log",
+  ".codex/packages",
   "go/pkg",
   "Library/Caches",
 ];

@@ -71,7 +71,7 @@ export async function invocationOf(
     const argv = [...view.enter, ...dyingWithUs(), ...limits, ...inTree, ...inside];
     return { argv, cwd: "/", env: baseEnvironment({ HOME: userHome(), ...own }) };
   }
-  const around = sandboxAround(room.ports.homeDir, room.repo, view.workTree);
+  const around = sandboxAround(room.ports.homeDir, room.repo);
   const sandbox = sandboxed({
     ...around,
     ...(door && { readable: [...around.readable, [door.dir, DOOR_INSIDE]] }),

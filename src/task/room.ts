@@ -91,7 +91,6 @@ export async function readQuota(
 
 export function runSetupIn(
   room: Pick<Room, "ports" | "repo">,
-  tree: string,
   options: {
     readonly sandbox: boolean;
     readonly quota: Quota;
@@ -100,7 +99,7 @@ export function runSetupIn(
   },
 ): RunSetup {
   const { onOutput = () => {}, signal } = options;
-  const sandbox = options.sandbox ? sandboxAround(room.ports.homeDir, room.repo, tree) : undefined;
+  const sandbox = options.sandbox ? sandboxAround(room.ports.homeDir, room.repo) : undefined;
   const limits = kernelLimits(options.quota, options.sandbox);
   return setupRunner({ sandbox, limits, onOutput, signal });
 }

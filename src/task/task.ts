@@ -4,7 +4,6 @@
  * T1 Nothing that a task does is visible in the user's repo before it is published, and then only its branch.
  * T2 A capsule is taken away only after a snapshot of all of it is on disk and in the journal.
  */
-import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { AgentGit, type Capsule, type DiffStat, statOf, treeOf, writePatch } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
@@ -26,7 +25,6 @@ import { messageOf, publishOrSay, type Unpublished } from "./publishing.ts";
 import { type Quota, quotaOf, readSettings } from "./quota.ts";
 import {
   assertCanSandbox,
-  capsuleDir,
   currentLimits,
   openCapsule,
   type Room,
@@ -114,7 +112,7 @@ export class Task {
   }
 
   static async start(room: Room, options: TaskOptions = {}): Promise<Task> {
-    const { session, sessionDir, repo } = room;
+    const { session, repo } = room;
     const isSandboxed = options.sandbox ?? true;
     assertCanSandbox(isSandboxed);
     const limits = reachedLimits(session.state);
@@ -128,9 +126,8 @@ export class Task {
     const quota = quotaOf(config.quota, own);
     const number = (session.state.task?.number ?? 0) + 1;
     if (!isSandboxed) await session.append("sandbox_waived", { task: number, reason: "asked" });
-    const dir = capsuleDir(sessionDir, number);
     const { signal } = options;
-    const runSetup = runSetupIn(room, join(dir, "tree"), {
+    const runSetup = runSetupIn(room, {
       sandbox: isSandboxed,
       quota,
       ...(options.onSetup && { onOutput: options.onSetup }),

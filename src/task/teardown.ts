@@ -3,7 +3,6 @@
  * record. What a crash leaves after each step: a capsule that is torn down again; or none, and the record is
  * made up for by the next look at it.
  */
-import { join } from "node:path";
 import {
   type Capsule,
   dropOnlyCopies,
@@ -162,7 +161,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
   const quota = await readQuota(room, task.base);
   const dir = capsuleDir(sessionDir, task.number);
   const isSandboxed = options.sandbox ?? (await canSandbox());
-  const runSetup = runSetupIn(room, join(dir, "tree"), {
+  const runSetup = runSetupIn(room, {
     sandbox: options.sandbox ?? true,
     quota,
   });

@@ -17,8 +17,8 @@ describe("without a repo", () => {
     const cli = (...args: string[]) => runCliIn(home.path, home.dir, args);
     const refused = await cli("run", "--", "true");
     expect(refused).toMatchObject({ status: 2, stderr: /not_a_repo: .*holdfast run --no-repo needs none/ });
-    const run = await cli("run", ...wall, "--no-repo", "--", "sh", "-c", "ls; mkdir d; echo one > d/f");
-    expect(run).toMatchObject({ status: 0, stdout: "" });
+    const run = await cli("run", ...wall, "--no-repo", "--", "sh", "-c", "ls; mkdir d; echo one > d/f; pwd");
+    expect(run).toMatchObject({ status: 0, stdout: expect.stringMatching(/^\/.+\n$/) });
     expect(run.stderr).toContain("kept in the session: no repo to publish to");
     expect(run.stderr).not.toContain("[review]");
     const id = idIn(run.stderr);
@@ -35,6 +35,9 @@ describe("without a repo", () => {
     expect(fork.status).toBe(0);
     const ofFork = await cli("run", ...wall, "--session", fork.stdout.trim(), "--", "cat", "d/f");
     expect(ofFork).toMatchObject({ status: 0, stdout: "one\n" });
+    expect(await cli("rewind", id, "--to", "1")).toMatchObject({ status: 0 });
+    // An agent knows its conversation by where it stands: the next task stands there too.
+    if (hasSandbox) expect((await cli("run", "--session", id, "--", "pwd")).stdout).toBe(run.stdout);
     expect(await cli("rewind", id, "--to", "1")).toMatchObject({ status: 0 });
     const given = home.join("given");
     expect(await cli("handoff", id, "--to", given)).toMatchObject({ status: 0 });

@@ -127,7 +127,8 @@ describe("the verbs of session processes", () => {
       expect(status).toBe(0);
       if (isJson) expect(JSON.parse(heard.stdout)).toBeTypeOf("object");
       expect(heard.stdout).toContain(isJson ? id : home.labelOf(id));
-      expect(heard.stderr.split("\n")).toHaveLength(2);
+      // On a busy machine it also says how far it is.
+      expect(heard.stderr.match(/^waiting for process/gm)).toHaveLength(1);
     }
   });
 
@@ -193,7 +194,7 @@ describe("the verbs of session processes", () => {
     await home.quiet();
     expect((await home.cli("diff", id)).stdout).toContain("+kept");
     const other = await detached(home, ...SLEEP);
-    expect((await home.cli("close", other, "--force")).stdout).toBe(`${other} closed\n`);
+    expect((await home.cli("close", other, "--force")).stdout).toBe(`${home.labelOf(other)} closed\n`);
     expect(home.strays()).toEqual([]);
   });
 
@@ -285,7 +286,7 @@ describe.skipIf(!hasScript)("a terminal", () => {
     await terminal.shows(`branch ${home.branchOf(id)}`);
     await until(
       async () => (await home.cli("show", id)).stdout,
-      (text) => /^status +paused/m.test(text),
+      (text) => /^status +done/m.test(text),
     );
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:made`)).toBe("made-by-hand");
     const log = (await home.cli("log", id, "--json")).stdout;

@@ -185,7 +185,7 @@ describe("holdfast run", () => {
       expect(status, out).toBe(0);
       const [first = "", second = ""] = out.split("\n");
       if (how.length === 0) {
-        expect(first).toMatch(/^\[session\] sess_\w+$/);
+        expect(first).toMatch(/^\[session\] echo-done sess_\w+$/);
         expect(second).toMatch(/^waiting for the base, \d+ s$/);
         continue;
       }

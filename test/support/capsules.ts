@@ -66,7 +66,7 @@ export class CapsuleLab implements AsyncDisposable {
   async #request(settings: Partial<CapsuleSettings>, session = `sess_${++this.#count}`) {
     const repo = await this.repo();
     const dir = join(this.home, "sessions", session, "tasks", "1", "capsule");
-    const sandbox = hasSandbox ? sandboxAround(this.home, repo, join(dir, "tree")) : undefined;
+    const sandbox = hasSandbox ? sandboxAround(this.home, repo) : undefined;
     const runSetup: RunSetup = setupRunner({ sandbox, onOutput: () => {} });
     const isSandboxed = hasSandbox;
     return {
