@@ -2,18 +2,15 @@
  * Owns `holdfast.yaml`: what may stand in it, and what holds where nothing does.
  */
 import * as z from "zod/mini";
+import { variableSchema } from "../contract/index.ts";
 import { orNothing, parseDocument } from "./document.ts";
 import { megabytes, outputLimit, quotaSection } from "./quota.ts";
 
 export const CONFIG_FILE = "holdfast.yaml";
 
-/** A port in the place of one of these would break the command, or more. */
-const RESERVED =
-  /^(PATH|HOME|TMPDIR|SHELL|USER|LOGNAME|LANG|TERM|IFS|ENV|BASH_ENV|NODE_OPTIONS|(LD|DYLD|LC|GIT|HOLDFAST)_.*)$/;
-const variable = z.string().check(
-  z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not the name of an environment variable"),
-  z.refine((name) => !RESERVED.test(name), "has a meaning of its own"),
-);
+/** A number in the place of one of these would break the command: beside those that no task may be given. */
+const NO_PORT = /^(SHELL|USER|LOGNAME|LANG|TERM|NODE_OPTIONS|(LC|GIT)_.*)$/;
+const variable = variableSchema.check(z.refine((name) => !NO_PORT.test(name), "has a meaning of its own"));
 const capsule = z.strictObject({
   strategy: z._default(z.enum(["auto", "overlay", "worktree", "clone"]), "auto"),
   setup: z._default(z.string(), ""),

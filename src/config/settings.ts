@@ -2,6 +2,7 @@
  * Owns `settings.yaml` in the home: what the user has decided, for all repos. No repo can change it.
  */
 import * as z from "zod/mini";
+import { MAX_VARIABLES, variableSchema } from "../contract/index.ts";
 import { orNothing, parseDocument } from "./document.ts";
 import { outputLimit, quotaSection } from "./quota.ts";
 
@@ -14,6 +15,8 @@ const retention = z.strictObject({
   delete_archived_days: z.optional(days),
 });
 const schema = z.strictObject({
+  /** Variables of the caller's that every task gets, where the caller has them. */
+  env: z._default(z.array(variableSchema).check(z.maxLength(MAX_VARIABLES)), []),
   quota: quotaSection,
   output_mb: outputLimit,
   retention: z.prefault(z.pipe(orNothing, retention), {}),

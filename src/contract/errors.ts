@@ -126,6 +126,10 @@ export const errorCodes = {
   inbox_full: [exitStatus.refused, "wait until the agent has read some of its messages"],
   message_too_large: [exitStatus.usage, "put it into a file of the repo, and send where it is"],
   secret_not_kept: [exitStatus.refused, "give it the command again, better without the secret"],
+  env_missing: [
+    exitStatus.refused,
+    "set the variable that is named and say it again, or give it: holdfast run --env NAME",
+  ],
   no_task: [exitStatus.notFound, "holdfast run --session gives it one"],
   not_running: [exitStatus.refused, "holdfast show tells how it stands; holdfast resume goes on with it"],
   process_lost: [

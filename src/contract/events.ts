@@ -108,6 +108,7 @@ export const eventForms = {
       published: z.optional(gitObject),
       head: z.optional(gitObject),
       hasUnpublished: z.optional(z.boolean()),
+      isHeld: z.optional(z.boolean()),
       home: z.optional(home),
     }),
   session_handed_off: () => fields({ to: name, directory: z.optional(z.string()) }),
@@ -152,6 +153,8 @@ export const eventForms = {
       request: z.optional(name),
       /** What it is about, in short. */
       asked: z.optional(z.string().check(z.maxLength(500))),
+      /** The names of the variables that it was given. */
+      env: z.optional(z.array(name)),
       base: z.optional(gitObject),
       snapshot: z.optional(gitObject),
       carried: z.optional(

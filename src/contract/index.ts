@@ -5,3 +5,4 @@ export * from "./ids.ts";
 export * from "./names.ts";
 export * from "./record.ts";
 export * from "./task-spec.ts";
+export * from "./variables.ts";

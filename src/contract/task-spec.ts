@@ -4,6 +4,7 @@
  */
 import * as z from "zod/mini";
 import { HoldfastError } from "./errors.ts";
+import { MAX_VARIABLES, variableSchema } from "./variables.ts";
 
 const text = z.string().check(z.maxLength(4096));
 const isName = (part: string) => part !== "" && part !== "." && part !== ".." && !part.includes("\0");
@@ -35,6 +36,8 @@ export const taskSpecSchema = z.strictObject({
   input: z.enum(["nothing", "messages", "terminal"]),
   /** Started again after a crash of the session process: for loops that know how to go on. */
   restart: z.boolean(),
+  /** Variables that it gets beside the usual ones: their names. Their values lie in a file of their own. */
+  env: z.optional(z.array(variableSchema).check(z.maxLength(MAX_VARIABLES))),
   /** Of an earlier version, whose processes waited: read, and without effect. */
   idlePauseMs: z.optional(z.int().check(z.nonnegative())),
 });

@@ -7,12 +7,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { noRepoDir, openRepo, type Repo, type Unseen } from "../capsule/index.ts";
 import {
+  assertValues,
   HoldfastError,
   isHoldfastError,
   parseSessionId,
   parseTaskSpec,
   type SessionId,
   type TaskSpec,
+  type Values,
 } from "../contract/index.ts";
 import {
   type Archived,
@@ -46,6 +48,7 @@ import {
 } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
 import { idOf, type Maildir } from "../mail/index.ts";
+import { redactingValues, secretsIn, shortened, withoutSecrets } from "../memory/index.ts";
 import { findLastRecord, inspectSession, type Session, type SessionState } from "../session/index.ts";
 import { present } from "../util/index.ts";
 import type { Limits } from "./admission.ts";
@@ -110,6 +113,16 @@ interface Scope {
   readonly user?: string;
 }
 
+/** As it goes on record: with the names of its variables, all of which are given. */
+function withNames(spec: TaskSpec, env: Values = {}): TaskSpec {
+  assertValues(env);
+  const missing = spec.env?.find((name) => !Object.hasOwn(env, name));
+  if (missing !== undefined)
+    throw new HoldfastError("env_missing", `${missing} has no value`, { name: missing });
+  const names = Object.keys(env);
+  return parseTaskSpec({ ...spec, ...(names.length > 0 && { env: names }) });
+}
+
 export class Dispatcher {
   readonly #home: Home;
   /** All that needs no process. */
@@ -140,7 +153,7 @@ export class Dispatcher {
       );
     const open = () => this.#open(path);
     const request = { session: found.id, path, open, isFirst: !state.task?.snapshot };
-    const settled = await settleSpec(this.#home, spec, request, options);
+    const settled = await settleSpec(this.#home, withNames(spec, options.env), request, options);
     const submitted = await submitTask(this.#home, found, settled.spec, options);
     return { ...submitted, unseen: await settled.unseen };
   }
@@ -152,19 +165,32 @@ export class Dispatcher {
     options: SubmitOptions = {},
   ): Promise<Asked & { readonly id: string; readonly name: string | null; readonly user: string }> {
     const { repo } = session;
+    const asked = withNames(spec, options.env);
     let unseen: Settled["unseen"] | undefined;
     const describe = async (id: SessionId) => {
       const opened = await this.#open(repo === undefined ? noRepoDir(this.#home) : resolve(repo));
       // By the name that the session will know it by.
       const path = opened.checkout ?? opened.gitDir;
       const request = { session: id, path, open: async () => opened, isFirst: true };
-      const settled = await settleSpec(this.#home, spec, request, options);
+      const settled = await settleSpec(this.#home, asked, request, options);
       unseen = settled.unseen;
-      return { session: { ...session, ...(repo !== undefined && { repo: path }) }, spec: settled.spec };
+      const without = await this.#withoutValues(session, options);
+      return { session: { ...without, ...(repo !== undefined && { repo: path }) }, spec: settled.spec };
     };
-    const { definition } = parseTaskSpec(spec);
-    const { found, ...task } = await submitFirstTask(this.#home, describe, definition, options);
+    const { found, ...task } = await submitFirstTask(this.#home, describe, asked.definition, options);
     return { ...task, id: found.id, user: found.user, unseen: await unseen };
+  }
+
+  /** Its title and its name are on record before it has a directory, and so before its values lie anywhere. */
+  async #withoutValues(
+    { title, nameFrom, ...session }: NewSession,
+    { env = {} }: SubmitOptions,
+  ): Promise<NewSession> {
+    const secrets = secretsIn(env);
+    const redact = redactingValues(this.#home.ports.redact, () => secrets);
+    const without = async (text: string | undefined) =>
+      text === undefined ? undefined : withoutSecrets(redact, shortened(text, text.length, secrets));
+    return { ...session, ...present({ title: await without(title), nameFrom: await without(nameFrom) }) };
   }
 
   async #open(path: string): Promise<Repo> {
@@ -330,7 +356,7 @@ export class Dispatcher {
   async close(id: string, options: Scope & StopOptions = {}): Promise<void> {
     await this.withoutProcess(id, options, () => this.holdfast.closeSession(id, options));
     const { dir } = await this.#find(id, options);
-    await takeBackTasks(inboxOf(this.#home, dir));
+    await takeBackTasks(this.#home, dir);
   }
 
   archive(id: string, options: Scope & StopOptions = {}): Promise<Archived> {

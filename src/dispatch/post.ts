@@ -29,8 +29,8 @@ import {
   type Put,
   ring,
 } from "../mail/index.ts";
-import { withoutSecrets } from "../memory/index.ts";
-import { inspectSession, readManifest } from "../session/index.ts";
+import { redactingValues, withoutSecrets } from "../memory/index.ts";
+import { inspectSession, KnownSecrets, readManifest, removeEnvironment } from "../session/index.ts";
 import { errorCode, type FileLock, tryFileLock, withFileLock } from "../util/index.ts";
 
 const RING_ATTEMPTS = 3;
@@ -83,7 +83,11 @@ async function putMessage(home: Home, { id, dir }: FoundSession, envelope: Envel
     throw new HoldfastError("inbox_full", `${most} messages wait in the inbox of ${id}`);
   // What is too long as it is need not be searched; without its secrets it may be longer, which `put` refuses.
   assertMessageSize(envelope.text);
-  const text = await withoutSecrets(home.ports.redact, envelope.text);
+  const known = new KnownSecrets(() => dir);
+  const text = await withoutSecrets(
+    redactingValues(home.ports.redact, () => known.all()),
+    envelope.text,
+  );
   const { isNew } = await put(home, dir, { ...envelope, text });
   return { message: envelope.id, isNew, isHeard: await ringSession(dir) };
 }
@@ -105,8 +109,11 @@ export async function ringSession(sessionDir: string): Promise<boolean> {
 }
 
 /** As if they had never been put there. */
-export async function takeBackTasks(inbox: Maildir): Promise<void> {
-  await inbox.done((await inbox.waiting()).filter((name) => idOf(name).startsWith("task_")));
+export async function takeBackTasks(home: Home, sessionDir: string): Promise<void> {
+  const inbox = inboxOf(home, sessionDir);
+  const tasks = (await inbox.waiting()).filter((name) => idOf(name).startsWith("task_"));
+  await inbox.done(tasks);
+  for (const name of tasks) await removeEnvironment(home.ports.disk, sessionDir, idOf(name));
 }
 
 /** What the first task says that nobody has taken in. */

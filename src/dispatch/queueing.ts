@@ -8,8 +8,15 @@ import { type FoundSession, type Home, readPlace, withLine } from "../home/index
 import { CutOutput, readProcessRecord } from "../host/index.ts";
 import { loadLongFields, probeOwner, readDurable } from "../journal/index.ts";
 import { decodeEnvelope } from "../mail/index.ts";
-import { withoutSecrets } from "../memory/index.ts";
-import { inspectSession, Session, type SessionState, textIn } from "../session/index.ts";
+import { redactingValues, withoutSecrets } from "../memory/index.ts";
+import {
+  inspectSession,
+  KnownSecrets,
+  removeEnvironment,
+  Session,
+  type SessionState,
+  textIn,
+} from "../session/index.ts";
 import { isAlive } from "../util/index.ts";
 import { inboxOf } from "./post.ts";
 import { cancelTask } from "./stopping.ts";
@@ -50,12 +57,14 @@ export async function readQueue(home: Home, found: FoundSession): Promise<Queue>
     ? { task: running.number, request: running.request, short: shorten(running.request) }
     : null;
   const firstWhy = whyItWaits(home, found, state);
+  const secrets = new KnownSecrets(() => found.dir);
+  const redact = redactingValues(home.ports.redact, () => secrets.all());
   return {
     current,
     waiting: await Promise.all(
       waiting.map(async (one, index) => ({
         ...one,
-        asked: await withoutSecrets(home.ports.redact, one.asked),
+        asked: await withoutSecrets(redact, one.asked),
         short: shorten(one.request),
         why: index === 0 ? firstWhy : `behind ${shorten(waiting[index - 1]?.request ?? "")}`,
       })),
@@ -186,6 +195,7 @@ async function recordRefusal(
     try {
       await session.append("task_refused", { request, code: "interrupted", reason: "it was taken back" });
       await inboxOf(home, dir).empty(request);
+      await removeEnvironment(home.ports.disk, dir, request);
       return session.state;
     } finally {
       await session.release();

@@ -6,7 +6,7 @@ import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, readPlace, withLine } from "../home/index.ts";
 import { type ProcessRecord, readProcessRecord } from "../host/index.ts";
 import { idOf } from "../mail/index.ts";
-import { inspectSession } from "../session/index.ts";
+import { inspectSession, removeEnvironment } from "../session/index.ts";
 import { isAlive, signalIfThere } from "../util/index.ts";
 import { inboxOf, put, ringSession, stamp } from "./post.ts";
 
@@ -108,6 +108,7 @@ export async function cancelTask(home: Home, found: FoundSession, request: strin
     const name = waiting.find((one) => idOf(one) === request);
     if (name === undefined) return false;
     await inbox.done([name]);
+    await removeEnvironment(home.ports.disk, found.dir, request);
     // Its session keeps its place for what else it has to do.
     const { state } = await inspectSession(found.dir);
     const isLast = !waiting.some((one) => one !== name && idOf(one).startsWith("task_"));

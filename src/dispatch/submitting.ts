@@ -11,6 +11,7 @@ import {
   parseSessionId,
   type SessionId,
   type TaskSpec,
+  type Values,
 } from "../contract/index.ts";
 import {
   type FoundSession,
@@ -25,7 +26,13 @@ import {
 import { CutOutput, lastWords, logDir, readProcessRecord, spoolPath } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
 import { idOf } from "../mail/index.ts";
-import { inspectSession, type SessionState, working } from "../session/index.ts";
+import {
+  inspectSession,
+  removeEnvironment,
+  type SessionState,
+  working,
+  writeEnvironment,
+} from "../session/index.ts";
 import { isAlive, present } from "../util/index.ts";
 import { inboxOf, put, ringSession, stamp } from "./post.ts";
 import { admitWaiting, enterLine, type PlaceWish } from "./starting.ts";
@@ -43,6 +50,8 @@ export interface SubmitOptions {
   readonly budget?: Budget;
   readonly maxSessions?: number;
   readonly maxMemoryBytes?: number;
+  /** Variables for its environment. Their names are on record, their values in a file that goes when it is over. */
+  readonly env?: Values;
 }
 
 export interface Submitted {
@@ -122,12 +131,21 @@ async function putTask(
   home: Home,
   { dir, user }: FoundSession,
   spec: TaskSpec,
-  { priority = 0 }: SubmitOptions,
+  { priority = 0, env = {} }: SubmitOptions,
 ): Promise<Submitted> {
   const request = home.newId("task");
+  const { disk } = home.ports;
+  // Before anybody can find the task.
+  if (Object.keys(env).length > 0) await writeEnvironment(disk, dir, request, { values: env });
   const outputFd = openOutput(dir, request);
-  await put(home, dir, { ...stamp(home, request, `user:${user}`), kind: "task", spec, priority });
-  return { request, outputFd };
+  try {
+    await put(home, dir, { ...stamp(home, request, `user:${user}`), kind: "task", spec, priority });
+    return { request, outputFd };
+  } catch (error) {
+    closeSync(outputFd);
+    await removeEnvironment(disk, dir, request);
+    throw error;
+  }
 }
 
 async function isTakenIn(home: Home, { dir }: FoundSession, request: string): Promise<boolean> {

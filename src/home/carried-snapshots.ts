@@ -18,8 +18,9 @@ import {
   unpackSnapshots,
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { inspectSession } from "../session/index.ts";
-import { encodeHomes, HOMES_FILE, readHomes } from "../task/index.ts";
+import { redactingValues } from "../memory/index.ts";
+import { inspectSession, KnownSecrets } from "../session/index.ts";
+import { encodeHomes, HOMES_FILE, readHomes, readWithheld } from "../task/index.ts";
 import { tellStep } from "../util/index.ts";
 import type { FoundSession, Home } from "./home.ts";
 import { HomeScan, type LeftOut } from "./home-scan.ts";
@@ -62,7 +63,13 @@ export async function snapshotParts(
   const store = isBrought
     ? await unpackAside(home, id, brought, [...snapshots, ...cameAlong], aside)
     : await borrowStore(home, dir, aside);
-  const scan = new HomeScan(home.ports.redact, store, id);
+  const known = new KnownSecrets(() => dir);
+  const scan = new HomeScan(
+    redactingValues(home.ports.redact, () => known.all()),
+    store,
+    id,
+    readWithheld(dir),
+  );
   const homes = new Map<string, NamedSnapshot>();
   for (const [index, own] of [...named.homes.values()].entries()) {
     tellStep(

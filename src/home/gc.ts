@@ -9,8 +9,16 @@ import { basename, join } from "node:path";
 import { removeTree, sweepTrash } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError, type SessionId } from "../contract/index.ts";
 import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index.ts";
+import { idOf, Maildir } from "../mail/index.ts";
 import { diskUse } from "../process/index.ts";
-import { type Inspected, inspectSession, type SessionState } from "../session/index.ts";
+import {
+  type Inspected,
+  inspectSession,
+  isTaskOver,
+  oldEnvironments,
+  removeOldEnvironments,
+  type SessionState,
+} from "../session/index.ts";
 import { readSettings } from "../task/index.ts";
 import { errorCode, type OnProgress, present, saying, TEMPORARY_PREFIX, tellStep } from "../util/index.ts";
 import { archiveSession, finishArchiving, isPartlyCompressed } from "./archive.ts";
@@ -136,7 +144,11 @@ async function planSession(
   if (damage) return [];
   const id = state.id as SessionId;
   const dir = sessionDirOf(home, id);
-  return [...(await planLeftovers(home, id, dir)), ...(await planRetention(home, id, dir, state, retention))];
+  return [
+    ...(await planLeftovers(home, id, dir)),
+    ...(await planEnvironments(home, id, dir, state)),
+    ...(await planRetention(home, id, dir, state, retention)),
+  ];
 }
 
 async function planRetention(
@@ -203,6 +215,30 @@ async function planLeftovers(home: Home, id: SessionId, dir: string): Promise<Pl
     }
   };
   return [{ action: "clear", what: id, why: `${paths.length} half-written files`, paths, run }];
+}
+
+/** Values for tasks that are over, or never came to be asked for. */
+async function planEnvironments(
+  home: Home,
+  id: SessionId,
+  dir: string,
+  state: SessionState,
+): Promise<Planned[]> {
+  const inbox = new Maildir(home.ports.disk, join(dir, "inbox"));
+  const isNeeded = (waiting: readonly string[], now: SessionState) => (request: string) =>
+    !isTaskOver(now, request) || waiting.some((name) => idOf(name) === request);
+  const old = oldEnvironments(dir, isNeeded(await inbox.waiting(), state));
+  if (old.length === 0 || probeOwner(dir).held) return [];
+  const run = async () => {
+    const lock = await acquireOwner(dir);
+    try {
+      const { state: now } = await inspectSession(dir);
+      await removeOldEnvironments(home.ports.disk, dir, isNeeded(await inbox.waiting(), now));
+    } finally {
+      lock.release();
+    }
+  };
+  return [{ action: "clear", what: id, why: "values of tasks that are over", paths: old, run }];
 }
 
 /** A session that was never acknowledged to anyone: not one record, not one blob. */

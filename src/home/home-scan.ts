@@ -15,7 +15,7 @@ import {
 } from "../capsule/index.ts";
 import type { Redactor } from "../journal/index.ts";
 import { withoutSecrets } from "../memory/index.ts";
-import { isCredential } from "../task/index.ts";
+import { isCredential, type Withheld } from "../task/index.ts";
 
 /** A file of HOME that is not in an export. */
 export interface LeftOut {
@@ -35,12 +35,14 @@ export class HomeScan {
   readonly #store: Store;
   readonly #session: string;
   /** The rules that fired, by the id of a content: most files are in many snapshots. */
-  readonly #inContent = new Map<string, readonly string[]>();
+  readonly #inContent: Map<string, readonly string[]>;
   readonly #inPath = new Map<BytePath, readonly string[]>();
   readonly #leftOut = new Map<string, LeftOut>();
 
-  constructor(redact: Redactor, store: Store, session: string) {
+  /** `withheld`: contents in which something was found that is not known any more. */
+  constructor(redact: Redactor, store: Store, session: string, withheld: Withheld) {
     this.#redact = redact;
+    this.#inContent = new Map(withheld);
     this.#store = store;
     this.#session = session;
   }

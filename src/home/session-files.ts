@@ -114,7 +114,7 @@ export async function branchSession(
   return asOwner(
     home,
     found,
-    (room) => (commits ? branchCommits(room, ofBranch) : branchWork(room, options)),
+    (room) => (commits ? branchCommits(room, ofBranch, options) : branchWork(room, options)),
     assertAllows("work_published", "published"),
   );
 }

@@ -24,6 +24,7 @@ import {
   encodeHomes,
   finishRewind,
   HOMES_FILE,
+  inheritWithheld,
   lacksHome,
   openCapsule,
   type Restored,
@@ -159,10 +160,11 @@ export async function adoptFiles(
   await adoptSnapshots(await openStore(await openRepo(home, repo), home.ports.disk), parent, child);
 }
 
-/** What its parent had of HOME from elsewhere, a fork has by the same names. */
+/** What its parent had of HOME from elsewhere, a fork has by the same names; and what is not to leave with it. */
 export async function inheritHomes(disk: Disk, parentDir: string, dir: string): Promise<void> {
   const homes = await readHomes(parentDir);
   if (homes.size > 0) await createFile(disk, join(dir, HOMES_FILE), encodeHomes(homes));
+  await inheritWithheld(disk, parentDir, dir);
 }
 
 export async function forkFiles(home: Home, child: Session): Promise<void> {

@@ -20,7 +20,7 @@ export class CutOutput {
     const excerpt = new Excerpt();
     for (const { stream, chunk } of task?.request ? readSpool(this.#sessionDir, task.request) : [])
       if (isOfCommand(stream)) excerpt.add(chunk);
-    return excerpt.text;
+    return excerpt.text();
   };
 
   /** The turn is on record. Whatever lies there of a task that has not ended is kept, also where a kill came before this. */

@@ -3,7 +3,7 @@
  * its end. Whatever becomes of it is on record: refused, halted or ended.
  */
 import type { Writable } from "node:stream";
-import { isHoldfastError, type TaskSpec } from "../contract/index.ts";
+import { isHoldfastError, type TaskSpec, type Values } from "../contract/index.ts";
 import {
   addPeak,
   bringFiles,
@@ -14,9 +14,10 @@ import {
   roomOf,
   sessionDirOf,
 } from "../home/index.ts";
+import { shortened } from "../memory/index.ts";
 import { assertTerminal } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
-import { outputRoom, Task, type TaskEnd, type TurnEnd } from "../task/index.ts";
+import { outputRoom, requireValues, Task, type TaskEnd, type TurnEnd, valuesFor } from "../task/index.ts";
 import { isDiskFull, present } from "../util/index.ts";
 import type { Feed } from "./feed.ts";
 import { keepSpooled } from "./kept-output.ts";
@@ -61,18 +62,20 @@ export { restFiles } from "../home/index.ts";
 /** A task from the queue. */
 export async function driveTask(around: Surroundings, { request, spec, stop }: Assignment): Promise<Driven> {
   const { home, session } = around;
-  const spool = new Spool(sessionDirOf(home, session.id), request);
+  const spool = new Spool(sessionDirOf(home, session.id), request, () => session.secrets);
   const progress = new SpooledProgress(spool, around.news);
   let task: Task;
   try {
     await layBallast(home.dir);
     if (spec.input === "terminal") assertTerminal();
+    if (spec.env?.length) requireValues(sessionDirOf(home, session.id), request, spec.env);
     task = await Task.start(await roomOf({ ...home, onProgress: progress.onProgress }, session), {
       request,
       sandbox: spec.sandbox,
       signal: stop,
       asked: askedOf(session, spec),
-      ...present({ base: spec.base, snapshot: spec.snapshot, isFresh: spec.isFresh, cwd: spec.cwd }),
+      ...present({ base: spec.base, snapshot: spec.snapshot, isFresh: spec.isFresh }),
+      ...present({ cwd: spec.cwd, env: spec.env }),
       ...(spec.carried && { carried: carriedOf(spec.carried) }),
       ...(spec.home && { home: { commit: spec.home.snapshot ?? "", manifest: spec.home.manifest ?? "" } }),
       onSetup: (chunk) => {
@@ -93,7 +96,7 @@ export async function driveTask(around: Surroundings, { request, spec, stop }: A
     await session.append("task_refused", { request, code, reason: message });
     return { isOverQuota: false };
   }
-  return runToEnd(around, task, spec, spool, stop);
+  return runToEnd(around, task, spool, { request, spec, stop });
 }
 
 /** A task that a crash or a pause cut off: started again if it knows how to go on, else its work is kept. */
@@ -102,14 +105,15 @@ export async function driveCutTask(
   { request, spec, stop }: Assignment,
 ): Promise<Driven> {
   const { home, session } = around;
-  const spool = new Spool(sessionDirOf(home, session.id), request);
+  const spool = new Spool(sessionDirOf(home, session.id), request, () => session.secrets);
   const progress = new SpooledProgress(spool, around.news);
   const telling = { ...home, onProgress: progress.onProgress };
   try {
     await bringFiles(telling, session);
     const task = await Task.current(await roomOf(telling, session), { sandbox: spec.sandbox });
     progress.end();
-    if (spec.restart) return await runToEnd(around, task, spec, spool, stop);
+    const isToRestart = spec.restart && (await hasValues(around, { request, spec }));
+    if (isToRestart) return await runToEnd(around, task, spool, { request, spec, stop });
     await task.end("interrupted");
   } catch (error) {
     await halt(session, await located(around, error));
@@ -118,19 +122,36 @@ export async function driveCutTask(
   return { isOverQuota: false };
 }
 
+/** Without what it was promised it is not started again: that is said, and its work is kept. */
+async function hasValues(
+  { home, session }: Surroundings,
+  { request, spec: { env = [] } }: Pick<Assignment, "request" | "spec">,
+): Promise<boolean> {
+  try {
+    if (env.length > 0) requireValues(sessionDirOf(home, session.id), request, env);
+    return true;
+  } catch (error) {
+    await halt(session, error);
+    return false;
+  }
+}
+
 async function runToEnd(
   around: Surroundings,
   task: Task,
-  spec: TaskSpec,
   spool: Spool,
-  stop: AbortSignal,
+  { request, spec, stop }: Assignment,
 ): Promise<Driven> {
   const { home, session } = around;
   try {
+    const values = await valuesFor(task.room, { request, base: task.base, ...present({ env: spec.env }) });
     spool.begin(await outputRoom(task.room, task));
     // However it ended: nothing else has all that it wrote.
-    const { turn, isOverQuota } = await runCommand(around, task, spec, spool, stop).finally(() =>
-      keepSpooled(home, session, spool.request, spool.left),
+    const { turn, isOverQuota } = await runCommand(around, task, spool, { spec, stop, values }).finally(
+      () => {
+        spool.end();
+        return keepSpooled(home, session, spool.request, spool.left);
+      },
     );
     const isToGoOn = turn.isInterrupted && stop.reason === "pause" && spec.restart;
     // When the session does, it is started again, on the files as they are.
@@ -150,9 +171,8 @@ async function runToEnd(
 async function runCommand(
   { home, session, feed, shells, door, terminal, news }: Surroundings,
   task: Task,
-  spec: TaskSpec,
   spool: Spool,
-  stop: AbortSignal,
+  { spec, stop, values }: Pick<Assignment, "spec" | "stop"> & { readonly values: Values },
 ): Promise<{ turn: TurnEnd } & Driven> {
   // One that we hold on to: `AbortSignal.any` may be collected while it is waited for.
   const ended = new AbortController();
@@ -185,6 +205,7 @@ async function runCommand(
       cwd: spec.cwd,
       hasInput: spec.input !== "nothing",
       hasTerminal: screen !== undefined,
+      values,
       onStart,
       onEnd: () => shells.end(),
       onOutput: (chunk, stream) => {
@@ -207,9 +228,9 @@ async function runCommand(
 }
 
 /** A session's title is what its first task is about. */
-function askedOf({ state }: Session, { title, command }: TaskSpec): string {
+function askedOf({ state, secrets }: Session, { title, command }: TaskSpec): string {
   const ofSession = state.task === null ? state.title : null;
-  return (title ?? ofSession ?? command.join(" ")).slice(0, ASKED_LENGTH);
+  return shortened(title ?? ofSession ?? command.join(" "), ASKED_LENGTH, secrets);
 }
 
 function carriedOf({ from, tree, hasUnpublished = false }: NonNullable<TaskSpec["carried"]>) {

@@ -9,7 +9,13 @@
 import { isHoldfastError, type JournalRecord, parseSessionId, type TaskSpec } from "../contract/index.ts";
 import { type Home, readToken, sessionDirOf } from "../home/core.ts";
 import { idOf, type Maildir } from "../mail/index.ts";
-import { type Session, textIn } from "../session/index.ts";
+import {
+  isTaskOver,
+  removeEnvironment,
+  removeOldEnvironments,
+  type Session,
+  textIn,
+} from "../session/index.ts";
 import { arrive, mailIn } from "./arrival.ts";
 import { Door } from "./door.ts";
 import type { Stop, Surroundings } from "./drive.ts";
@@ -68,7 +74,7 @@ export class Host {
     this.#outbox = mailIn(home, session.id, "outbox");
     this.#outgoing = new Outgoing(session, {
       outbox: this.#outbox,
-      redact: home.ports.redact,
+      redact: session.redact,
       newId: home.newId,
       nowMs: () => home.ports.clock.nowMs(),
       notify: () => callDispatcher(home),
@@ -133,6 +139,13 @@ export class Host {
       ...(task?.request ? [task.request] : []),
     ]);
     removeOldSpools(this.#sessionDir, (request) => needed.has(request) || waiting.has(request));
+    // Its process was killed when all of it was on record.
+    if (task?.request && this.#isOver(task.request)) await this.#forget(task.request);
+    await removeOldEnvironments(
+      this.#home.ports.disk,
+      this.#sessionDir,
+      (request) => !this.#isOver(request) || waiting.has(request),
+    );
     await this.#inbox.emptyAllBut((request) => needed.has(request));
     await this.#outbox.forgetOld();
   }
@@ -150,9 +163,19 @@ export class Host {
     this.#feed.wake();
     this.#presence.news();
     for (const { type, data } of records)
-      if (type === "task_refused") this.#inbox.empty(textIn(data["request"]));
+      if (type === "task_refused") this.#forget(textIn(data["request"])).catch(() => {});
     // There may be room again for what had to wait.
     if (this.#intake.hasLeft && records.some(({ type }) => MAKES_ROOM.includes(type))) this.#look();
+  }
+
+  /** What a task needs beside its record, until it is over: its command as it was asked for, and its values. */
+  async #forget(request: string): Promise<void> {
+    await this.#inbox.empty(request);
+    await removeEnvironment(this.#home.ports.disk, this.#sessionDir, request);
+  }
+
+  #isOver(request: string): boolean {
+    return isTaskOver(this.#session.state, request);
   }
 
   /** Somebody rang. */
@@ -178,6 +201,7 @@ export class Host {
     if (task.capsule === "torn_down") {
       // Its files were taken away meanwhile, by somebody who had no more use for it.
       await this.#session.append("task_ended", { task: number, outcome: "interrupted" });
+      await this.#forget(request);
       return;
     }
     const spec = await this.#named.spec(request);
@@ -229,7 +253,8 @@ export class Host {
     } finally {
       this.#stop = undefined;
       this.#running = undefined;
-      await this.#inbox.empty(request);
+      // One that is paused goes on later, as it was asked for.
+      if (this.#isOver(request)) await this.#forget(request);
       if (this.#terminal) await this.#presence.tell(null);
       this.#terminal = undefined;
       if (this.#session.state.queue.length === 0) await this.#leavePlace();

@@ -1,9 +1,11 @@
 /**
  * Owns the output of the task that runs: one file in `log/`, in frames, for whoever looks on. It holds what the
- * command wrote, as it wrote it, so it goes when all of it is kept without secrets; after a crash that is made from it.
+ * command wrote, as it wrote it but for values of its environment, so it goes when all of it is kept without secrets;
+ * after a crash that is made from it.
  */
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { type Secret, ValueFilter, withoutBegun } from "../memory/index.ts";
 import { errorCode } from "../util/index.ts";
 import { END_CODE, encodeFrame, type Left, logDir, type OutputStream, spoolPath, streams } from "./frames.ts";
 
@@ -17,12 +19,15 @@ export class Spool {
   readonly request: string;
   readonly #path: string;
   readonly #fd: number;
+  readonly #known: () => readonly Secret[];
+  readonly #filters = new Map<OutputStream, ValueFilter>();
   #whyFull = `set-up said more than ${SETUP_MB} MB`;
   #limitBytes = SETUP_MB * MEGABYTE;
   #bytes = 0;
   #left: { why: string; leftBytes: number } | undefined;
 
-  constructor(sessionDir: string, request: string) {
+  constructor(sessionDir: string, request: string, known: () => readonly Secret[]) {
+    this.#known = known;
     mkdirSync(logDir(sessionDir), { recursive: true, mode: 0o700 });
     this.request = request;
     this.#path = spoolPath(sessionDir, request);
@@ -31,6 +36,7 @@ export class Spool {
 
   /** From here on it is the command that writes, and so much of that is kept. */
   begin({ limitMb, limitBytes }: { readonly limitMb: number; readonly limitBytes: number }): void {
+    this.end();
     this.#whyFull = `output_mb is ${limitMb}`;
     this.#limitBytes = limitBytes;
     this.#bytes = 0;
@@ -46,7 +52,7 @@ export class Spool {
     const isFull = this.#bytes >= this.#limitBytes + MARGIN_BYTES;
     if (isFull && !this.#left) this.#endWith(this.#whyFull);
     // What could not be written may stand there in part: nothing may come behind it.
-    else if (!this.#left && !this.#write(streams[stream], chunk))
+    else if (!this.#left && !this.#writeOutput(stream, this.#filter(stream).push(chunk)))
       this.#left = { why: "the disk was full", leftBytes: 0 };
     if (this.#left) this.#left.leftBytes += chunk.length;
     else this.#bytes += chunk.length;
@@ -58,8 +64,21 @@ export class Spool {
   }
 
   #endWith(why: string): void {
-    this.#left = { why, leftBytes: 0 };
+    // What may be the beginning of a value stays out, because its end does.
+    const heldBack = [...this.#filters.values()].map((filter) => filter.end().length);
+    this.#filters.clear();
+    this.#left = { why, leftBytes: heldBack.reduce((sum, bytes) => sum + bytes, 0) };
     this.#write(END_CODE, Buffer.from(why));
+  }
+
+  #filter(stream: OutputStream): ValueFilter {
+    const filter = this.#filters.get(stream) ?? new ValueFilter(this.#known);
+    this.#filters.set(stream, filter);
+    return filter;
+  }
+
+  #writeOutput(stream: OutputStream, chunk: Buffer): boolean {
+    return chunk.length === 0 || this.#write(streams[stream], chunk);
   }
 
   /** False: there was no room for it. */
@@ -75,8 +94,17 @@ export class Spool {
     }
   }
 
-  /** It is kept, or nobody needs it. */
+  /** Nothing follows: what was held back as the beginning of a value is written, unless it is too much for an accident. */
+  end(): void {
+    const secrets = this.#known();
+    for (const [stream, filter] of this.#filters)
+      if (!this.#left) this.#writeOutput(stream, withoutBegun(filter.end(), secrets));
+    this.#filters.clear();
+  }
+
+  /** It is kept, or nobody needs it. Whoever has it open reads it to its end. */
   remove(): void {
+    this.end();
     rmSync(this.#path, { force: true });
     closeSync(this.#fd);
   }

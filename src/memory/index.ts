@@ -1,2 +1,15 @@
 export { RedactedPieces } from "./pieces.ts";
 export { redactSecrets, withoutSecrets } from "./redaction.ts";
+export {
+  begunAtEnd,
+  endedAtStart,
+  redactingValues,
+  ruleOf,
+  type Secret,
+  secretsIn,
+  shortened,
+  takeOut,
+  ValueFilter,
+  withoutBegun,
+  withoutValuesIn,
+} from "./values.ts";

@@ -1,7 +1,8 @@
 /**
  * Owns how much of a command's output is in the journal, its beginning and its end, and how it is said that some was not
- * kept.
+ * kept. Where it is cut, no part of a value is left that is to be taken out as a whole.
  */
+import { begunAtEnd, endedAtStart, type Secret, withoutBegun } from "../memory/index.ts";
 
 /** So much of it stands in the journal. */
 const OUTPUT_HEAD = 32 * 1024;
@@ -30,10 +31,15 @@ export class Excerpt {
     if (this.#tailBytes > 2 * OUTPUT_TAIL) this.#cut();
   }
 
-  get text(): string {
+  text(secrets: readonly Secret[] = []): string {
     this.#cut();
-    const between = this.#left > 0 ? `\n[… ${this.#left} bytes …]\n` : "";
-    return this.#head.toString("utf8") + between + Buffer.concat(this.#tail).toString("utf8");
+    const last = Buffer.concat(this.#tail);
+    if (this.#left === 0) return withoutBegun(Buffer.concat([this.#head, last]), secrets).toString("utf8");
+    const headBytes = this.#head.length - begunAtEnd(this.#head, secrets);
+    const tail = last.subarray(endedAtStart(last, secrets));
+    const left = this.#left + (this.#head.length - headBytes) + (last.length - tail.length);
+    const head = this.#head.subarray(0, headBytes).toString("utf8");
+    return `${head}\n[… ${left} bytes …]\n${withoutBegun(tail, secrets).toString("utf8")}`;
   }
 
   #cut(): void {

@@ -1,4 +1,14 @@
 export { MAX_ARRIVED, textIn } from "./arrivals.ts";
+export {
+  type Environment,
+  isTaskOver,
+  KnownSecrets,
+  oldEnvironments,
+  readEnvironment,
+  removeEnvironment,
+  removeOldEnvironments,
+  writeEnvironment,
+} from "./environment.ts";
 export { Excerpt, notKept } from "./excerpt.ts";
 export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
@@ -18,6 +28,7 @@ export {
   emptyState,
   type HomeState,
   lastTurnOf,
+  SECRET_IN_WORK,
   type SessionState,
   type SnapshotState,
   type Spent,

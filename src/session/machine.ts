@@ -26,6 +26,7 @@ import {
   nothingOfItsOwn,
   nothingSpent,
   type OpenTurn,
+  SECRET_IN_WORK,
   type SessionState,
   type SnapshotState,
   type Spent,
@@ -34,7 +35,7 @@ import {
 } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 9;
+export const MACHINE_VERSION = 10;
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {
   const at = { ...state, seq: record.seq, hash: record.hash, updatedAt: record.at };
@@ -181,10 +182,12 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
       return { handoff: { to: textIn(data["to"]), directory: textOrNull(data["directory"]) } };
     case "session_returned":
       return { handoff: null };
-    case "task_started":
+    case "task_started": {
+      const hasUnpublished = isRecord(data["carried"]) && data["carried"]["hasUnpublished"] === true;
       // Recorded when its capsule is there.
       return {
         queue: unqueued(state, data["request"]),
+        hadValues: state.hadValues || data["env"] !== undefined,
         task: {
           ...nothingDone,
           number: amount(data["task"]),
@@ -192,14 +195,20 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
           asked: textOrNull(data["asked"]),
           base: textOrNull(data["base"]),
           capsule: "there",
-          hasUnpublished: isRecord(data["carried"]) && data["carried"]["hasUnpublished"] === true,
+          hasUnpublished,
+          isHeld: hasUnpublished && state.task?.isHeld === true,
           headBefore: state.head,
         },
         ...homeIn(data),
       };
+    }
     case "task_ended":
       return {
-        ...inTask(state, { outcome: textIn(data["outcome"]), changed: changedIn(data) }),
+        ...inTask(state, {
+          outcome: textIn(data["outcome"]),
+          changed: changedIn(data),
+          ...(isHeldBy(data) && { isHeld: true }),
+        }),
         ...(typeof data["head"] === "string" && { head: data["head"] }),
       };
     case "process_started":
@@ -220,7 +229,12 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
     case "work_published": {
       const name = textIn(data["branch"]);
       return {
-        ...inTask(state, { branch: name, published: textIn(data["commit"]), hasUnpublished: false }),
+        ...inTask(state, {
+          branch: name,
+          published: textIn(data["commit"]),
+          hasUnpublished: false,
+          isHeld: false,
+        }),
         branch: { name, tip: textIn(data["commit"]), intended: null },
       };
     }
@@ -258,6 +272,7 @@ function rewound(state: SessionState, data: JsonObject): Partial<SessionState> {
       published,
       branch: published === null ? null : (state.branch?.name ?? null),
       hasUnpublished: data["hasUnpublished"] === true,
+      isHeld: data["isHeld"] === true,
       headBefore: textOrNull(data["head"]),
       snapshot:
         typeof data["snapshot"] === "string" ? snapshotOf({ ...data, turn: data["toTurn"] ?? 0 }) : null,
@@ -363,12 +378,16 @@ const nothingDone: TaskState = {
   branch: null,
   published: null,
   hasUnpublished: false,
+  isHeld: false,
   headBefore: null,
 };
 
 function exitCodeIn(value: Json | undefined): number | null {
   return typeof value === "number" && Number.isSafeInteger(value) ? value : null;
 }
+
+const isHeldBy = ({ unpublished }: JsonObject) =>
+  isRecord(unpublished) && unpublished["code"] === SECRET_IN_WORK;
 
 function inTask(state: SessionState, change: Partial<TaskState>): Partial<SessionState> {
   return state.task ? { task: { ...state.task, ...change } } : {};

@@ -26,8 +26,11 @@ import {
   openJournal,
   type Position,
   type Recovery,
+  type Redactor,
   takeOver,
 } from "../journal/index.ts";
+import { redactingValues, type Secret } from "../memory/index.ts";
+import { KnownSecrets, removeEnvironment } from "./environment.ts";
 import { parseEvent } from "./event.ts";
 import { type CachedFold, readFold, writeFold } from "./fold-cache.ts";
 import { type HistoryTurn, historyOf } from "./history.ts";
@@ -75,17 +78,19 @@ export class Session implements AsyncDisposable {
   #releasing: Promise<void> | undefined;
   #isPausedByBudget = false;
   readonly #observers: ((records: readonly JournalRecord[]) => void)[] = [];
+  readonly #known = new KnownSecrets(() => this.#sessionDir);
 
   private constructor({ id, sessionDir, ports }: OpenSessionOptions, lock: OwnerLock) {
     this.id = id;
     this.#sessionDir = sessionDir;
-    this.#ports = ports;
+    // R5: here, because whoever owns a session writes through it.
+    this.#ports = { ...ports, redact: redactingValues(ports.redact, () => this.secrets) };
     this.#lock = lock;
   }
 
   /** Becomes the owner: takes the lock, folds the journal, recovers what a crash left of it. */
   static async own(options: OpenSessionOptions): Promise<Session> {
-    const { sessionDir, id, ports } = options;
+    const { sessionDir, id } = options;
     const acquire = options.takeOver ? takeOver : acquireOwner;
     const lock = await acquire(sessionDir);
     const session = new Session(options, lock);
@@ -96,7 +101,7 @@ export class Session implements AsyncDisposable {
       const opened = await openJournal({
         sessionDir,
         session: id,
-        ports,
+        ports: session.#ports,
         from: cached?.position,
         lastAt: cached?.state.updatedAt,
         onRecord: (record) => {
@@ -135,6 +140,16 @@ export class Session implements AsyncDisposable {
   /** Hears of every record when it is on disk. */
   observe(observer: (records: readonly JournalRecord[]) => void): void {
     this.#observers.push(observer);
+  }
+
+  /** The values that its tasks have in their environments now. */
+  get secrets(): readonly Secret[] {
+    return this.#known.all();
+  }
+
+  /** What its records are redacted with: for what is written elsewhere for it. */
+  get redact(): Redactor {
+    return this.#ports.redact;
   }
 
   get recovery(): Recovery {
@@ -218,9 +233,13 @@ export class Session implements AsyncDisposable {
   /** What waits in its queue will not begin. */
   async close(): Promise<void> {
     await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
-    for (const { request } of this.#ahead.queue)
+    const { queue, task } = this.#ahead;
+    for (const { request } of queue)
       await this.append("task_refused", { request, code: "interrupted", reason: "the session was closed" });
     await this.append("session_closed", {});
+    // Nor does what was cut off go on.
+    for (const request of [...queue.map((one) => one.request), ...(task?.request ? [task.request] : [])])
+      await removeEnvironment(this.#ports.disk, this.#sessionDir, request);
     await this.release();
   }
 

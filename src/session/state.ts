@@ -72,12 +72,17 @@ export interface TaskState {
   readonly published: string | null;
   /** Whether it began with work of earlier tasks that is in no commit of its base. */
   readonly hasUnpublished: boolean;
+  /** Whether a value of its environment is in its work, or in work that it began with, and no person has looked at it. */
+  readonly isHeld: boolean;
   /** The commit that the agent's own git stood on when the task before it ended. */
   readonly headBefore: string | null;
 }
 
 /** The commit that the files of a task stand on when it is over. */
 export const standsOn = ({ published, base }: TaskState): string | null => published ?? base;
+
+/** As `task_ended` says that a value is in the work. */
+export const SECRET_IN_WORK = "secret_in_work";
 
 /** The session's branch in the user's repo: one, with a commit for each task. */
 export interface BranchState {
@@ -134,6 +139,8 @@ export interface SessionState {
   readonly branch: BranchState | null;
   /** The commit that the agent's own git stood on when a task last ended. */
   readonly head: string | null;
+  /** Whether a task of it was given variables: its agent's own commits may have a value in them. */
+  readonly hadValues: boolean;
   /** HOME at the last checkpoint; null where none was taken of it. */
   readonly home: HomeState | null;
   /** In the order in which they will begin. */
@@ -190,6 +197,7 @@ export const emptyState: SessionState = {
   spent: nothingSpent,
   task: null,
   head: null,
+  hadValues: false,
   home: null,
   ...nothingOfItsOwn,
   parent: null,

@@ -1,10 +1,12 @@
 /**
- * Owns the writing of an artifact: a file that a task leaves, built aside, renamed into place and then on record.
+ * Owns the writing of an artifact: a file that a task leaves, built aside, renamed into place and then on record. No value
+ * of an environment stands in it.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type Secret, withoutValuesIn } from "../memory/index.ts";
 import type { Session } from "../session/index.ts";
 import { type Disk, temporaryPath } from "../util/index.ts";
 import { artifactsDir } from "./room.ts";
@@ -35,6 +37,8 @@ export async function writeArtifact(
   let facts: ArtifactFacts;
   try {
     facts = await write(temporary);
+    const { secrets } = session;
+    if (secrets.length > 0) await redactFile(temporary, secrets);
     for await (const chunk of createReadStream(temporary) as AsyncIterable<Buffer>) {
       digest.update(chunk);
       bytes += chunk.length;
@@ -52,4 +56,19 @@ export async function writeArtifact(
     ...facts,
   });
   return path;
+}
+
+/** Before anybody can read it under its name. */
+async function redactFile(path: string, secrets: readonly Secret[]): Promise<void> {
+  const redacted = temporaryPath(path);
+  try {
+    await writeFile(redacted, withoutValuesIn(createReadStream(path), secrets), {
+      mode: 0o600,
+      flag: "wx",
+      flush: true,
+    });
+    await rename(redacted, path);
+  } finally {
+    await rm(redacted, { force: true });
+  }
 }

@@ -10,6 +10,7 @@ import { branchOf, messageOf, type Published, publishTree } from "./publishing.t
 import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
 import { commitBelow } from "./starting-point.ts";
 import { restore } from "./teardown.ts";
+import { valuesBefore, valuesInWork } from "./values.ts";
 
 export interface BranchOptions {
   /** A person has looked at what the agent left unfinished. */
@@ -20,6 +21,9 @@ export interface Branched extends Published {
   /** False when the branch had all of it before. */
   readonly isNew: boolean;
 }
+
+const UNSEARCHED =
+  "the agent made its commits with values of yours in its environment, and these are not looked for in them: look at them, then say holdfast branch --commits --reviewed";
 
 /** The work of the last checkpoint becomes a commit of the session's branch. */
 export async function branchWork(room: Room, { isReviewed = false }: BranchOptions = {}): Promise<Branched> {
@@ -46,23 +50,30 @@ export async function branchWork(room: Room, { isReviewed = false }: BranchOptio
       throw new HoldfastError("needs_review", `the agent left a ${unfinished} unfinished`, {
         session: session.id,
       });
-    const { tree } = await workAgain(
-      { repo, id: session.id },
-      await openStore(repo, ports.disk),
-      task.snapshot,
-    );
+    const store = await openStore(repo, ports.disk);
+    const work = await workAgain({ repo, id: session.id }, store, task.snapshot);
+    const found = isReviewed
+      ? undefined
+      : ((await valuesInWork(room, store, base, work)) ?? valuesBefore(session.state));
+    if (found) throw new HoldfastError("needs_review", found.reason, { session: session.id });
     const message = await messageOf(session, capsule);
-    return { ...(await publishTree(room, { tree, base, message })), isNew: true };
+    return { ...(await publishTree(room, { tree: work.tree, base, message })), isNew: true };
   } finally {
     await capsule.detach();
   }
 }
 
 /** The agent's own commits, as it made them, become a branch beside the session's. */
-export async function branchCommits(room: Room, ofBranch: string | undefined): Promise<Branched> {
+export async function branchCommits(
+  room: Room,
+  ofBranch: string | undefined,
+  { isReviewed = false }: BranchOptions = {},
+): Promise<Branched> {
   const { session, repo } = room;
   assertHasRepo(room);
   const { task } = session.state;
+  if (session.state.hadValues && !isReviewed)
+    throw new HoldfastError("needs_review", UNSEARCHED, { session: session.id });
   if (!(await openCapsule(room))) await restore(room);
   const capsule = await requireCapsule(room);
   const name = `${branchOf(session.state)}-commits`;

@@ -24,6 +24,7 @@ import { tellStep } from "../util/index.ts";
 import type { CheckpointLimits, Room } from "./room.ts";
 import { snapshotRoots } from "./roots.ts";
 import { homeRoot } from "./session-home.ts";
+import { noteWithheld } from "./withheld.ts";
 
 /** Something that writes without end must not keep us forever. */
 const ATTEMPTS = 3;
@@ -54,6 +55,8 @@ export async function takeCheckpoint(
   // Without one, HOME is the user's own.
   const home = isSandboxed ? await homeRoot(room, limits) : undefined;
   const roots = await snapshotRoots(room, name, home ? [home] : []);
+  const { snapshot: commit, manifest } = roots.home ?? {};
+  if (commit !== undefined && manifest !== undefined) await noteWithheld(room, { commit, manifest });
   tellStep(ports.onProgress, "putting the work together");
   const work = await workOf(room.repo, session, capsule, snapshot, ports.clock.nowMs());
   const omitted = snapshot.manifest.omitted.length;

@@ -26,6 +26,7 @@ import { finishRewind } from "./rewind.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
 import { commitBelow } from "./starting-point.ts";
 import { restore } from "./teardown.ts";
+import { valuesBefore } from "./values.ts";
 
 const NOTE_FILE = "HANDOFF.md";
 
@@ -166,13 +167,15 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   const { snapshot, work } = await takeCheckpoint(room, capsule, await currentLimits(room));
   await capsule.settle(snapshot);
   const isChanged = work.tree !== task.snapshot?.tree;
-  const { branch, unpublished } = isChanged
-    ? await publishOrSay(room, {
-        tree: work.tree,
-        base: await commitBelow(room.repo, task),
-        message: messageOfPerson(session, handoff.to, task.branch === null),
-      })
-    : { branch: null, unpublished: null };
+  const held = valuesBefore(session.state);
+  const { branch, unpublished } =
+    isChanged && !held
+      ? await publishOrSay(room, {
+          tree: work.tree,
+          base: await commitBelow(room.repo, task),
+          message: messageOfPerson(session, handoff.to, task.branch === null),
+        })
+      : { branch: null, unpublished: (isChanged && held) || null };
   return { turn: turn.number, snapshot: snapshot.commit, tree: work.tree, isChanged, branch, unpublished };
 }
 

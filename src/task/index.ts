@@ -22,4 +22,6 @@ export { directoryMissing } from "./start-directory.ts";
 export { cleanBase, commitBelow } from "./starting-point.ts";
 export { type BesideOptions, Task, type TaskEnd, type TaskOptions, type TurnEnd } from "./task.ts";
 export { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";
+export { requireValues, valuesFor } from "./values.ts";
+export { inheritWithheld, readWithheld, type Withheld } from "./withheld.ts";
 export { workNow } from "./work-now.ts";

@@ -3,6 +3,7 @@
  */
 import { join } from "node:path";
 import { type Capsule, sandboxAround } from "../capsule/index.ts";
+import type { Values } from "../contract/index.ts";
 import {
   baseEnvironment,
   CAPSULE_MARK,
@@ -36,6 +37,8 @@ export interface InvocationOptions {
   readonly cwd?: string | undefined;
   /** Whether it gets a terminal of its own. */
   readonly hasTerminal?: boolean | undefined;
+  /** What it was given by name. Never a word of its argv, which everybody can read. */
+  readonly values?: Values | undefined;
 }
 
 /** In the sandbox /tmp is a file system of its own. */
@@ -45,7 +48,7 @@ export async function invocationOf(
   room: Room,
   capsule: Capsule,
   command: readonly string[],
-  { isSandboxed, quota, door, cwd, hasTerminal }: InvocationOptions,
+  { isSandboxed, quota, door, cwd, hasTerminal, values }: InvocationOptions,
 ): Promise<Invocation> {
   const view = await capsule.attach();
   const { task, ports } = capsule.spec;
@@ -54,12 +57,14 @@ export async function invocationOf(
   const doorDir = isSandboxed ? DOOR_INSIDE : door?.dir;
   const own = {
     ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),
+    ...(hasTerminal && { TERM: process.env["TERM"] ?? "xterm-256color" }),
+    ...values,
     HOLDFAST_SESSION: room.session.id,
     HOLDFAST_TASK: String(task),
     [CAPSULE_MARK]: capsule.place.dir,
     ...(door && { HOLDFAST_DOOR: `${doorDir}/socket`, HOLDFAST_TOKEN_FILE: `${doorDir}/token` }),
     // `script` asks it how to start a command.
-    ...(hasTerminal && { SHELL: "/bin/sh", TERM: process.env["TERM"] ?? "xterm-256color" }),
+    ...(hasTerminal && { SHELL: "/bin/sh" }),
   };
   // Inside the sandbox, so that the terminal's processes are all in one pid namespace.
   const inside = hasTerminal ? inTerminal(command) : command;

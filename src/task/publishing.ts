@@ -15,8 +15,8 @@ import {
   userIdentity,
 } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
-import { redactSecrets, withoutSecrets } from "../memory/index.ts";
-import type { SessionState } from "../session/index.ts";
+import { withoutSecrets } from "../memory/index.ts";
+import type { Session, SessionState } from "../session/index.ts";
 import { present, printable } from "../util/index.ts";
 import type { Room } from "./room.ts";
 
@@ -109,11 +109,12 @@ export async function finishPublishing({ session, repo }: Room): Promise<void> {
 
 /** What a commit of the task's work says. With the capsule's own git, as far as it can be asked. */
 export async function messageOf(
-  { id, state }: { readonly id: string; readonly state: SessionState },
+  session: Pick<Session, "id" | "state" | "redact">,
   capsule: Capsule | undefined,
 ): Promise<string> {
+  const { id, state } = session;
   const { task } = state;
-  const subjects = capsule ? await subjectsOf(capsule, state) : [];
+  const subjects = capsule ? await subjectsOf(capsule, session) : [];
   const [only] = subjects;
   const subject = (subjects.length === 1 && only) || askedOf(state) || `Task ${task?.number} of ${id}`;
   const listed = subjects.length > 1 ? subjects.slice(0, LISTED_SUBJECTS).map((one) => `- ${one}`) : [];
@@ -138,15 +139,20 @@ export function messageOfPerson(
 }
 
 /** The agent wrote them: what is no text, and what is secret, is not passed on. */
-async function subjectsOf(capsule: Capsule, { task }: SessionState): Promise<string[]> {
+async function subjectsOf(
+  capsule: Capsule,
+  { state: { task }, redact }: Pick<Session, "state" | "redact">,
+): Promise<string[]> {
   const { root } = await capsule.attach();
   const head = new AgentGit(root).head.commit;
   const beyond = [task?.base, task?.headBefore].filter((id) => typeof id === "string");
   if (head === undefined || beyond.includes(head)) return [];
   const commits = await listAgentCommits(capsule, head, beyond);
-  const text = commits.map(({ subject }) => oneLine(subject)).join("\n");
-  if (text === "") return [];
-  return (await withoutSecrets(redactSecrets, text)).split("\n").filter(Boolean);
+  const subjects = commits.map(({ subject }) => subject.replaceAll("\n", " "));
+  if (subjects.length === 0) return [];
+  // Before anything else of them is changed: a value is found by its bytes.
+  const text = await withoutSecrets(redact, subjects.join("\n"));
+  return text.split("\n").map(oneLine).filter(Boolean);
 }
 
 /** In the journal, so without secrets. */

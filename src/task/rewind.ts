@@ -67,5 +67,6 @@ function stateOf({ task, head, home, history }: SessionState) {
       home: known && (known.commit === "" ? {} : { snapshot: known.commit, manifest: known.manifest }),
     }),
     ...(task?.hasUnpublished && { hasUnpublished: true }),
+    ...(task?.isHeld && { isHeld: true }),
   };
 }

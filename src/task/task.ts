@@ -13,6 +13,7 @@ import {
   Excerpt,
   type HomeState,
   reachedLimits,
+  type SessionState,
   type ToolCall,
   type Turn,
 } from "../session/index.ts";
@@ -36,6 +37,7 @@ import {
 import { restoreHome } from "./session-home.ts";
 import { assertDirectory } from "./start-directory.ts";
 import { type StartingOptions, startingPoint } from "./starting-point.ts";
+import { valuesBefore, valuesInWork } from "./values.ts";
 
 /** Without a base: everything that the session's last task left, else HEAD. */
 export interface TaskOptions extends StartingOptions {
@@ -53,6 +55,8 @@ export interface TaskOptions extends StartingOptions {
   readonly cwd?: string;
   /** What it was queued as. */
   readonly request?: string;
+  /** The names of the variables that it is given. */
+  readonly env?: readonly string[];
 }
 
 export interface TurnEnd {
@@ -77,7 +81,7 @@ export interface TaskEnd {
   readonly omitted: readonly string[];
 }
 
-export interface TurnOptions extends Pick<InvocationOptions, "door" | "cwd" | "hasTerminal"> {
+export interface TurnOptions extends Pick<InvocationOptions, "door" | "cwd" | "hasTerminal" | "values"> {
   readonly onOutput?: (chunk: Buffer, stream: "stdout" | "stderr") => void;
   /** Called when it runs, and that is on record. */
   readonly onStart?: (pid: number, input: Writable | null) => void;
@@ -142,7 +146,7 @@ export class Task {
       const home = homeOf(options.home ?? session.state.home);
       // On record when it is there: a task that can't be started leaves the session as it was.
       const { strategy, ports, base } = capsule.spec;
-      const { request, asked } = options;
+      const { request, asked, env = [] } = options;
       const snapshot = from.carried?.snapshot;
       const carried = carriedIn(room, from);
       const durationMs = Math.round(room.ports.clock.monotonicMs() - startedMs);
@@ -151,6 +155,7 @@ export class Task {
       const started = session.append("task_started", {
         task: number,
         ...present({ request, asked, snapshot, base: base ?? undefined, carried, home }),
+        ...(env.length > 0 && { env: [...env] }),
       });
       // One sync for both; where the first is refused, so is this.
       const made = session.append("capsule_created", {
@@ -190,7 +195,7 @@ export class Task {
     const call = await turn.callTool("run_command", { command: [...command] });
     const output = new Excerpt();
     let pid = 0;
-    const { door, cwd, hasTerminal, signal } = options;
+    const { door, cwd, hasTerminal, values, signal } = options;
     const isSandboxed = this.#isSandboxed;
     await this.capsule.unsettle();
     const invocation = await invocationOf(this.room, this.capsule, command, {
@@ -199,6 +204,7 @@ export class Task {
       door,
       cwd,
       hasTerminal,
+      values,
     });
     const { isStopped: isInterrupted, ...end } = await runCommand({
       ...invocation,
@@ -216,7 +222,7 @@ export class Task {
     });
     await options.onEnd?.();
     await session.append("process_ended", { pid, ...end });
-    await this.#settleTurn(turn, call, end, output.text, isInterrupted);
+    await this.#settleTurn(turn, call, end, output.text(session.secrets), isInterrupted);
     const checkpoint = await this.checkpoint();
     // In a sandbox nothing outlives the command, so nothing has written since.
     return { ...end, isInterrupted, ...(isSandboxed && { checkpoint }) };
@@ -284,8 +290,11 @@ export class Task {
     const stat = await statOf(repo, store, before, work.tree);
     tellStep(onProgress, "publishing the work");
     const own = new AgentGit((await this.capsule.attach()).root);
-    const unfinished = asked === "done" ? own.unfinished : undefined;
-    const outcome = unfinished === undefined ? asked : "needs_review";
+    const found = await valuesInWork(this.room, store, this.base, work);
+    const isToPublish = asked === "done" && stat.files > 0;
+    const review =
+      found ?? (asked === "done" ? reviewOf(session.state, isToPublish, own.unfinished) : undefined);
+    const outcome = asked === "done" && review ? "needs_review" : asked;
     const { branch, unpublished } =
       outcome === "done" && stat.files > 0
         ? await publishOrSay(this.room, {
@@ -293,7 +302,7 @@ export class Task {
             base: this.base,
             message: await messageOf(session, this.capsule),
           })
-        : { branch: null, unpublished: unfinished === undefined ? null : leftUnfinished(unfinished) };
+        : { branch: null, unpublished: review ?? null };
     await session.append("task_ended", {
       task: this.number,
       outcome,
@@ -322,6 +331,16 @@ export class Task {
     await this.capsule.detach();
     if (this.#last) await this.capsule.settle(this.#last.snapshot);
   }
+}
+
+/** Why a person has to look at work that is done. */
+function reviewOf(
+  state: SessionState,
+  isToPublish: boolean,
+  unfinished: string | undefined,
+): Unpublished | undefined {
+  if (unfinished !== undefined) return leftUnfinished(unfinished);
+  return isToPublish ? valuesBefore(state) : undefined;
 }
 
 const leftUnfinished = (what: string): Unpublished => ({

@@ -250,7 +250,7 @@ describe("whoever looks on", () => {
 
   it("finds none of it in the output of a command that was cut off", () => {
     using dir = new TempDir();
-    const spool = new Spool(dir.path, "task_1");
+    const spool = new Spool(dir.path, "task_1", () => []);
     const spooled = new SpooledProgress(spool, () => {});
     spooled.onProgress({ what: "packing", files: 1 });
     spool.add("stdout", Buffer.from("said\n"));

@@ -21,7 +21,7 @@ describe("values in a command line", () => {
     for (const command of [
       "A_KEY=short",
       "A_TOKEN=$OTHER_VARIABLE cmd",
-      'A_TOKEN="${OTHER_VARIABLE}" cmd',
+      `A_TOKEN="$${"{OTHER_VARIABLE}"}" cmd`,
       "sh -c \"A_TOKEN='$OTHER_VARIABLE' cmd\"",
       "token=$(cat /some/where/else)",
       "x --api-key=abcdefgh123",

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { HoldfastError } from "../../contract/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
@@ -18,14 +17,12 @@ export function command(): Command {
     ],
   )
     .argument("<session>", SESSION_HELP)
-    .option("--reviewed", "you looked at what the agent left unfinished")
+    .option(
+      "--reviewed",
+      "you looked at it: at what the agent left unfinished, or at a value of its environment in it",
+    )
     .option("--commits [branch]", "the agent's own commits, of that branch of its own (default: its HEAD)")
     .action(async (prefix: string, options: Options) => {
-      if (options.reviewed && options.commits)
-        throw new HoldfastError(
-          "usage",
-          "--reviewed publishes the work, --commits the agent's commits: choose one",
-        );
       const { holdfast } = await openDispatcher(options);
       const { id } = await sessionOf(holdfast, prefix, options);
       const { branch, commit, isNew } = await holdfast.branchSession(id, {

@@ -1,22 +1,23 @@
 import type { Command } from "commander";
+import { type EnvironmentOptions, withEnvironment } from "../environment.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 import { runAgain } from "./run.ts";
 
-type Options = CommonOptions & { readonly detach?: boolean };
+type Options = CommonOptions & EnvironmentOptions & { readonly detach?: boolean };
 
 export function command(): Command {
-  return verb(
+  const retry = verb(
     "retry",
-    "Run the last task of a session again: the same command, from the same base, in a fresh capsule. What the last attempt left is in its snapshot.",
+    "Run the last task of a session again: the same command, from the same base, in a fresh capsule, with the same variables as they are set here and now. What the last attempt left is in its snapshot.",
     ["holdfast retry fix-login", "holdfast retry fix-login --detach"],
   )
     .argument("<session>", SESSION_HELP)
-    .option("-d, --detach", "do not wait for it")
-    .action(async (prefix: string, options: Options) => {
-      const dispatcher = await openDispatcher(options);
-      const session = await sessionOf(dispatcher.holdfast, prefix, options);
-      const spec = await dispatcher.specOfLastTask(session.id, scope(options));
-      await runAgain(dispatcher, session, spec, { ...options, sandbox: spec.sandbox });
-    });
+    .option("-d, --detach", "do not wait for it");
+  return withEnvironment(retry).action(async (prefix: string, options: Options) => {
+    const dispatcher = await openDispatcher(options);
+    const session = await sessionOf(dispatcher.holdfast, prefix, options);
+    const spec = await dispatcher.specOfLastTask(session.id, scope(options));
+    await runAgain(dispatcher, session, spec, { ...options, sandbox: spec.sandbox });
+  });
 }

@@ -3,7 +3,9 @@ import { basename } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { HoldfastError, nameFromCommand, type TaskSpec } from "../../contract/index.ts";
 import type { Asked, Dispatcher, SubmitOptions } from "../../dispatch/index.ts";
+import { secretsIn, takeOut } from "../../memory/index.ts";
 import { present } from "../../util/index.ts";
+import { type EnvironmentOptions, environmentOf, withEnvironment } from "../environment.ts";
 import { lookOn } from "../looking-on.ts";
 import { placeInQueue } from "../queue-text.ts";
 import { type BeginningPlace, type PlaceOptions, placeOf, tellUnseen, withPlace } from "../run-place.ts";
@@ -26,7 +28,8 @@ import { inWindow } from "./attach.ts";
 
 type Options = CommonOptions &
   BudgetOptions &
-  PlaceOptions & {
+  PlaceOptions &
+  EnvironmentOptions & {
     readonly session?: string;
     readonly fresh?: boolean;
     readonly name?: string;
@@ -51,6 +54,7 @@ export function command(): Command {
       "holdfast run --detach -- make",
       "holdfast run --session fix-login -- make",
       "holdfast run -i -- vim notes.txt",
+      "holdfast run --env NPM_TOKEN --env-file .env.agent -- ./agent.sh",
       "holdfast run --repo ../app --base v1.2 -- ./fix.sh",
     ],
   )
@@ -88,7 +92,7 @@ export function command(): Command {
       "--no-sandbox",
       "without a wall: the command can do whatever you can, but gets no secrets of your shell",
     );
-  return withBudget(withPlace(run)).action(async (words: string[], options: Options) => {
+  return withBudget(withEnvironment(withPlace(run))).action(async (words: string[], options: Options) => {
     if (options.interactive && !options.detach) assertWindow();
     if (options.interactive && options.messages)
       throw new HoldfastError("usage", "--interactive and --messages are two ways to feed it: choose one");
@@ -114,15 +118,23 @@ export function command(): Command {
 
 async function runNew(dispatcher: Dispatcher, words: string[], options: Options): Promise<void> {
   const repo = options.repo ?? ".";
+  const env = await environmentOf(options, dispatcher.home.dir);
+  const secrets = secretsIn(env);
+  // Before a name is made of them: that changes their letters, and no value would be found there.
+  const shown = words.map((word) => takeOut(word, secrets));
   const session = {
     ...scope(options),
     ...(repo !== false && { repo }),
     title: options.title ?? words.join(" ").slice(0, 200),
-    ...present({ name: options.name, nameFrom: options.title ?? nameFromCommand(words) }),
+    ...present({ name: options.name, nameFrom: options.title ?? nameFromCommand(shown) }),
     ...present({ budget: budgetOf(options) }),
   };
   const spec = specOf(words, options);
-  const begun = await dispatcher.begin(session, spec, { ...submitOptions(options), ...placeOf(options) });
+  const begun = await dispatcher.begin(session, spec, {
+    ...submitOptions(options),
+    ...placeOf(options),
+    env,
+  });
   const named = { id: begun.id, label: labelOf(begun) };
   await lookAt(dispatcher, { ...begun, session: named, isNew: true, fromSeq: 0 }, spec, options);
 }
@@ -148,11 +160,13 @@ export async function runAgain(
   const { id } = session;
   const { records, user } = await dispatcher.holdfast.showSession(id, scope(options));
   const budget = present({ budget: budgetOf(options) });
+  const env = await environmentOf(options, dispatcher.home.dir, spec.env);
   const task = await dispatcher.submit(id, spec, {
     ...scope(options),
     ...submitOptions(options),
     ...place,
     ...budget,
+    env,
   });
   const waits = placeInQueue(await dispatcher.queue(id, scope(options)), task.request);
   if (waits !== undefined && !options.json) note(`[queue]   ${waits}`);

@@ -1,0 +1,195 @@
+/**
+ * Owns redaction by value: what a task was given in its environment is taken out of every text, by its exact bytes.
+ *
+ * R4 A value that is known is in no text that is written: a record, a message, the message of a commit. What a record
+ *    is made of is left: ids, hashes and words of ours are nobody's secret, and without them it says nothing.
+ */
+import type { Json, JsonObject, Values } from "../contract/index.ts";
+import type { Redaction, Redactor } from "../journal/index.ts";
+import { outermost, type Span } from "./span.ts";
+
+/** A value that is nobody else's, and the variable that has it. */
+export interface Secret {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A shorter one stands in every other text by accident. */
+const MIN_BYTES = 8;
+
+/** White space around a value is not part of what is secret about it. One that is too short to be told is left out. */
+export function secretsIn(values: Values): Secret[] {
+  return Object.entries(values)
+    .map(([name, text]) => ({ name, value: text.trim() }))
+    .filter(({ value }) => Buffer.byteLength(value) >= MIN_BYTES);
+}
+
+export const ruleOf = ({ name }: Secret) => `env:${name}`;
+
+/** The same redactor, which takes out what is known at that moment, too. */
+export function redactingValues(redact: Redactor, known: () => readonly Secret[]): Redactor {
+  return async (batch, types) => {
+    const secrets = known();
+    if (secrets.length === 0) return redact(batch, types);
+    const without = batch.map((data, index) => withoutValues(data, types?.[index], secrets));
+    const redactions = await redact(
+      without.map(({ data }) => data),
+      types,
+    );
+    return redactions.map(({ data, rules }, index) => ({
+      data,
+      rules: [...(without[index]?.rules ?? []), ...rules].sort(),
+    }));
+  };
+}
+
+/** Fields of our own events that hold no text of anybody's. */
+const OWN_FIELDS: ReadonlySet<string> = new Set(
+  "task turn call tool role outcome request name env base snapshot tree manifest home carried head code sha256 strategy ports branch commit replaced into message from to by question approval fingerprint check fact limit limits signal".split(
+    " ",
+  ),
+);
+/** Of fields that are ours but for a text or two: these texts. */
+const TEXTS_WITHIN: Readonly<Record<string, readonly string[]>> = {
+  spec: ["command", "title"],
+  unpublished: ["reason"],
+};
+
+function isOwnField(type: string | undefined, key: string): boolean {
+  if (type === undefined || type === "custom") return false;
+  return OWN_FIELDS.has(key) || (type.startsWith("session_") && key !== "title");
+}
+
+function withoutValues(data: JsonObject, type: string | undefined, secrets: readonly Secret[]): Redaction {
+  const fired = new Set<string>();
+  const take = (text: string) => takeOut(text, secrets, fired);
+  const visit = (value: Json): Json => {
+    if (typeof value === "string") return take(value);
+    if (Array.isArray(value)) return value.map(visit);
+    if (typeof value !== "object" || value === null) return value;
+    const entries = new Map<string, Json>();
+    for (const [key, item] of Object.entries(value)) {
+      const name = take(key);
+      entries.set(entries.has(name) ? `${name}#${entries.size}` : name, visit(item));
+    }
+    return Object.fromEntries(entries);
+  };
+  const visitOnly = (value: JsonObject, texts: readonly string[]) =>
+    Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, texts.includes(key) ? visit(item) : item]),
+    );
+  const redacted: [string, Json][] = Object.entries(data).map(([key, value]) => {
+    if (isOwnField(type, key)) return [key, value];
+    const texts = type?.startsWith("task_") ? TEXTS_WITHIN[key] : undefined;
+    return [take(key), texts && isObject(value) ? visitOnly(value, texts) : visit(value)];
+  });
+  return fired.size === 0 ? { data, rules: [] } : { data: Object.fromEntries(redacted), rules: [...fired] };
+}
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function spansIn(text: string, secrets: readonly Secret[]): Span[] {
+  const spans: Span[] = [];
+  for (const secret of secrets) {
+    const { value } = secret;
+    for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length))
+      spans.push({ start: at, end: at + value.length, rule: ruleOf(secret) });
+  }
+  return outermost(spans);
+}
+
+export function takeOut(text: string, secrets: readonly Secret[], fired = new Set<string>()): string {
+  let result = "";
+  let done = 0;
+  for (const { start, end, rule } of spansIn(text, secrets)) {
+    result += `${text.slice(done, Math.max(start, done))}[redacted:${rule}]`;
+    done = end;
+    fired.add(rule);
+  }
+  return result + text.slice(done);
+}
+
+/** Takes the values out of bytes as they come, also where one stands across two pieces. */
+export class ValueFilter {
+  readonly #known: () => readonly Secret[];
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(known: () => readonly Secret[]) {
+    this.#known = known;
+  }
+
+  /** What may be the beginning of a value waits for what comes next. */
+  push(piece: Buffer): Buffer {
+    const secrets = this.#known();
+    if (secrets.length === 0 && this.#rest.length === 0) return piece;
+    // A letter for a byte: the same search finds them.
+    const asBytes = secrets.map(({ name, value }) => ({ name, value: latin1(Buffer.from(value)) }));
+    const bytes = Buffer.concat([this.#rest, piece]);
+    const text = latin1(bytes);
+    const lastEnd = spansIn(text, asBytes).at(-1)?.end ?? 0;
+    const end = Math.max(lastEnd, bytes.length - begunAtEnd(bytes, secrets));
+    this.#rest = bytes.subarray(end);
+    return Buffer.from(takeOut(text.slice(0, end), asBytes), "latin1");
+  }
+
+  /** What waited in vain. */
+  end(): Buffer {
+    return this.#rest;
+  }
+}
+
+const latin1 = (bytes: Buffer) => bytes.toString("latin1");
+
+export async function* withoutValuesIn(
+  pieces: AsyncIterable<Buffer>,
+  secrets: readonly Secret[],
+): AsyncGenerator<Buffer> {
+  const filter = new ValueFilter(() => secrets);
+  for await (const piece of pieces) yield filter.push(piece);
+  yield filter.end();
+}
+
+/** So much of a value where a text ends is no accident: it was cut there, or its writer was killed. */
+const TELLING_BYTES = 8;
+
+/** Without the beginning of a value that is not there as a whole. */
+export function withoutBegun(bytes: Buffer, secrets: readonly Secret[]): Buffer {
+  const begun = begunAtEnd(bytes, secrets);
+  return begun < TELLING_BYTES ? bytes : bytes.subarray(0, bytes.length - begun);
+}
+
+/** The first characters of a text, cut like that. */
+export function shortened(text: string, length: number, secrets: readonly Secret[]): string {
+  // Half a character would hide what it is the beginning of.
+  const cut = text.slice(0, length).replace(/[\uD800-\uDBFF]$/, "");
+  return secrets.length === 0 ? cut : withoutBegun(Buffer.from(cut), secrets).toString("utf8");
+}
+
+/** Where a text was cut: how many of its last bytes are the beginning of a value, and not all of it. */
+export function begunAtEnd(bytes: Buffer, secrets: readonly Secret[]): number {
+  return longest(secrets, bytes, (value, length) =>
+    bytes.subarray(bytes.length - length).equals(value.subarray(0, length)),
+  );
+}
+
+/** The same of the first bytes: the end of a value whose beginning was cut off. */
+export function endedAtStart(bytes: Buffer, secrets: readonly Secret[]): number {
+  return longest(secrets, bytes, (value, length) =>
+    bytes.subarray(0, length).equals(value.subarray(value.length - length)),
+  );
+}
+
+function longest(
+  secrets: readonly Secret[],
+  bytes: Buffer,
+  isPart: (value: Buffer, length: number) => boolean,
+): number {
+  let found = 0;
+  for (const { value: text } of secrets) {
+    const value = Buffer.from(text);
+    for (let length = Math.min(value.length - 1, bytes.length); length > found; length -= 1)
+      if (isPart(value, length)) found = length;
+  }
+  return found;
+}
