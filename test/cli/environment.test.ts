@@ -1,0 +1,107 @@
+/**
+ * Variables for a task at the command line: from where their values come, and what is said where one is missing.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parseEnvFile } from "../../src/cli/env-file.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { runCli } from "../support/cli.ts";
+import { HostHome, until } from "../support/hosts.ts";
+import { filesWith, newValue, processesWith } from "../support/values.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const sessionIn = (text: string) => /sess_\w+/.exec(text)?.[0] ?? "";
+
+describe("holdfast run --env", () => {
+  it("takes values from the settings, a file and the command line, the last word counting, and retry takes them again", async () => {
+    using home = new HostHome();
+    const [own, given] = [newValue("own"), newValue("given")];
+    const run = (env: NodeJS.ProcessEnv, ...args: string[]) =>
+      runCli(home.dir, ["run", "--repo", home.main, ...wall, ...args], env);
+    const show = ["--", "sh", "-c", 'echo "$FIRST|$SECOND|$THIRD|$FOURTH"; env | grep -c FIFTH'];
+    const missing = await run({}, "--env", "FIRST", ...show);
+    expect(missing).toMatchObject({ status: 5, stdout: "" });
+    expect(missing.stderr).toContain("FIRST is not set here");
+    const bad = await run({}, "--env", "LD_PRELOAD=/x", ...show);
+    expect(bad.stderr).toContain("LD_PRELOAD has a meaning of its own");
+
+    writeFileSync(join(home.dir, "settings.yaml"), "env: [FIRST, SECOND, FOURTH]\n");
+    const file = home.join("agent.env");
+    writeFileSync(file, "# ours\nSECOND=of-the-file\nexport THIRD='of the file'\n");
+    const caller = { FIRST: own, SECOND: "callers", FIFTH: "not named" };
+    const done = await run(caller, "--env-file", file, "--env", `SECOND=${given}`, ...show);
+    const shown = "[redacted:env:FIRST]|[redacted:env:SECOND]|[redacted:env:THIRD]|\n0\n";
+    expect(done.stdout).toBe(shown);
+    const id = sessionIn(done.stderr);
+
+    const refused = await runCli(home.dir, ["retry", id], caller);
+    expect(refused.status).toBe(5);
+    expect(refused.stderr).toContain("THIRD is not set here");
+    const again = await runCli(home.dir, ["retry", id, "--env-file", file], caller);
+    expect(again.stdout).toBe(shown);
+    await home.quiet();
+    for (const value of [own, given]) expect(filesWith(home.dir, value)).toEqual([]);
+  });
+
+  it("leaves a value that was given in words in no list of processes", async () => {
+    using home = new HostHome();
+    const value = newValue();
+    const child = home.spawnCli([
+      "run",
+      ...wall,
+      "--env",
+      `FIRST=${value}`,
+      "--",
+      "sh",
+      "-c",
+      "echo x; sleep 2",
+    ]);
+    await new Promise((resolve) => child.stdout.once("data", resolve));
+    expect(processesWith(value)).toEqual([]);
+    child.kill("SIGINT");
+    await until(() => child.exitCode !== null || child.signalCode !== null);
+    await home.quiet();
+  });
+});
+
+describe("a file of variables", () => {
+  it("is read as shells and other programs do", () => {
+    const text = [
+      "\uFEFF# a comment",
+      "",
+      "A=plain # a comment",
+      "export B = ",
+      "C='single # quoted' # more",
+      'D="double \\"quoted\\"\\nline\\\\"',
+      "E",
+      "F=#fff",
+      "  G=a=b  ",
+      "H='",
+    ];
+    expect(() => parseEnvFile(text.join("\n"), "f")).toThrow("f:10: the quotes are not closed");
+    expect(parseEnvFile(text.slice(0, -1).join("\r\n"), "f")).toEqual([
+      { name: "A", value: "plain" },
+      { name: "B", value: "" },
+      { name: "C", value: "single # quoted" },
+      { name: "D", value: 'double "quoted"\nline\\' },
+      { name: "E", value: undefined },
+      { name: "F", value: "#fff" },
+      { name: "G", value: "a=b" },
+    ]);
+  });
+
+  it("is refused by its line, and never by what stands there", () => {
+    for (const line of ["hush hush", "sk-hush", "=hush", "PATH=hush", 'A="hush" hush', "1A=hush"]) {
+      const said = (() => {
+        try {
+          return JSON.stringify(parseEnvFile(`\n${line}`, "f"));
+        } catch (error) {
+          return String(error);
+        }
+      })();
+      expect(said).toMatch(/f:2: /);
+      expect(said).not.toContain("hush");
+    }
+  });
+});

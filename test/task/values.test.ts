@@ -1,0 +1,161 @@
+/**
+ * Values of an environment in what a task leaves: its work, its HOME, an export; and in what is kept of its output.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { redactingValues, redactSecrets, secretsIn, ValueFilter } from "../../src/memory/index.ts";
+import { Excerpt } from "../../src/session/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { type Dispatcher, HostHome, script } from "../support/hosts.ts";
+import { gitIn } from "../support/repo.ts";
+import { exportHas, filesWith, newValue, objectsHave } from "../support/values.ts";
+
+async function ended(dispatcher: Dispatcher, id: string) {
+  const all = await Array.fromAsync(dispatcher.holdfast.readJournal(id));
+  return all.filter(({ type }) => type === "task_ended").map(({ data }) => data);
+}
+
+describe("work with a value in it", () => {
+  it("R4 waits for a person, whatever kind of file it is in, and so does what goes on with it", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const value = newValue();
+    const command =
+      'printf "key: %s\\n" "$FIRST" > a.txt; printf "\\000\\001%s" "$FIRST" > b.bin; mkdir "$FIRST"; echo x > "$FIRST/c"; echo d > d';
+    const { id } = await dispatcher.begin({ repo: home.main }, script(command), { env: { FIRST: value } });
+    await home.quiet();
+    const [first] = await ended(dispatcher, id);
+    expect(first).toMatchObject({
+      outcome: "needs_review",
+      files: 4,
+      unpublished: { code: "secret_in_work" },
+    });
+    const reason = JSON.stringify(first?.["unpublished"]);
+    expect(reason).toContain("the value of FIRST is in ");
+    for (const path of ["a.txt", "b.bin", "[redacted:env:FIRST]/c"]) expect(reason).toContain(path);
+    const patch = readFileSync(home.sessionDir(id, "tasks", "1", "artifacts", "change.patch"), "utf8");
+    expect(patch).toContain("+key: [redacted:env:FIRST]\n");
+    expect(filesWith(home.sessionDir(id), value)).toEqual([]);
+
+    // The next one has no values, and would publish all of it.
+    await dispatcher.submit(id, script("echo more > e"));
+    await home.quiet();
+    expect((await ended(dispatcher, id))[1]).toMatchObject({
+      outcome: "needs_review",
+      unpublished: { code: "secret_in_work" },
+    });
+    await expect(dispatcher.holdfast.branchSession(id)).rejects.toMatchObject({ code: "needs_review" });
+    await expect(dispatcher.holdfast.branchSession(id, { commits: true })).rejects.toMatchObject({
+      code: "needs_review",
+    });
+    const fork = await dispatcher.holdfast.forkSession(id);
+    await fork.release();
+    await expect(dispatcher.holdfast.branchSession(fork.id)).rejects.toMatchObject({ code: "needs_review" });
+    expect(objectsHave(join(home.main, ".git"), value)).toBe(false);
+
+    await dispatcher.holdfast.branchSession(id, { isReviewed: true });
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:a.txt`)).toBe(`key: ${value}`);
+    await dispatcher.submit(id, script("echo more > f"));
+    await home.quiet();
+    expect((await ended(dispatcher, id))[2]).toMatchObject({ outcome: "done" });
+  });
+
+  it("is found also where the task failed; begun clean, the next one is published", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const value = newValue();
+    const env = { FIRST: value };
+    const { id } = await dispatcher.begin({ repo: home.main }, script('echo "$FIRST" > b; exit 1'), { env });
+    await home.quiet();
+    expect(await ended(dispatcher, id)).toMatchObject([
+      { outcome: "failed", unpublished: { code: "secret_in_work" } },
+    ]);
+    await expect(dispatcher.holdfast.branchSession(id)).rejects.toMatchObject({ code: "needs_review" });
+    await dispatcher.submit(id, script("echo clean > c", { isFresh: true }), { env });
+    await home.quiet();
+    expect((await ended(dispatcher, id))[1]).toMatchObject({ outcome: "done" });
+    expect(objectsHave(join(home.main, ".git"), value)).toBe(false);
+    // Gone back to the end of the first, it is held as it was.
+    await dispatcher.holdfast.rewindSession(id, 1);
+    await expect(dispatcher.holdfast.branchSession(id)).rejects.toMatchObject({ code: "needs_review" });
+  });
+});
+
+describe("HOME with a value in it", () => {
+  it.skipIf(!hasSandbox)(
+    "N5 leaves those files out of an export, of a fork too, when the value is long gone",
+    async () => {
+      using home = new HostHome();
+      const dispatcher = await home.dispatcher();
+      const value = newValue();
+      const command =
+        'echo "said $FIRST" > ~/.history; echo other > ~/.settings; git commit -q --allow-empty -m "$FIRST"; echo x > b';
+      const { id } = await dispatcher.begin({ repo: home.main }, script(command), { env: { FIRST: value } });
+      await home.quiet();
+      await expect(dispatcher.holdfast.branchSession(id, { commits: true })).rejects.toMatchObject({
+        code: "needs_review",
+      });
+      expect(gitIn(home.main, "log", "-1", "--format=%s", home.branchOf(id))).toBe("[redacted:env:FIRST]");
+      const fork = await dispatcher.holdfast.forkSession(id);
+      await fork.release();
+      for (const session of [id, fork.id]) {
+        const to = home.join(`${session}.export`);
+        const { leftOut } = await dispatcher.holdfast.exportSession(session, to);
+        expect(leftOut).toEqual([{ path: ".history", rules: ["env:FIRST"] }]);
+        expect(exportHas(to, `said ${value}`)).toBe(false);
+        expect(exportHas(to, "other\n")).toBe(true);
+      }
+      const whole = home.join("whole.export");
+      await dispatcher.holdfast.exportSession(id, whole, { withHome: true });
+      expect(exportHas(whole, `said ${value}`)).toBe(true);
+    },
+  );
+});
+
+describe("an excerpt of output", () => {
+  const value = "marmalade-é-0123456789-teapot";
+  const secrets = secretsIn({ FIRST: value });
+  const redact = redactingValues(redactSecrets, () => secrets);
+  const bytes = Buffer.from(value);
+  const pieces = (text: string) =>
+    Array.from({ length: value.length - 7 }, (_, at) => value.slice(at, at + 8)).filter((one) =>
+      text.includes(one),
+    );
+
+  it("R4 has no part of a value where it is cut", async () => {
+    const [head, tail, total] = [32 * 1024, 96 * 1024, 200 * 1024];
+    for (let shift = 0; shift <= bytes.length; shift += 1) {
+      const output = Buffer.alloc(total, ".");
+      for (const border of [head, total - tail]) bytes.copy(output, border - shift);
+      // Its writer was killed.
+      bytes.copy(output, total - shift);
+      const excerpt = new Excerpt();
+      for (let at = 0; at < total; at += 10_000) excerpt.add(output.subarray(at, at + 10_000));
+      const [redaction] = await redact([{ output: excerpt.text(secrets) }]);
+      expect(pieces(String(redaction?.data["output"])), `shifted by ${shift}`).toEqual([]);
+    }
+  });
+
+  it("R4 has none where the beginning ends and nothing was cut", async () => {
+    const excerpt = new Excerpt();
+    excerpt.add(Buffer.concat([Buffer.alloc(32 * 1024 - 11, "."), bytes, Buffer.from("\n")]));
+    const [redaction] = await redact([{ output: excerpt.text(secrets) }]);
+    expect(redaction?.data["output"]).toMatch(/\.\[redacted:env:FIRST\]\n$/);
+  });
+
+  it("R4 bytes that come piece by piece have none, however they are cut", () => {
+    const repeating = { name: "SECOND", value: "abcabcabc" };
+    const text = Buffer.from(`x${value}y${value.slice(0, 10)}z\xff${value} ${"abc".repeat(4)}! abcab`);
+    for (let length = 1; length <= text.length; length += 1) {
+      const filter = new ValueFilter(() => [...secrets, repeating]);
+      const parts: Buffer[] = [];
+      for (let at = 0; at < text.length; at += length)
+        parts.push(filter.push(text.subarray(at, at + length)));
+      const result = Buffer.concat([...parts, filter.end()]).toString();
+      expect(result).toBe(
+        `x[redacted:env:FIRST]y${value.slice(0, 10)}z\xff[redacted:env:FIRST] [redacted:env:SECOND]abc! abcab`,
+      );
+    }
+  });
+});
