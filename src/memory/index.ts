@@ -10,6 +10,7 @@ export {
   shortened,
   takeOut,
   ValueFilter,
+  WholeValues,
   withoutBegun,
   withoutValuesIn,
 } from "./values.ts";

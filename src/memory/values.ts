@@ -110,8 +110,8 @@ export function takeOut(text: string, secrets: readonly Secret[], fired = new Se
   return result + text.slice(done);
 }
 
-/** Takes the values out of bytes as they come, also where one stands across two pieces. */
-export class ValueFilter {
+/** Bytes of one stream as they come, cut where no value is: what may be the beginning of one waits for what comes next. */
+export class WholeValues {
   readonly #known: () => readonly Secret[];
   #rest: Buffer = Buffer.alloc(0);
 
@@ -119,18 +119,14 @@ export class ValueFilter {
     this.#known = known;
   }
 
-  /** What may be the beginning of a value waits for what comes next. */
   push(piece: Buffer): Buffer {
     const secrets = this.#known();
     if (secrets.length === 0 && this.#rest.length === 0) return piece;
-    // A letter for a byte: the same search finds them.
-    const asBytes = secrets.map(({ name, value }) => ({ name, value: latin1(Buffer.from(value)) }));
     const bytes = Buffer.concat([this.#rest, piece]);
-    const text = latin1(bytes);
-    const lastEnd = spansIn(text, asBytes).at(-1)?.end ?? 0;
+    const lastEnd = spansIn(latin1(bytes), asBytes(secrets)).at(-1)?.end ?? 0;
     const end = Math.max(lastEnd, bytes.length - begunAtEnd(bytes, secrets));
     this.#rest = bytes.subarray(end);
-    return Buffer.from(takeOut(text.slice(0, end), asBytes), "latin1");
+    return bytes.subarray(0, end);
   }
 
   /** What waited in vain. */
@@ -139,7 +135,32 @@ export class ValueFilter {
   }
 }
 
+/** Takes the values out of bytes as they come, also where one stands across two pieces. */
+export class ValueFilter {
+  readonly #known: () => readonly Secret[];
+  readonly #whole: WholeValues;
+
+  constructor(known: () => readonly Secret[]) {
+    this.#known = known;
+    this.#whole = new WholeValues(known);
+  }
+
+  push(piece: Buffer): Buffer {
+    const bytes = this.#whole.push(piece);
+    const secrets = this.#known();
+    return secrets.length === 0 ? bytes : Buffer.from(takeOut(latin1(bytes), asBytes(secrets)), "latin1");
+  }
+
+  /** What waited in vain. */
+  end(): Buffer {
+    return this.#whole.end();
+  }
+}
+
 const latin1 = (bytes: Buffer) => bytes.toString("latin1");
+/** A letter for a byte: the same search finds them. */
+const asBytes = (secrets: readonly Secret[]) =>
+  secrets.map(({ name, value }) => ({ name, value: latin1(Buffer.from(value)) }));
 
 export async function* withoutValuesIn(
   pieces: AsyncIterable<Buffer>,

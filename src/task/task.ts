@@ -7,6 +7,7 @@
 import type { Writable } from "node:stream";
 import { AgentGit, type Capsule, type DiffStat, statOf, treeOf, writePatch } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
+import { WholeValues } from "../memory/index.ts";
 import { type CommandEnd, runCommand } from "../process/index.ts";
 import {
   budgetReached,
@@ -194,6 +195,9 @@ export class Task {
     await using turn = await session.beginTurn({ command: [...command] });
     const call = await turn.callTool("run_command", { command: [...command] });
     const output = new Excerpt();
+    const known = () => session.secrets;
+    // What comes from the other stream in the middle of a value would hide it.
+    const whole = { stdout: new WholeValues(known), stderr: new WholeValues(known) };
     let pid = 0;
     const { door, cwd, hasTerminal, values, signal } = options;
     const isSandboxed = this.#isSandboxed;
@@ -211,7 +215,7 @@ export class Task {
       signal,
       hasInput: options.hasInput ?? false,
       onOutput: (chunk, stream) => {
-        output.add(chunk);
+        output.add(whole[stream].push(chunk));
         options.onOutput?.(chunk, stream);
       },
       onStart: async (started, input) => {
@@ -220,6 +224,7 @@ export class Task {
         options.onStart?.(pid, input);
       },
     });
+    for (const held of Object.values(whole)) output.add(held.end());
     await options.onEnd?.();
     await session.append("process_ended", { pid, ...end });
     await this.#settleTurn(turn, call, end, output.text(session.secrets), isInterrupted);

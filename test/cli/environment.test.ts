@@ -1,13 +1,15 @@
 /**
  * Variables for a task at the command line: from where their values come, and what is said where one is missing.
  */
-import { writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseEnvFile } from "../../src/cli/env-file.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { runCli } from "../support/cli.ts";
 import { HostHome, until } from "../support/hosts.ts";
+import { gitIn } from "../support/repo.ts";
 import { filesWith, newValue, processesWith } from "../support/values.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
@@ -62,6 +64,56 @@ describe("holdfast run --env", () => {
     child.kill("SIGINT");
     await until(() => child.exitCode !== null || child.signalCode !== null);
     await home.quiet();
+  });
+});
+
+describe("a value of holdfast run --env", () => {
+  it("R4 is in no name and no branch, in whatever letters, and in no kept output", async () => {
+    using home = new HostHome();
+    const value = `TeaPot${randomBytes(5).toString("hex")}`;
+    const run = (...args: string[]) =>
+      runCli(home.dir, ["run", "--repo", home.main, ...wall, "--env", `FIRST=${value}`, ...args]);
+    const ids = [];
+    for (const args of [
+      ["--", "sh", "-c", `true ${value}; echo x > b; echo "$FIRST"`],
+      ["--title", `About ${value} now`, "--", "sh", "-c", 'echo x > b; echo "$FIRST"'],
+      ["--", "echo", value],
+    ])
+      ids.push(sessionIn((await run(...args)).stderr));
+    await home.quiet();
+    const branches = gitIn(home.main, "for-each-ref", "--format=%(refname:short)", "refs/heads/holdfast/");
+    expect(branches.split("\n")).toEqual(["holdfast/about-redacted-env-first-now", "holdfast/true"]);
+    const paths = readdirSync(home.dir, { recursive: true }).map(String);
+    expect(paths.filter((path) => /^names\/\w+\/echo$/.test(path))).toHaveLength(1);
+    for (const letters of [value, value.toLowerCase()]) {
+      expect(paths.filter((path) => path.includes(letters))).toEqual([]);
+      expect(filesWith(home.dir, letters)).toEqual([]);
+    }
+    for (const id of ids) {
+      const kept = home.sessionDir(id, "tasks", "1", "artifacts", "output.txt");
+      expect(readFileSync(kept, "utf8")).toBe("[redacted:env:FIRST]\n");
+      expect((await runCli(home.dir, ["output", id])).stdout).toBe("[redacted:env:FIRST]\n");
+    }
+  });
+
+  it("R4 is in no part of the output, also where the other stream comes into its middle or it is cut short", async () => {
+    using home = new HostHome();
+    const value = `marmalade-${randomBytes(5).toString("hex")}`;
+    const says = [
+      'part() { echo "$FIRST" | cut -c "$1"; }; printf %s "$(part -15)"; sleep 0.3; echo between >&2; sleep 0.3',
+      'part 16-; printf "end marm"; sleep 0.3; printf " %s" "$(part -10)" >&2',
+    ].join("; ");
+    const args = ["run", "--repo", home.main, ...wall, "--env", "FIRST", "--json", "--", "sh", "-c", says];
+    const run = await runCli(home.dir, args, { FIRST: value });
+    const id = sessionIn(run.stdout);
+    await home.quiet();
+    const kept = readFileSync(home.sessionDir(id, "tasks", "1", "artifacts", "output.txt"), "utf8");
+    expect(kept).toBe("between\n[redacted:env:FIRST]\nend  marm");
+    const dispatcher = await home.dispatcher();
+    const records = await Array.fromAsync(dispatcher.holdfast.readJournal(id));
+    const returned = records.find(({ type }) => type === "tool_returned");
+    expect(returned?.data["output"]).toMatchObject({ output: kept });
+    for (const part of [value.slice(0, 9), value.slice(-8)]) expect(filesWith(home.dir, part)).toEqual([]);
   });
 });
 
