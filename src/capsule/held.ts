@@ -3,7 +3,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { git } from "./git.ts";
+import { git, gitLine } from "./git.ts";
 import { checkoutsIn, type Repo, userPlace } from "./repo.ts";
 
 /** Keeps a base, and all that a snapshot leaves to it, safe from the user's own garbage collection. */
@@ -28,6 +28,15 @@ export async function keepTip(repo: Repo, session: string, commit: string): Prom
 /** The user's checkout as it was when a task of the session began with it. It is the user's own, and goes with it, too. */
 export async function keepCheckout(repo: Repo, session: string, commit: string): Promise<void> {
   await git(userPlace(repo), ["update-ref", `${checkoutsIn(repo)}/${session}/${commit}`, commit]);
+}
+
+/** What such a checkout stands on; any other commit is returned as it is. */
+export async function belowCheckout(repo: Repo, commit: string | null): Promise<string | null> {
+  if (commit === null) return null;
+  const args = ["for-each-ref", "--points-at", commit, "--format=%(refname)", `${checkoutsIn(repo)}/`];
+  if ((await git(userPlace(repo), args)).length === 0) return commit;
+  const parent = ["rev-parse", "--verify", "--quiet", `${commit}^`];
+  return (await gitLine(userPlace(repo), parent, { accept: [0, 1] })) || null;
 }
 
 export async function listCheckouts(

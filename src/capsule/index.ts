@@ -19,7 +19,16 @@ export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directori
 export { commitCheckout } from "./dirty.ts";
 export { makeGitdir, surroundingsOf } from "./gitdir.ts";
 export { equip, findHanded, handBack, handOn, settleHandOn } from "./hand-on.ts";
-export { dropTips, heldCommits, holdCommit, holdOf, listCheckouts, listTips, releaseCommit } from "./held.ts";
+export {
+  belowCheckout,
+  dropTips,
+  heldCommits,
+  holdCommit,
+  holdOf,
+  listCheckouts,
+  listTips,
+  releaseCommit,
+} from "./held.ts";
 export { findBadManifests, findBadObjects, findLost, whyUnusable } from "./integrity.ts";
 export { forgetFiles } from "./known-files.ts";
 export { dropOnlyCopies, findLayer, forgetLayered, layerDir, listLayered, listLayers } from "./layers.ts";

@@ -295,7 +295,7 @@ export class Task {
     const stat = await statOf(repo, store, before, work.tree);
     tellStep(onProgress, "publishing the work");
     const own = new AgentGit((await this.capsule.attach()).root);
-    const found = await valuesInWork(this.room, store, this.base, work);
+    const found = stat.files > 0 ? await valuesInWork(this.room, store, this.base, work) : undefined;
     const isToPublish = asked === "done" && stat.files > 0;
     const review =
       found ?? (asked === "done" ? reviewOf(session.state, isToPublish, own.unfinished) : undefined);

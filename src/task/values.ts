@@ -1,8 +1,9 @@
 /**
  * Owns the values of a task's environment where they meet its files: which of them are text of its base, and so nobody's
- * secret, and in which files of its work the others stand.
+ * secret, and in which files of its work the others stand. What `--dirty` takes along of a checkout is in no commit of the
+ * user's: it is no base in this, and a value in it is found as in work.
  */
-import { textsInCommit, textsInWork, toText, type Work } from "../capsule/index.ts";
+import { belowCheckout, textsInCommit, textsInWork, toText, type Work } from "../capsule/index.ts";
 import { HoldfastError, type Values } from "../contract/index.ts";
 import { secretsIn } from "../memory/index.ts";
 import {
@@ -34,7 +35,7 @@ export async function valuesFor(
   const secrets = secretsIn(values);
   const known = await textsInCommit(
     repo,
-    base,
+    await belowCheckout(repo, base),
     secrets.map(({ value }) => value),
   );
   const names = secrets.filter(({ value }) => known.has(value)).map(({ name }) => name);
@@ -65,7 +66,8 @@ export async function valuesInWork(
   if (repo.isStandIn) return undefined;
   const { secrets } = session;
   const texts = [...new Set(secrets.map(({ value }) => value))];
-  const found = await textsInWork(repo, store, base, work, texts);
+  if (texts.length === 0) return undefined;
+  const found = await textsInWork(repo, store, await belowCheckout(repo, base), work, texts);
   if (found.length === 0) return undefined;
   const names = new Set(
     secrets.filter(({ value }) => found.some(({ text }) => text === value)).map(({ name }) => name),

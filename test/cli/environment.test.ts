@@ -115,6 +115,25 @@ describe("a value of holdfast run --env", () => {
     expect(returned?.data["output"]).toMatchObject({ output: kept });
     for (const part of [value.slice(0, 9), value.slice(-8)]) expect(filesWith(home.dir, part)).toEqual([]);
   });
+
+  it("is secret also where --dirty takes a file along that has it, and is not published unseen", async () => {
+    using home = new HostHome();
+    const value = newValue();
+    const file = join(home.main, "agent.env");
+    writeFileSync(file, `FIRST='${value}'\n`);
+    const run = (text: string) =>
+      runCli(home.dir, [
+        ...["run", "--repo", home.main, ...wall, "--dirty", "--env-file", file],
+        ...["--", "sh", "-c", text],
+      ]);
+    const looked = await run("cat agent.env");
+    expect(looked).toMatchObject({ status: 0, stdout: "FIRST='[redacted:env:FIRST]'\n" });
+    const worked = await run("echo x > b");
+    expect(worked.stderr).toContain("the value of FIRST is in agent.env");
+    await home.quiet();
+    expect(gitIn(home.main, "for-each-ref", "refs/heads/holdfast/")).toBe("");
+    expect(filesWith(join(home.dir, "sessions"), value)).toEqual([]);
+  });
 });
 
 describe("a file of variables", () => {
