@@ -2,7 +2,7 @@
  * Owns what is kept of a task's output: the artifact `output.txt`, with what its commands wrote, both streams as they
  * came, without secrets. Each turn of a task adds to it.
  *
- * T5 A turn's output enters it once: the record that names the file says up to which turn it goes. What a kill left
+ * T6 A turn's output enters it once: the record that names the file says up to which turn it goes. What a kill left
  *    behind that record's bytes is written again.
  */
 import { createReadStream, existsSync, statSync } from "node:fs";

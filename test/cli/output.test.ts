@@ -116,7 +116,7 @@ describe("holdfast output", () => {
     expect(await home.cli("output", id, "-f")).toMatchObject({ stdout: "begun\n", stderr: "" });
   });
 
-  it("T5 after a kill, whoever goes on keeps what was written; what is started again adds to it, once", async () => {
+  it("T6 after a kill, whoever goes on keeps what was written; what is started again adds to it, once", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const loop = `p=ghp_; echo run >> runs; echo "run $(wc -l < runs) ${SAID}"; [ $(wc -l < runs) -ge 3 ] && exit 0; sleep 60`;
@@ -146,7 +146,7 @@ describe("holdfast output", () => {
 });
 
 describe("keeping an output", () => {
-  it("T5 again after a kill at any moment, it is there once", async () => {
+  it("T6 again after a kill at any moment, it is there once", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
