@@ -70,7 +70,7 @@ export class TaskView {
         else progress.end();
         return undefined;
       case "waits":
-        this.tell("line", { reason: happening.reason }, `waits: ${happening.reason}`);
+        this.tell("queue", { reason: happening.reason }, `waits: ${happening.reason}`);
         return undefined;
       case "record":
         return this.#record(happening.record);

@@ -60,7 +60,7 @@ export function decide(places: readonly Place[], circumstances: Circumstances): 
     const need = needOf(place.definition);
     const room = memory.availableBytes - reserveBytes(memory) - promised;
     const reason = isBlocked
-      ? "others are before it in the line"
+      ? "others are before it"
       : running === 0
         ? null
         : reasonToWait({ place, limits, running, need, needed, room });

@@ -28,9 +28,13 @@ export async function interruptTurn(home: Home, found: FoundSession): Promise<vo
     throw new HoldfastError("not_running", `no process runs for session ${found.id}`, { session: found.id });
   const { state } = await inspectSession(found.dir);
   if (readPlace(home, found.id)?.state === "waiting")
-    throw new HoldfastError("not_running", `session ${found.id} waits in the line: a pause takes it out`, {
-      session: found.id,
-    });
+    throw new HoldfastError(
+      "not_running",
+      `session ${found.id} waits for a free place: a pause takes it out`,
+      {
+        session: found.id,
+      },
+    );
   if (!state.openTurn && state.queue.length === 0)
     throw new HoldfastError("not_running", `session ${found.id} is at no turn: it waits for a task`, {
       session: found.id,

@@ -95,14 +95,12 @@ async function named<T>(
   const { claimName } = await import("./names.ts");
   const wish = name === undefined ? { like: like ?? "" } : { exactly: name };
   const claim = await claimName(home, claimant, wish);
-  try {
-    const made = await make(claim.name);
-    await claim.settle();
-    return made;
-  } catch (error) {
+  const made = await make(claim.name).catch(async (error: unknown) => {
     await claim.release();
     throw error;
-  }
+  });
+  await claim.settle();
+  return made;
 }
 
 export interface ResumeOptions {

@@ -9,7 +9,7 @@
  * The journal says what a session is called; claims are needed only to choose.
  */
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rename, unlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isBranchTaken, refsDirOf } from "../capsule/index.ts";
 import {
@@ -78,11 +78,16 @@ class RepoNames {
     });
   }
 
-  /** The session is there: the claim is as good as the session from now on. A power loss may undo this; no harm is done. */
+  /** The session is there, and the claim as good as the session from now on: its maker need not be known any more. */
   async settle(name: string): Promise<void> {
     const temporary = temporaryPath(join(this.dir, name));
-    await writeFile(temporary, `${this.#session}\n`, { mode: 0o600 });
-    await rename(temporary, join(this.dir, name));
+    try {
+      await writeFile(temporary, `${this.#session}\n`, { mode: 0o600 });
+      await rename(temporary, join(this.dir, name));
+    } catch {
+      // A full disk, say: while the session is there, the claim holds as it is.
+      await rm(temporary, { force: true });
+    }
   }
 
   async release(name: string): Promise<void> {

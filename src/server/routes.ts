@@ -45,12 +45,12 @@ export function routesOf(dispatcher: Dispatcher, streams: EventStreams): readonl
       path: "/v1/sessions",
       answer: async ({ request, user }) => {
         const { budget, ...body } = await readJson(request);
-        const { title, repo, agent } = texts(body, ["title", "repo", "agent"]);
+        const { name, title, repo, agent } = texts(body, ["name", "title", "repo", "agent"]);
         const path = repo === undefined ? undefined : await holdfast.resolveRepo(repo);
         const limits = budget === undefined ? undefined : parseBudget(budget);
         const session = await holdfast.openSession({
           user,
-          ...present({ title, agent, repo: path, budget: limits }),
+          ...present({ name, title, agent, repo: path, budget: limits }),
         });
         await session.release();
         return dispatcher.show(session.id, { user });

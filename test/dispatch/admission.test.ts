@@ -45,7 +45,7 @@ describe("admission", () => {
     expect(decide(places, circumstances())[3]?.reason).toBe(
       "it needs 1000 MB, and 200 MB are free beyond the reserve",
     );
-    expect(decide(places, circumstances())[4]?.reason).toBe("others are before it in the line");
+    expect(decide(places, circumstances())[4]?.reason).toBe("others are before it");
   });
 
   it("counts what those who run have not taken yet, and not twice what they have", () => {

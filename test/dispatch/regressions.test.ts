@@ -182,7 +182,7 @@ describe("a task", () => {
     const id = waiting?.id ?? "";
     await until(
       () => said,
-      (text) => text.includes("[line]"),
+      (text) => text.includes("[queue]"),
     );
     await dispatcher.send(id, "not to be lost");
     await dispatcher.pause(id);

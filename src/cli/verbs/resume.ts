@@ -45,7 +45,7 @@ export function command(): Command {
     say(`${label} resumed at turn ${state.turns}`);
     if (process === "none" && state.repo !== null)
       note(`nothing is under way in it: holdfast run --session ${label} gives it a task`);
-    if (process === "in line") note(`it waits in the line: holdfast show ${label} says why`);
+    if (process === "in line") note(`it waits for a free place: holdfast show ${label} says why`);
     if (process === "started")
       note(
         `its process is there again: holdfast attach ${label} looks on, holdfast retry ${label} runs a task that was cut off again`,

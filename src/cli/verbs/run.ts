@@ -81,7 +81,11 @@ export function command(): Command {
       "--restart",
       "start it again when its session is resumed after a crash, by holdfast resume or serve: for loops that know how to go on",
     )
-    .option("--priority <n>", "earlier than others in the queue and in the line (default: 0)", parsePriority)
+    .option(
+      "--priority <n>",
+      "earlier than others, in the session's queue and where sessions wait for a free place (default: 0)",
+      parsePriority,
+    )
     .option("--max-memory <mb>", "wait while our agents need more than this together", parsePositiveCount)
     .option("--max-sessions <n>", "wait while so many sessions run", parsePositiveCount)
     .option(
