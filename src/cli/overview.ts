@@ -23,8 +23,7 @@ const GROUPS: readonly (readonly [group: string, verbs: readonly string[]])[] = 
 ];
 
 const TITLE = "holdfast: durable, isolated sessions for AI coding agents";
-const IDS =
-  "A session goes by its name, by its id or the beginning of that, or by @ for the last one of this repo; S/2 is its task 2.";
+const IDS = "A session goes by its name, by the beginning of its id, or by @: the last one of this repo.";
 
 /** One screen. */
 export function overview(): string {

@@ -62,14 +62,18 @@ export async function importSession(
     if (isOthers) await disk.removeTree(join(staged, "inbox"));
     const dropped = isOthers ? state.unread.length + came.messages : 0;
     if (state.name !== null)
-      claim = await claimName(home, { id, repo: options.repo ?? null }, { like: state.name });
+      claim = await claimName(
+        home,
+        { id, repo: options.repo ?? null, branch: state.branch?.name },
+        { like: state.name },
+      );
     const { seq: headSeq, hash: headHash } = manifest.head;
     const from = { fromHome: manifest.home, headSeq, headHash };
     await session.record("session_imported", {
       user,
       ...from,
       ...present({
-        name: claim?.name,
+        name: claim?.name === state.name ? undefined : claim?.name,
         repo: options.repo,
         droppedMessages: dropped > 0 ? dropped : undefined,
         home: cameAlong(state, came.homes),

@@ -11,7 +11,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isBranchTaken, refsDirOf } from "../capsule/index.ts";
+import { isBranchTaken, publishedBranch, refsDirOf } from "../capsule/index.ts";
 import {
   HoldfastError,
   isSessionId,
@@ -37,6 +37,8 @@ export type NameWish = { readonly exactly: string } | { readonly like: string };
 export interface Claimant {
   readonly id: SessionId;
   readonly repo: string | null;
+  /** One of its own, where it published before it came here: that is no reason to be called otherwise. */
+  readonly branch?: string | undefined;
 }
 
 /** Settled when the session is there, released when it will never be. */
@@ -57,12 +59,14 @@ class RepoNames {
   readonly dir: string;
   readonly #home: Home;
   readonly #session: SessionId;
+  readonly #branch: string | undefined;
   /** Where the branches are that must not have the name either. */
   readonly #refsDir: string | undefined;
 
-  constructor(home: Home, { id, repo }: Claimant) {
+  constructor(home: Home, { id, repo, branch }: Claimant) {
     this.#home = home;
     this.#session = id;
+    this.#branch = branch;
     this.#refsDir = repo === null ? undefined : refsDirOf(repo);
     // Linked working trees have one repo, and one set of branches.
     const place = this.#refsDir ?? repo;
@@ -105,7 +109,8 @@ class RepoNames {
 
   /** Whether it is this session's now. */
   async #claim(name: string): Promise<boolean> {
-    if (this.#refsDir && (await isBranchTaken(this.#refsDir, name))) return false;
+    const isOwn = this.#branch === publishedBranch({ id: this.#session, name });
+    if (this.#refsDir && !isOwn && (await isBranchTaken(this.#refsDir, name))) return false;
     const path = join(this.dir, name);
     if (await this.#link(path)) return true;
     if (await this.#holds(path)) return false;

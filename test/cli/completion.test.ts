@@ -54,7 +54,7 @@ class ShellHome extends TestHome {
 const tail = (id: string) => id.slice("sess_".length);
 
 describe("completion", () => {
-  it("in bash: verbs, then flags of the verb, then what they are set to, then sessions by short id", async () => {
+  it("in bash: verbs, then flags of the verb, then what they are set to, then sessions by name and short id", async () => {
     using home = new ShellHome();
     const [first, second] = await home.begin();
     expect(home.inBash("re")).toEqual(["rewind", "retry", "resume", "restore"]);
@@ -66,7 +66,8 @@ describe("completion", () => {
     const [one = "", other = ""] = [first, second].map((id) => short.get(id));
     expect(tail(first).startsWith(one) && tail(second).startsWith(other)).toBe(true);
     // The newest first.
-    expect(home.inBash("show", "")).toEqual([other, one]);
+    expect(home.inBash("show", "")).toEqual(["speed-up", other, "fix-the-login", one]);
+    expect(home.inBash("show", "fix")).toEqual(["fix-the-login"]);
     expect(home.inBash("token", "rotate", one)).toEqual([one]);
     expect(home.inBash("run", "--session", "=", one)).toEqual([one]);
     expect(home.inBash("send", "--from", "sess_")).toEqual([`sess_${other}`, `sess_${one}`]);
@@ -83,7 +84,9 @@ describe("completion", () => {
     await home.begin();
     const { stdout } = await runCli(home.dir, ["__complete", "show", ""]);
     const abouts = stdout.split("\n").map((line) => line.split("\t").slice(1));
-    expect(abouts).toEqual([[expect.stringMatching(/^paused, speed\S+up$/)], ["paused, fix the login"], []]);
+    const speed = [expect.stringMatching(/^paused, speed\S+up$/)];
+    const login = ["paused, fix the login"];
+    expect(abouts).toEqual([speed, speed, login, login, []]);
     expect((await runCli(home.dir, ["__complete", "pau"])).stdout).toBe("pause\tpause a session\n");
   });
 

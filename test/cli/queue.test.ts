@@ -102,7 +102,7 @@ describe("holdfast wait", () => {
       (await home.cli("run", "-d", ...wall, "--repo", home.main, ...shell(text))).stdout.trim();
     const rested = (await home.cli("new", "--repo", home.main)).stdout.trim();
     const good = await begin("true");
-    const slow = await begin("sleep 2; exit 4");
+    const slow = await begin("sleep 6; exit 4");
     const bad = await begin("exit 3");
     expect((await home.cli("wait", slow, "--timeout", "1")).status).toBe(130);
     const all = await home.cli("wait", slow, good, rested, bad);

@@ -146,7 +146,7 @@ describe.skipIf(!hasScript)("send to an agent in a terminal", () => {
       status: 0,
       stdout: expect.stringMatching(/^msg_\w+\n$/),
       stderr: expect.stringMatching(
-        /runs in a terminal and does not read its inbox: .*holdfast send --type sess_/,
+        /runs in a terminal and does not read its inbox: .*holdfast send --type stty-raw /,
       ),
     });
     expect((await home.cli("send", "--type", "--no-enter", id, "abc")).status).toBe(0);

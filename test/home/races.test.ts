@@ -68,12 +68,11 @@ describe("archiving beside others", () => {
     let isFirst = true;
     const disk: Disk = {
       ...realDisk,
-      removeTree: async (path) => {
-        if (isFirst && path.includes("trash")) {
-          isFirst = false;
-          await (await hf.resumeSession(second)).pause();
-        }
-        await realDisk.removeTree(path);
+      rename: async (from, to) => {
+        await realDisk.rename(from, to);
+        if (!isFirst || !to.includes("trash")) return;
+        isFirst = false;
+        await (await hf.resumeSession(second)).pause();
       },
     };
     const collecting = await home.open({ disk });
