@@ -1,13 +1,12 @@
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Dispatcher, SessionView } from "../../dispatch/index.ts";
 import { lookOn } from "../looking-on.ts";
 import { note, plural, say, sayJson } from "../screen.ts";
+import { inWindow } from "../session-window.ts";
 import { TaskView } from "../task-view.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
-import { type NamedSession, SESSION_HELP, sessionOf } from "../which-session.ts";
-import { assertWindow, openWindow } from "../window.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 export function command(): Command {
   return verb(
@@ -65,28 +64,4 @@ function sendLines(dispatcher: Dispatcher, id: string, options: CommonOptions) {
       .catch((error: unknown) => note(error instanceof Error ? error.message : String(error)));
   });
   return lines;
-}
-
-const OPEN_MS = 30_000;
-
-/** Its terminal, as soon as it has one. */
-export async function inWindow(
-  dispatcher: Dispatcher,
-  { id, label }: NamedSession,
-  options: CommonOptions,
-): Promise<"left" | "ended"> {
-  assertWindow();
-  for (const deadlineMs = performance.now() + OPEN_MS; performance.now() < deadlineMs; await sleep(20)) {
-    const path = dispatcher.processOf(id)?.terminal;
-    if (!path) {
-      const { task, queue } = await dispatcher.holdfast.showSession(id, scope(options));
-      // It never came to have one, or has had it: the journal tells the rest.
-      if (queue === 0 && task !== null && task.outcome !== null) return "ended";
-      continue;
-    }
-    const end = await openWindow(path).catch(() => "ended" as const);
-    if (end === "left") note(`\r\nit goes on without you: holdfast attach ${label} comes back`);
-    return end;
-  }
-  return "ended";
 }

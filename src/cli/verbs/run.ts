@@ -10,6 +10,7 @@ import { lookOn } from "../looking-on.ts";
 import { placeInQueue } from "../queue-text.ts";
 import { type BeginningPlace, type PlaceOptions, placeOf, tellUnseen, withPlace } from "../run-place.ts";
 import { note, say, sayJson } from "../screen.ts";
+import { inWindow } from "../session-window.ts";
 import { TaskView } from "../task-view.ts";
 import {
   type BudgetOptions,
@@ -24,7 +25,6 @@ import {
 } from "../verb.ts";
 import { labelOf, type NamedSession, sessionOf } from "../which-session.ts";
 import { assertWindow } from "../window.ts";
-import { inWindow } from "./attach.ts";
 
 type Options = CommonOptions &
   BudgetOptions &
@@ -212,7 +212,7 @@ async function lookAt(
   const wasShown = spec.input === "terminal";
   const view = new TaskView({ session, user, json: options.json ?? false, request, wasShown });
   view.tell("session", named, label === id ? id : `${label} ${id}`);
-  if (spec.input === "terminal" && (await inWindow(dispatcher, session, options)) === "left")
+  if (spec.input === "terminal" && (await inWindow(dispatcher, session, options, request)) === "left")
     return closeSync(outputFd);
   const looking = { session, ...scope(options), view, request, outputFd, fromSeq };
   try {
