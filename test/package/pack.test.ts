@@ -32,7 +32,9 @@ describe("the package", () => {
     );
 
     const command = join(app, "node_modules", ".bin", "holdfast");
-    const id = execFileSync(command, ["open", "--title", "packed"], { env, encoding: "utf8" }).trim();
+    const { id } = JSON.parse(
+      execFileSync(command, ["new", "--title", "packed", "--json"], { env, encoding: "utf8" }),
+    );
     expect(execFileSync(command, ["ls"], { env, encoding: "utf8" })).toContain(id);
     expect(existsSync(join(app, "node_modules", "holdfast", "dist", "cli", "THIRD_PARTY_LICENSES.txt"))).toBe(
       true,
