@@ -1,6 +1,8 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --
 /**
  * Owns the command's entrance. What needs nothing loads nothing; everything else is behind the one import.
+ *
+ * The -- above is for Node: it would take an --env-file behind our own name for its own, and do what stands in it.
  */
 import { existsSync } from "node:fs";
 import module from "node:module";

@@ -15,6 +15,12 @@ export interface PlaceOptions {
 }
 
 export function withPlace(command: Command): Command {
+  // To the parser they are one option, of which the last counts.
+  const said = new Set<string>();
+  for (const option of ["repo", "no-repo"]) command.on(`option:${option}`, () => said.add(option));
+  command.hook("preAction", () => {
+    if (said.size > 1) throw new HoldfastError("usage", "--repo names one, --no-repo wants none: choose one");
+  });
   return command
     .option("--cwd <dir>", "start in this directory of the repo (default: where you are in it, else its top)")
     .option("--no-repo", "without a repo, in an empty directory; the session keeps what comes of it")
@@ -59,5 +65,5 @@ function unseenText({ changed, untracked }: Unseen): string {
     ...(untracked > 0 ? [`${untracked} untracked`] : []),
   ];
   const isOne = changed + untracked === 1;
-  return `the checkout has ${counts.join(" and ")} ${isOne ? "file" : "files"} that the task does not see: commit ${isOne ? "it" : "them"}, or say --dirty`;
+  return `the checkout has ${counts.join(" and ")} ${isOne ? "file" : "files"} that the task does not see: --dirty begins with ${isOne ? "it" : "them"}`;
 }

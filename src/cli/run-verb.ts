@@ -69,6 +69,8 @@ function statusOf(error: unknown): number {
     return exitStatus.usage;
   }
   if (isDiskFull(error)) return statusOf(new HoldfastError("disk_full", "the disk is full"));
+  if (error instanceof Error && "syscall" in error && error.syscall === "uv_cwd")
+    return statusOf(new HoldfastError("directory_gone", "the directory that you are in was removed"));
   const reason = error instanceof Error ? error.message : String(error);
   complain("bug", reason, "please report it; HOLDFAST_DEBUG=1 shows where it happened");
   if (process.env["HOLDFAST_DEBUG"] && error instanceof Error) process.stderr.write(`${error.stack}\n`);

@@ -38,13 +38,18 @@ export function stream(target: NodeJS.WriteStream, chunk: Buffer): void {
   target.write(target.isTTY ? harmless(chunk.toString("utf8").replaceAll("\r\n", "\n")).join("") : chunk);
 }
 
-/** Columns as wide as they need to be; the last one is not padded. */
-export function tableLines(rows: readonly (readonly string[])[]): string[] {
+/** Columns as wide as they need to be; the last one is not padded, and is cut where a terminal ends. */
+export function tableLines(
+  rows: readonly (readonly string[])[],
+  width: number | undefined = process.stdout.columns,
+): string[] {
   const widths =
     rows[0]?.map((_, column) => Math.max(...rows.map((row) => visibleLength(row[column] ?? "")))) ?? [];
   return rows.map((row) =>
     row
-      .map((cell, column) => (column === row.length - 1 ? cell : pad(cell, widths[column] ?? 0)))
+      .map((cell, column) =>
+        column === row.length - 1 ? cut(cell, widths.slice(0, -1), width) : pad(cell, widths[column] ?? 0),
+      )
       .join("  ")
       .trimEnd(),
   );
@@ -67,6 +72,16 @@ export function ago(iso: string, nowMs: number): string {
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
   return `${Math.floor(seconds / 86_400)} d`;
 }
+
+/** Never so short that nothing is said. Colours count as text here: what has some is short. */
+function cut(cell: string, before: readonly number[], width: number | undefined): string {
+  if (width === undefined) return cell;
+  const left = width - before.reduce((sum, one) => sum + one + 2, 0);
+  const most = Math.max(MIN_LAST, left);
+  return cell.length <= most || visibleLength(cell) < cell.length ? cell : `${cell.slice(0, most - 1)}…`;
+}
+
+const MIN_LAST = 12;
 
 function pad(cell: string, width: number): string {
   return cell + " ".repeat(Math.max(0, width - visibleLength(cell)));

@@ -4,6 +4,7 @@
  */
 import { HoldfastError } from "../contract/index.ts";
 import type { Holdfast } from "../home/index.ts";
+import { present } from "../util/index.ts";
 import { type CommonOptions, scope } from "./verb.ts";
 
 /** The help of every argument that is a session. */
@@ -22,8 +23,20 @@ export async function sessionOf(
   text: string,
   options: CommonOptions,
 ): Promise<NamedSession> {
-  const { id, name } = await holdfast.resolveSession(text, { ...scope(options), here: process.cwd() });
+  const { id, name } = await holdfast.resolveSession(text, {
+    ...scope(options),
+    ...present({ here: here() }),
+  });
   return { id, label: labelOf({ id, name }) };
+}
+
+/** Undefined where the directory was removed under the person's feet. */
+export function here(): string | undefined {
+  try {
+    return process.cwd();
+  } catch {
+    return undefined;
+  }
 }
 
 /** For what takes something away: which session is the last one may have changed since the person looked. */

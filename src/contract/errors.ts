@@ -21,7 +21,7 @@ export const exitStatus = {
 /** code → [exit status, what to do]. docs/errors.md lists the same codes; a test compares the two. */
 export const errorCodes = {
   usage: [exitStatus.usage, "see holdfast --help"],
-  invalid_id: [exitStatus.usage, "ids look like sess_01k…; holdfast ls lists them"],
+  invalid_id: [exitStatus.usage, "give a session by its name or its id; holdfast ls lists them"],
   invalid_name: [
     exitStatus.usage,
     "names have small letters, digits and hyphens, a letter first, and 40 characters at most",
@@ -55,6 +55,7 @@ export const errorCodes = {
   ],
   append_failed: [exitStatus.refused, "the disk failed: resume the session, which checks what was written"],
   node_too_old: [exitStatus.refused, "install Node 24 or newer"],
+  directory_gone: [exitStatus.refused, "go to another directory"],
   home_not_found: [exitStatus.notFound, "check --home and HOLDFAST_HOME; holdfast new makes a home"],
   home_unreadable: [exitStatus.refused, "check the path and its owner, or set HOLDFAST_HOME"],
   unsafe_permissions: [
@@ -143,7 +144,7 @@ export const errorCodes = {
   ],
   serve_running: [exitStatus.refused, "use that one, or end it first"],
   address_refused: [exitStatus.usage, "give a loopback address, 127.0.0.1:7070 say"],
-  terminal_missing: [exitStatus.refused, "run it in a terminal, or without -i"],
+  terminal_missing: [exitStatus.refused, "call it in a terminal; run without -i needs none"],
   no_terminal: [
     exitStatus.refused,
     "send it without --type: its inbox keeps it; holdfast run -i gives a command a terminal",

@@ -88,7 +88,7 @@ function reasonToWait(of: {
   const { place, limits, running, need, needed, room } = of;
   const maxSessions = least(place.maxSessions, limits.maxSessions);
   if (maxSessions !== null && running >= maxSessions)
-    return `${running} sessions run, and ${maxSessions} may`;
+    return `${running} ${running === 1 ? "session runs" : "sessions run"}, and the limit is ${maxSessions}`;
   const maxMemory = least(place.maxMemoryBytes, limits.maxMemoryBytes);
   if (maxMemory !== null && needed + need > maxMemory)
     return `it needs ${megabytes(need)}, and of ${megabytes(maxMemory)} allowed ${megabytes(needed)} are taken`;

@@ -10,6 +10,7 @@ import {
   assertValues,
   HoldfastError,
   isHoldfastError,
+  type Json,
   parseSessionId,
   parseTaskSpec,
   type SessionId,
@@ -251,10 +252,14 @@ export class Dispatcher {
     return askForShell(this.#home, await this.#find(id, scope), command);
   }
 
-  /** What was run last, without secrets; null where nothing was. */
-  async lastCommand(id: string, scope: Scope = {}): Promise<string | null> {
-    const { dir } = await this.#find(id, scope);
-    const started = await findLastRecord(dir, ({ type }) => type === "process_started");
+  /** What was run last, or last in a task, without secrets; null where nothing was. */
+  async lastCommand(id: string, options: Scope & { readonly task?: number } = {}): Promise<string | null> {
+    const { dir } = await this.#find(id, options);
+    let current: Json = null;
+    const started = await findLastRecord(dir, ({ type, data }) => {
+      if (type === "task_started") current = data["task"] ?? null;
+      return type === "process_started" && (options.task === undefined || options.task === current);
+    });
     return typeof started?.data["command"] === "string" ? started.data["command"] : null;
   }
 
@@ -411,8 +416,8 @@ export class Dispatcher {
   }
 
   /** What is known of a session, its place in the line and its door included. */
-  async show(id: string, scope: Scope = {}): Promise<SessionView> {
-    return this.#view(await this.holdfast.showSession(id, scope));
+  async show(id: string, options: Scope & { readonly task?: number } = {}): Promise<SessionView> {
+    return this.#view(await this.holdfast.showSession(id, options));
   }
 
   async list(filter: SessionFilter = {}): Promise<SessionView[]> {

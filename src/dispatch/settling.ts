@@ -7,7 +7,7 @@ import { commitCheckout, hasDirectory, type Repo, type Unseen, unseenIn } from "
 import { CONFIG_FILE } from "../config/index.ts";
 import { parseTaskSpec, type TaskSpec } from "../contract/index.ts";
 import { type Home, stagingDir } from "../home/index.ts";
-import { cleanBase, defaultBase, directoryMissing, readConfig } from "../task/index.ts";
+import { cleanBase, directoryMissing, readConfig } from "../task/index.ts";
 import { present } from "../util/index.ts";
 import type { SubmitOptions } from "./submitting.ts";
 import { directoryIn } from "./where.ts";
@@ -61,11 +61,9 @@ export async function settleSpec(
   return { spec, unseen };
 }
 
-/** Of a checkout whose HEAD the task begins with. What keeps the task from it is said when it begins. */
-async function unseenOf(repo: Repo): Promise<Unseen | undefined> {
-  const unseen = await unseenIn(repo, { timeoutMs: LOOK_MS, files: [CONFIG_FILE] });
-  const isElsewhere = async () => (await defaultBase(repo)).isNamed;
-  return unseen && !(await isElsewhere().catch(() => true)) ? unseen : undefined;
+/** What lies in the checkout, and in no commit that the task could begin with. */
+function unseenOf(repo: Repo): Promise<Unseen | undefined> {
+  return unseenIn(repo, { timeoutMs: LOOK_MS, files: [CONFIG_FILE] });
 }
 
 /** Set-up, and what is included, may make directories that are in no commit. */

@@ -20,7 +20,8 @@ export async function askForShell(
 ): Promise<string> {
   const record = readProcessRecord(found.dir);
   const { state } = await inspectSession(found.dir);
-  if (!record || record.bell === null || !state.openTurn) throw notRunning(found);
+  const label = state.name ?? found.id;
+  if (!record || record.bell === null || !state.openTurn) throw notRunning(label);
   const id = home.newId("ask");
   const { epoch, bell } = record;
   const asked = stamp(home, id, `user:${found.user}`);
@@ -29,15 +30,14 @@ export async function askForShell(
   const path = shellSocket(bell, id);
   for (const deadlineMs = performance.now() + OPEN_MS; performance.now() < deadlineMs; await sleep(LOOK_MS)) {
     if (existsSync(path)) return path;
-    if (!(await inspectSession(found.dir)).state.openTurn) throw notRunning(found);
+    if (!(await inspectSession(found.dir)).state.openTurn) throw notRunning(label);
   }
-  throw new HoldfastError("process_silent", `the process of session ${found.id} opens no shell`);
+  throw new HoldfastError("process_silent", `the process of ${label} opens no shell`);
 }
 
-function notRunning({ id }: FoundSession): HoldfastError {
+function notRunning(label: string): HoldfastError {
   return new HoldfastError(
     "not_running",
-    `no command runs in session ${id}, so there is no live capsule: holdfast run -i --session ${id} -- sh makes it a task, holdfast open ${id} shows its files`,
-    { session: id },
+    `no command runs in ${label}, so there is no live capsule: holdfast run -i --session ${label} -- sh makes it a task, holdfast open ${label} shows its files`,
   );
 }

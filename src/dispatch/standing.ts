@@ -41,6 +41,8 @@ const OUTCOMES: Readonly<Record<string, Standing>> = {
   failed: "failed",
   cancelled: "cancelled",
   interrupted: "interrupted",
+  // A person looked at it, and published it.
+  needs_review: "done",
   rewound: "paused",
 };
 
@@ -74,7 +76,7 @@ export function standOf(session: Stood): Stand {
 function atRest({ pausedFor, task, status }: Stood, waiting: string | null): Stand {
   const isOver = task !== null && task.outcome !== null;
   const why = PAUSES[pausedFor ?? ""] ?? waiting;
-  if (task?.outcome === "needs_review")
+  if (task?.outcome === "needs_review" && task.published === null)
     return { standing: "waiting for you", why: "its work needs a review" };
   // Whoever paused it wants it to stand still, and what it has left to do is not done.
   if (pausedFor === "budget" || pausedFor === "quota" || waiting !== null) return { standing: "paused", why };

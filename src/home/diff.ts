@@ -26,8 +26,8 @@ export interface DiffOptions {
   readonly task?: number;
   /** Everything since the session began with a clean base. */
   readonly isWhole?: boolean;
-  /** Another session of the same repo: what that one has otherwise. */
-  readonly against?: string;
+  /** Another session of the same repo, or a task of one: what that has otherwise. */
+  readonly against?: { readonly session: string; readonly task?: number };
 }
 
 export interface Diff {
@@ -52,21 +52,30 @@ export async function diffSession(
   home: Home,
   idText: string,
   user: string | undefined,
-  options: DiffOptions = {},
+  { task, isWhole, against }: DiffOptions = {},
 ): Promise<Diff> {
-  const found = await findSession(home, idText, user);
-  const asked = options.task === undefined ? undefined : await stateOfTask(found, options.task);
-  const state = asked ?? (await inspectSession(found.dir)).state;
-  const side = await sideOf(home, found, state, asked === undefined);
-  if (options.against !== undefined) {
-    const other = await findSession(home, options.against, user);
-    const otherSide = await sideOf(home, other, (await inspectSession(other.dir)).state, true);
-    if (otherSide.repo.key !== side.repo.key)
-      throw new HoldfastError("usage", `${found.id} and ${other.id} are not sessions of the same repo`);
-    return compare(home, { ...otherSide, isSoFar: side.isSoFar || otherSide.isSoFar }, side.tree, null);
+  const one = await workOf(home, idText, user, task);
+  if (against !== undefined) {
+    const other = await workOf(home, against.session, user, against.task);
+    if (other.side.repo.key !== one.side.repo.key)
+      throw new HoldfastError(
+        "usage",
+        `${one.found.id} and ${other.found.id} are not sessions of the same repo`,
+      );
+    const isSoFar = one.side.isSoFar || other.side.isSoFar;
+    return compare(home, { ...other.side, isSoFar }, one.side.tree, null);
   }
-  const base = options.isWhole ? await firstBase(found, state) : (state.task?.base ?? null);
+  const { found, state, side } = one;
+  const base = isWhole ? await firstBase(found, state) : (state.task?.base ?? null);
   return compare(home, side, await treeOf(side.repo, base), base);
+}
+
+/** Of a task that is named, or of the last one. */
+async function workOf(home: Home, idText: string, user: string | undefined, task: number | undefined) {
+  const found = await findSession(home, idText, user);
+  const asked = task === undefined ? undefined : await stateOfTask(found, task);
+  const state = asked ?? (await inspectSession(found.dir)).state;
+  return { found, state, side: await sideOf(home, found, state, asked === undefined) };
 }
 
 async function compare(
@@ -124,18 +133,30 @@ async function liveWork(
   }
 }
 
-async function recorded(home: Home, found: FoundSession, repo: Repo, { task }: SessionState): Promise<Side> {
-  if (!task?.snapshot)
-    throw new HoldfastError("no_snapshot", `session ${found.id} has no checkpoint with files`, {
-      session: found.id,
-    });
+async function recorded(
+  home: Home,
+  found: FoundSession,
+  repo: Repo,
+  { task, name }: SessionState,
+): Promise<Side> {
+  if (!task?.snapshot) {
+    const isCut = task?.capsule === "there" && task.outcome === null;
+    const label = name ?? found.id;
+    throw new HoldfastError(
+      "no_snapshot",
+      isCut
+        ? `the command of ${label} was cut off before a checkpoint: holdfast resume ${label} keeps what it did`
+        : `${label} has no checkpoint with files`,
+      { session: found.id },
+    );
+  }
   const store = await openStore(repo, home.ports.disk);
   const { tree } = await workAgain({ repo, id: found.id }, store, task.snapshot);
   return { repo, tree, turn: task.snapshot.turn, isSoFar: false };
 }
 
 /** As the session was when that task was its last one. */
-async function stateOfTask(found: FoundSession, number: number): Promise<SessionState> {
+export async function stateOfTask(found: FoundSession, number: number): Promise<SessionState> {
   let state = emptyState;
   let last: SessionState | undefined;
   for await (const { record } of readDurable(found.dir)) {

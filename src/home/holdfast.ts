@@ -31,7 +31,7 @@ import { present } from "../util/index.ts";
 import { type Archived, archiveSession } from "./archive.ts";
 import { auditFully, type FullAudit } from "./audit-kept.ts";
 import type { SnapshotOptions } from "./carried-snapshots.ts";
-import { type Diff, type DiffOptions, diffSession } from "./diff.ts";
+import { type Diff, type DiffOptions, diffSession, stateOfTask } from "./diff.ts";
 import { diskUseOf, type SessionDiskUse } from "./disk.ts";
 import { type DeepOptions, examine, type Finding } from "./doctor.ts";
 import { type Exported, exportSession } from "./export.ts";
@@ -185,10 +185,12 @@ export class Holdfast {
     return this.#run((home) => listSessions(home, filter));
   }
 
-  showSession(id: string, { user }: Scope = {}): Promise<SessionSummary> {
+  /** With `task`, what is said of its task is said of that one, as it ended. */
+  showSession(id: string, { user, task }: Scope & { readonly task?: number } = {}): Promise<SessionSummary> {
     return this.#run(async (home) => {
       const found = await findSession(home, id, user);
-      return summarise(found.dir, await inspectIn(home, found.id));
+      const shown = summarise(found.dir, await inspectIn(home, found.id));
+      return task === undefined ? shown : { ...shown, task: (await stateOfTask(found, task)).task };
     });
   }
 

@@ -11,7 +11,6 @@ export { finishRewind, type Rewound, rewind } from "./rewind.ts";
 export {
   artifactsDir,
   capsuleDir,
-  defaultBase,
   openCapsule,
   type Room,
   readConfig,

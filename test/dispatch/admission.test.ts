@@ -63,7 +63,7 @@ describe("admission", () => {
     // One that asks for more quiet than the others waits by itself.
     const shy = [place(1, "granted"), place(2, "waiting", "agent", { maxSessions: 1 }), place(3, "waiting")];
     expect(begun(shy)).toEqual([3]);
-    expect(decide(shy, circumstances())[0]?.reason).toBe("1 sessions run, and 1 may");
+    expect(decide(shy, circumstances())[0]?.reason).toBe("1 session runs, and the limit is 1");
   });
 
   const someMemory = fc.record({

@@ -99,11 +99,11 @@ describe("a session that floods", () => {
     expect(await dispatcher.show(second)).toMatchObject({
       status: "open",
       pid: null,
-      waits: "1 sessions run, and 1 may",
+      waits: "1 session runs, and the limit is 1",
     });
-    expect((await home.cli("ls")).stdout).toMatch(/ queued \(1 sessions run, and 1 may/);
+    expect((await home.cli("ls")).stdout).toMatch(/ queued \(1 session runs, and the limit is 1/);
     expect((await home.cli("show", second)).stdout).toMatch(
-      /^status +queued \(1 sessions run, and 1 may\)$/m,
+      /^status +queued \(1 session runs, and the limit is 1\)$/m,
     );
     await dispatcher.pause(first.id);
     await until(

@@ -5,7 +5,8 @@ import { describe, expect, it } from "vitest";
 import { type Stood, standOf } from "../../src/dispatch/standing.ts";
 import type { TaskState } from "../../src/index.ts";
 
-const task = (outcome: string | null) => ({ number: 1, outcome, request: "task_1" }) as TaskState;
+const task = (outcome: string | null, published: string | null = null) =>
+  ({ number: 1, outcome, request: "task_1", published }) as TaskState;
 const rest: Stood = {
   status: "paused",
   pausedFor: "idle",
@@ -25,6 +26,7 @@ describe("how a session stands", () => {
       [{ task: task("cancelled") }, "cancelled", null],
       [{ task: task("interrupted") }, "interrupted", null],
       [{ task: task("needs_review") }, "waiting for you", "its work needs a review"],
+      [{ task: task("needs_review", "a commit") }, "done", null],
       [{ pending: { appr_1: "approval" }, status: "active" }, "waiting for you", "approval"],
       [{ status: "open", pausedFor: null, task: null }, "new", null],
       [{ status: "running", pausedFor: null, pid: 7, task: task(null) }, "working", null],

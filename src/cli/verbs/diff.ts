@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { HoldfastError } from "../../contract/index.ts";
+import type { Dispatcher } from "../../dispatch/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { note, say, sayJson, stream } from "../screen.ts";
 import { parseTarget, resolveTarget, TASK_HELP } from "../target.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
-import { sessionOf } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly stat?: boolean; readonly all?: boolean };
 
@@ -20,7 +20,7 @@ export function command(): Command {
     ],
   )
     .argument("<session>", TASK_HELP)
-    .argument("[other]", "another session of the same repo")
+    .argument("[other]", "another session of the same repo, or a task of one")
     .option("--stat", "only the names of the files")
     .option("--all", "the whole session, not only its task")
     .action(async (target: string, other: string | undefined, options: Options) => {
@@ -30,7 +30,7 @@ export function command(): Command {
       const { holdfast } = dispatcher;
       const { id, label } = await resolveTarget(dispatcher, target, options);
       const { task } = parseTarget(target);
-      const against = other === undefined ? undefined : (await sessionOf(holdfast, other, options)).id;
+      const against = other === undefined ? undefined : await otherOf(dispatcher, other, options);
       const { patch, stat, base, tree, turn, isSoFar } = await holdfast.diffSession(id, {
         ...scope(options),
         ...present({ task, against, isWhole: options.all }),
@@ -49,4 +49,9 @@ export function command(): Command {
       if (options.stat) for (const path of stat.paths) say(printable(path));
       else stream(process.stdout, patch);
     });
+}
+
+async function otherOf(dispatcher: Dispatcher, text: string, options: Options) {
+  const { id } = await resolveTarget(dispatcher, text, options);
+  return { session: id, ...present({ task: parseTarget(text).task }) };
 }

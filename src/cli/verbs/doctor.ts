@@ -4,6 +4,7 @@ import type { Holdfast } from "../../home/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { paint, plural, say, sayJson } from "../screen.ts";
 import { type CommonOptions, homeVerb, openDispatcher, openHome } from "../verb.ts";
+import { here } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly repair?: string; readonly deep?: boolean };
 
@@ -53,7 +54,7 @@ async function limitsText(options: Options): Promise<string> {
 
 async function repair(home: Holdfast, prefix: string, options: Options): Promise<void> {
   // Whoever looks after a home repairs anybody's session in it.
-  const { id, name } = await home.resolveSession(prefix, { user: null, here: process.cwd() });
+  const { id, name } = await home.resolveSession(prefix, { user: null, ...present({ here: here() }) });
   const label = name ?? id;
   const { user } = (await home.listSessions({ user: null })).find((one) => one.id === id) ?? {};
   const result = await home.repairSession(id, present({ user }));

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import { HoldfastError, nameFromCommand, type TaskSpec } from "../../contract/index.ts";
+import { HoldfastError, nameFromCommand, nameFromText, type TaskSpec } from "../../contract/index.ts";
 import type { Asked, Dispatcher, SubmitOptions } from "../../dispatch/index.ts";
 import { secretsIn, takeOut } from "../../memory/index.ts";
 import { present } from "../../util/index.ts";
@@ -130,7 +130,7 @@ async function runNew(dispatcher: Dispatcher, words: string[], options: Options)
     ...scope(options),
     ...(repo !== false && { repo }),
     title: options.title ?? words.join(" ").slice(0, 200),
-    ...present({ name: options.name, nameFrom: options.title ?? nameFromCommand(shown) }),
+    ...present({ name: options.name, nameFrom: nameSource(shown, options) }),
     ...present({ budget: budgetOf(options) }),
   };
   const spec = specOf(words, options);
@@ -141,6 +141,12 @@ async function runNew(dispatcher: Dispatcher, words: string[], options: Options)
   });
   const named = { id: begun.id, label: labelOf(begun) };
   await lookAt(dispatcher, { ...begun, session: named, isNew: true, fromSeq: 0 }, spec, options);
+}
+
+/** The first that has letters which a name can have. */
+function nameSource(command: readonly string[], { title, repo }: Options): string | undefined {
+  const sources = [title, nameFromCommand(command), basename(resolve(repo || ".")), "session"];
+  return sources.find((text) => text !== undefined && nameFromText(text) !== undefined);
 }
 
 async function runIn(
@@ -207,7 +213,7 @@ async function lookAt(
   if (options.detach) {
     closeSync(outputFd);
     say(label);
-    return note(`it runs by itself: holdfast attach ${label} looks on, holdfast log ${label} tells`);
+    return note(`it goes on by itself: holdfast attach ${label} looks on, holdfast log ${label} tells`);
   }
   const wasShown = spec.input === "terminal";
   const view = new TaskView({ session, user, json: options.json ?? false, request, wasShown });

@@ -3,6 +3,7 @@ import { exitStatus } from "../../contract/index.ts";
 import { printable } from "../../util/index.ts";
 import { clip, paint, sayJson, table } from "../screen.ts";
 import { type CommonOptions, openHome, parseCount, scope, verb } from "../verb.ts";
+import { labelOf } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly limit: number };
 
@@ -19,13 +20,14 @@ export function command(): Command {
       const hits = await home.search(words, { ...scope(options), limit: options.limit });
       if (hits.length === 0) process.exitCode = exitStatus.failed;
       if (options.json) return sayJson(hits);
+      const labels = new Map((await home.listSessions(scope(options))).map((one) => [one.id, labelOf(one)]));
       table(
         hits.map(({ session, seq, turn, type, snippet }) => [
-          session,
+          printable(labels.get(session) ?? session),
           paint("dim", `#${seq}`),
           turn === null ? "" : `turn ${turn}`,
           printable(type),
-          clip(snippet, 160),
+          clip(snippet.replace(/\s+/g, " "), 160),
         ]),
       );
     });

@@ -2,26 +2,27 @@ import type { Command } from "commander";
 import type { SessionView } from "../../dispatch/index.ts";
 import type { SessionDiskUse } from "../../home/index.ts";
 import type { TaskState } from "../../session/index.ts";
-import { printable } from "../../util/index.ts";
+import { present, printable } from "../../util/index.ts";
 import { nextSteps } from "../next-step.ts";
 import { bytes, plural, say, sayJson } from "../screen.ts";
+import { parseTarget, resolveTarget, TASK_HELP } from "../target.ts";
 import { endingText } from "../task-outcome.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
-import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 export function command(): Command {
   return verb(
     "show",
     "What a session is, how it stands, and what to do next. The disk use leaves out its snapshots, which share their bytes with those of other sessions.",
-    ["holdfast show fix-login", "holdfast show fix-login --json"],
+    ["holdfast show fix-login", "holdfast show fix-login/2 --json"],
   )
-    .argument("<session>", SESSION_HELP)
-    .action(async (prefix: string, options: CommonOptions) => {
+    .argument("<session>", TASK_HELP)
+    .action(async (target: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
-      const { id } = await sessionOf(dispatcher.holdfast, prefix, options);
-      const session = await dispatcher.show(id, scope(options));
+      const { id } = await resolveTarget(dispatcher, target, options);
+      const of = { ...scope(options), ...present({ task: parseTarget(target).task }) };
+      const session = await dispatcher.show(id, of);
       const disk = await dispatcher.holdfast.diskUse(id, scope(options));
-      const command = await dispatcher.lastCommand(id, scope(options));
+      const command = await dispatcher.lastCommand(id, of);
       if (options.json) return sayJson({ ...session, command, disk });
       const { spent, budget, parent, damage } = session;
       const line = (name: string, text: string) => say(`${name.padEnd(9)} ${printable(text)}`);

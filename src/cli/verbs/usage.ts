@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import { printable } from "../../util/index.ts";
 import { paint, sayJson, table } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
+import { labelOf } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly by?: "user" | "agent" | "repo" };
 
@@ -14,12 +15,14 @@ export function command(): Command {
     .action(async (options: Options) => {
       const home = await openHome(options);
       const filter = options.by === "user" && options.user === undefined ? { user: null } : scope(options);
+      const labels = new Map<string, string>();
       const sums = new Map<
         string,
         { sessions: number; turns: number; tokens: number; usd: number; minutes: number }
       >();
       for (const session of await home.listSessions(filter)) {
         const key = options.by ? (session[options.by] ?? "-") : session.id;
+        labels.set(session.id, labelOf(session));
         const sum = sums.get(key) ?? { sessions: 0, turns: 0, tokens: 0, usd: 0, minutes: 0 };
         const { spent } = session;
         sums.set(key, {
@@ -34,7 +37,7 @@ export function command(): Command {
       const entries = [...sums].map(([key, sum]) => ({ [name]: key, ...sum }));
       if (options.json) return sayJson(entries);
       const rows = [...sums].map(([key, sum]) => [
-        printable(key),
+        printable(labels.get(key) ?? key),
         String(sum.sessions),
         String(sum.turns),
         String(sum.tokens),
