@@ -10,7 +10,7 @@ import { fingerprint } from "../support/repo.ts";
 
 const PROCESSES = 4;
 const PER_PROCESS = 8;
-const ROUNDS = 15;
+const ROUNDS = process.env["HOLDFAST_LONG"] ? 15 : 10;
 
 const available = await (async () => {
   using temp = new TempDir();
