@@ -1,6 +1,6 @@
 /**
  * Owns the library's face: `openHoldfast`, and what can be asked of a home. What a method does stands in the
- * file that owns it.
+ * file that owns it. Upkeep is loaded when it is asked for: most calls only begin a task, and a start is mostly loading.
  */
 import { resolve } from "node:path";
 import { openRepo } from "../capsule/index.ts";
@@ -28,16 +28,16 @@ import type {
   TeardownOptions,
 } from "../task/index.ts";
 import { present } from "../util/index.ts";
-import { type Archived, archiveSession } from "./archive.ts";
-import { auditFully, type FullAudit } from "./audit-kept.ts";
+import type { Archived } from "./archive.ts";
+import type { FullAudit } from "./audit-kept.ts";
 import type { SnapshotOptions } from "./carried-snapshots.ts";
-import { type Diff, type DiffOptions, diffSession, stateOfTask } from "./diff.ts";
-import { diskUseOf, type SessionDiskUse } from "./disk.ts";
-import { type DeepOptions, examine, type Finding } from "./doctor.ts";
-import { type Exported, exportSession } from "./export.ts";
-import { collectGarbage, type GcResult, type Retention, readRetention } from "./gc.ts";
+import type { Diff, DiffOptions } from "./diff.ts";
+import type { SessionDiskUse } from "./disk.ts";
+import type { DeepOptions, Finding } from "./doctor.ts";
+import type { Exported } from "./export.ts";
+import type { GcResult, Retention } from "./gc.ts";
 import { asFailure, findSession, type Home, inspectIn } from "./home.ts";
-import { type ImportOptions, importSession } from "./import.ts";
+import type { ImportOptions } from "./import.ts";
 import type { SearchHit } from "./index-db.ts";
 import {
   type ForkOptions,
@@ -51,8 +51,8 @@ import {
 } from "./lifecycle.ts";
 import { listSessions, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
 import { type HoldfastOptions, openHome } from "./open.ts";
-import { planRemoval, type Removal, type RemovalOptions, removeSession } from "./removal.ts";
-import { type Repair, repairSession } from "./repair.ts";
+import type { Removal, RemovalOptions } from "./removal.ts";
+import type { Repair } from "./repair.ts";
 import { type Meant, resolveSession, type Whereabouts } from "./resolve.ts";
 import {
   branchSession,
@@ -65,7 +65,6 @@ import {
 } from "./session-files.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
 import { type SessionSummary, summarise } from "./status.ts";
-import { PackChecks } from "./stores.ts";
 import { currentTask, discardUnused, repoPathOf, startTask } from "./tasks.ts";
 
 interface Scope {
@@ -110,7 +109,10 @@ export class Holdfast {
   }
 
   archiveSession(id: string, { user }: Scope = {}): Promise<Archived> {
-    return this.#run(async (home) => archiveSession(home, await findSession(home, id, user)));
+    return this.#run(async (home) => {
+      const { archiveSession } = await import("./archive.ts");
+      return archiveSession(home, await findSession(home, id, user));
+    });
   }
 
   /** The path by which a session knows the repo that stands at or above this one. */
@@ -138,7 +140,7 @@ export class Holdfast {
 
   /** What its task changed against its base: so far, where its command runs. */
   diffSession(id: string, { user, ...options }: Scope & DiffOptions = {}): Promise<Diff> {
-    return this.#run((home) => diffSession(home, id, user, options));
+    return this.#run(async (home) => (await import("./diff.ts")).diffSession(home, id, user, options));
   }
 
   /** Takes the capsule away; all of it is in a snapshot first. */
@@ -190,13 +192,18 @@ export class Holdfast {
     return this.#run(async (home) => {
       const found = await findSession(home, id, user);
       const shown = summarise(found.dir, await inspectIn(home, found.id));
-      return task === undefined ? shown : { ...shown, task: (await stateOfTask(found, task)).task };
+      if (task === undefined) return shown;
+      const { stateOfTask } = await import("./diff.ts");
+      return { ...shown, task: (await stateOfTask(found, task)).task };
     });
   }
 
   /** What it takes of the disk now; snapshots, which lie in the store of its repo, are not counted. */
   diskUse(id: string, { user }: Scope = {}): Promise<SessionDiskUse> {
-    return this.#run(async (home) => diskUseOf(home, await findSession(home, id, user)));
+    return this.#run(async (home) => {
+      const { diskUseOf } = await import("./disk.ts");
+      return diskUseOf(home, await findSession(home, id, user));
+    });
   }
 
   /** Durable records, oldest first, with long content in place. Needs no lock. */
@@ -237,13 +244,18 @@ export class Holdfast {
   /** Every byte of its record and its artifacts, and its snapshots; with `deep`, every byte of these too. */
   auditSession(id: string, { user, deep = false }: Scope & Partial<DeepOptions> = {}): Promise<FullAudit> {
     return this.#run(async (home) => {
+      const { auditFully } = await import("./audit-kept.ts");
+      const { PackChecks } = await import("./stores.ts");
       const packs = new PackChecks(home.onProgress);
       return auditFully(home, await findSession(home, id, user), { deep, packs });
     });
   }
 
   repairSession(id: string, { user }: Scope = {}): Promise<Repair> {
-    return this.#run(async (home) => repairSession(home, await findSession(home, id, user)));
+    return this.#run(async (home) => {
+      const { repairSession } = await import("./repair.ts");
+      return repairSession(home, await findSession(home, id, user));
+    });
   }
 
   /** Files of HOME with a secret in them are left out, and named; `withHome` takes all. */
@@ -255,22 +267,29 @@ export class Holdfast {
     return this.#run(async (home) => {
       const found = await findSession(home, id, user);
       const repo = repoPathOf(home, (await inspectIn(home, found.id)).state);
+      const { exportSession } = await import("./export.ts");
       return locatingDamage(home, { ...found, repo }, () => exportSession(home, found, to, options));
     });
   }
 
   importSession(file: string, options: ImportOptions = {}): Promise<string> {
-    return this.#run((home) => importSession(home, file, options));
+    return this.#run(async (home) => (await import("./import.ts")).importSession(home, file, options));
   }
 
   /** What would go with a session, if it were removed; fails where it may not be. */
   planRemoval(id: string, { user, ...options }: Scope & RemovalOptions = {}): Promise<Removal> {
-    return this.#run(async (home) => planRemoval(home, await findSession(home, id, user), options));
+    return this.#run(async (home) => {
+      const { planRemoval } = await import("./removal.ts");
+      return planRemoval(home, await findSession(home, id, user), options);
+    });
   }
 
   /** For good: nothing of it can be brought back. */
   removeSession(id: string, { user, ...options }: Scope & RemovalOptions = {}): Promise<Removal> {
-    return this.#run(async (home) => removeSession(home, await findSession(home, id, user), options));
+    return this.#run(async (home) => {
+      const { removeSession } = await import("./removal.ts");
+      return removeSession(home, await findSession(home, id, user), options);
+    });
   }
 
   /** Retention and gc leave it alone, until it is said otherwise. */
@@ -283,6 +302,7 @@ export class Holdfast {
     options: { readonly dryRun?: boolean; readonly retention?: Partial<Retention> } = {},
   ): Promise<GcResult> {
     return this.#run(async (home) => {
+      const { collectGarbage, readRetention } = await import("./gc.ts");
       const retention = { ...(await readRetention(home.dir)), ...options.retention };
       return collectGarbage(home, retention, { dryRun: options.dryRun ?? false });
     });
@@ -290,7 +310,7 @@ export class Holdfast {
 
   /** What this machine gives, and every session, as `auditSession` looks at it. */
   examine({ deep = false }: Partial<DeepOptions> = {}): Promise<Finding[]> {
-    return this.#run((home) => examine(home, { deep }));
+    return this.#run(async (home) => (await import("./doctor.ts")).examine(home, { deep }));
   }
 
   async #run<T>(work: (home: Home) => Promise<T>): Promise<T> {

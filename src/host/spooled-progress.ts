@@ -5,16 +5,17 @@
 import { type OnProgress, type Progress, parseObject, present } from "../util/index.ts";
 import type { Spool } from "./spool.ts";
 
-/** As long as it is the same work. */
+/** Between two words; and before the first: what is over by then is not worth waking whoever looks on. */
 const SPEAK_MS = 250;
 
 export class SpooledProgress {
   readonly #spool: Spool;
   readonly #news: () => void;
-  #said: Progress | undefined;
-  /** Not said yet: it came too soon. */
-  #unsaid: Progress | undefined;
-  #spokeAtMs = 0;
+  #step: Progress | undefined;
+  #last = "";
+  #hasSpoken = false;
+  #speakAtMs = 0;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(spool: Spool, news: () => void) {
     this.#spool = spool;
@@ -22,26 +23,32 @@ export class SpooledProgress {
   }
 
   readonly onProgress: OnProgress = (step) => {
-    const isSame = step.what === this.#said?.what;
-    if (!isSame) this.#catchUp();
-    this.#unsaid = step;
-    if (!isSame || performance.now() - this.#spokeAtMs >= SPEAK_MS) this.#catchUp();
+    if (!this.#step) this.#begin();
+    this.#step = step;
+    // Work that leaves no time to timers comes by here all the same.
+    if (performance.now() >= this.#speakAtMs) this.#speak();
   };
 
   /** Nothing of it is under way any more: what comes next is the command's. */
   end(): void {
-    if (!this.#said) return;
-    this.#catchUp();
-    this.#said = undefined;
-    this.#add("");
+    clearInterval(this.#timer);
+    this.#step = undefined;
+    if (this.#hasSpoken) this.#add("");
+    this.#hasSpoken = false;
   }
 
-  #catchUp(): void {
-    if (!this.#unsaid) return;
-    this.#said = this.#unsaid;
-    this.#unsaid = undefined;
-    this.#spokeAtMs = performance.now();
-    this.#add(JSON.stringify(this.#said));
+  #begin(): void {
+    this.#speakAtMs = performance.now() + SPEAK_MS;
+    this.#timer = setInterval(() => this.#speak(), SPEAK_MS).unref();
+  }
+
+  #speak(): void {
+    const text = JSON.stringify(this.#step);
+    this.#speakAtMs = performance.now() + SPEAK_MS;
+    if (text === this.#last) return;
+    this.#last = text;
+    this.#hasSpoken = true;
+    this.#add(text);
   }
 
   #add(text: string): void {
