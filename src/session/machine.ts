@@ -35,7 +35,7 @@ import {
 } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 10;
+export const MACHINE_VERSION = 11;
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {
   const at = { ...state, seq: record.seq, hash: record.hash, updatedAt: record.at };
@@ -197,6 +197,7 @@ function effect(state: SessionState, type: EventType, data: JsonObject, at: stri
           capsule: "there",
           hasUnpublished,
           isHeld: hasUnpublished && state.task?.isHeld === true,
+          hadValuesBefore: state.hadValues,
           headBefore: state.head,
         },
         ...homeIn(data),
@@ -379,6 +380,7 @@ const nothingDone: TaskState = {
   published: null,
   hasUnpublished: false,
   isHeld: false,
+  hadValuesBefore: false,
   headBefore: null,
 };
 

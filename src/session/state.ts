@@ -74,6 +74,8 @@ export interface TaskState {
   readonly hasUnpublished: boolean;
   /** Whether a value of its environment is in its work, or in work that it began with, and no person has looked at it. */
   readonly isHeld: boolean;
+  /** Whether an earlier task of the session was given variables: their values are not known any more. */
+  readonly hadValuesBefore: boolean;
   /** The commit that the agent's own git stood on when the task before it ended. */
   readonly headBefore: string | null;
 }

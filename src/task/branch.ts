@@ -56,7 +56,7 @@ export async function branchWork(room: Room, { isReviewed = false }: BranchOptio
       ? undefined
       : ((await valuesInWork(room, store, base, work)) ?? valuesBefore(session.state));
     if (found) throw new HoldfastError("needs_review", found.reason, { session: session.id });
-    const message = await messageOf(session, capsule);
+    const message = await messageOf(room, capsule);
     return { ...(await publishTree(room, { tree: work.tree, base, message })), isNew: true };
   } finally {
     await capsule.detach();

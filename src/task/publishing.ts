@@ -1,6 +1,8 @@
 /**
  * Owns what becomes of a task's work: one commit on the session's branch, on the last one. Its subject is the agent's
  * own where the agent made exactly one commit, else what was asked.
+ *
+ * R6 Of an agent that may know a value which is not known here any more, no message is taken: it could not be searched.
  */
 import {
   AgentGit,
@@ -16,7 +18,7 @@ import {
 } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
 import { withoutSecrets } from "../memory/index.ts";
-import type { Session, SessionState } from "../session/index.ts";
+import { readEnvironment, type Session, type SessionState } from "../session/index.ts";
 import { present, printable } from "../util/index.ts";
 import type { Room } from "./room.ts";
 
@@ -109,12 +111,12 @@ export async function finishPublishing({ session, repo }: Room): Promise<void> {
 
 /** What a commit of the task's work says. With the capsule's own git, as far as it can be asked. */
 export async function messageOf(
-  session: Pick<Session, "id" | "state" | "redact">,
-  capsule: Capsule | undefined,
+  { session, sessionDir }: Pick<Room, "session" | "sessionDir">,
+  capsule: Capsule,
 ): Promise<string> {
   const { id, state } = session;
   const { task } = state;
-  const subjects = capsule ? await subjectsOf(capsule, session) : [];
+  const subjects = knowsValues(state, sessionDir) ? await subjectsOf(capsule, session) : [];
   const [only] = subjects;
   const subject = (subjects.length === 1 && only) || askedOf(state) || `Task ${task?.number} of ${id}`;
   const listed = subjects.length > 1 ? subjects.slice(0, LISTED_SUBJECTS).map((one) => `- ${one}`) : [];
@@ -136,6 +138,13 @@ export function messageOfPerson(
 ): string {
   const earlier = hasUnpublished ? `${EARLIER}\n\n` : "";
   return `${shortened(oneLine(`Changes by ${person}`))}\n\n${earlier}Session: ${id}\n`;
+}
+
+/** Whether every value that a task of the session was ever given is still there to be looked for. */
+function knowsValues({ hadValues, task }: SessionState, sessionDir: string): boolean {
+  if (!hadValues) return true;
+  if (!task?.request || task.hadValuesBefore) return false;
+  return readEnvironment(sessionDir, task.request) !== undefined;
 }
 
 /** The agent wrote them: what is no text, and what is secret, is not passed on. */

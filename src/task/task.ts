@@ -305,7 +305,7 @@ export class Task {
         ? await publishOrSay(this.room, {
             tree: work.tree,
             base: this.base,
-            message: await messageOf(session, this.capsule),
+            message: await messageOf(this.room, this.capsule),
           })
         : { branch: null, unpublished: review ?? null };
     await session.append("task_ended", {

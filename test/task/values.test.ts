@@ -82,6 +82,37 @@ describe("work with a value in it", () => {
   });
 });
 
+describe("the message of a commit", () => {
+  it("R6 is not the agent's own where its values are not known any more", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const value = newValue();
+    const commit = 'git add .; git commit -qm "use $FIRST"';
+    const failing = script(`echo ok > b; ${commit}; exit 1`);
+    const { id } = await dispatcher.begin({ repo: home.main, title: "asked" }, failing, {
+      env: { FIRST: value },
+    });
+    await home.quiet();
+    await dispatcher.holdfast.branchSession(id);
+    const subject = () => gitIn(home.main, "log", "-1", "--format=%s", home.branchOf(id));
+    expect(subject()).toBe("asked");
+
+    // Two values, and only one of them is found in the work.
+    const held = script(`echo "$SECOND" > c; ${commit}`, { title: "again" });
+    await dispatcher.submit(id, held, { env: { FIRST: value, SECOND: newValue() } });
+    await home.quiet();
+    await dispatcher.holdfast.branchSession(id, { isReviewed: true });
+    expect(subject()).toBe("again");
+
+    // The value of an earlier task, in one that has another.
+    const later = script(`echo d > d; git add .; git commit -qm "${value}"`, { title: "later" });
+    await dispatcher.submit(id, later, { env: { OTHER: newValue() } });
+    await home.quiet();
+    expect(subject()).toBe("later");
+    expect(objectsHave(join(home.main, ".git"), value)).toBe(false);
+  });
+});
+
 describe("HOME with a value in it", () => {
   it.skipIf(!hasSandbox)(
     "N5 leaves those files out of an export, of a fork too, when the value is long gone",
