@@ -8,7 +8,7 @@ import { type FoundSession, type Home, readPlace, withLine } from "../home/index
 import { CutOutput, readProcessRecord } from "../host/index.ts";
 import { loadLongFields, probeOwner, readDurable } from "../journal/index.ts";
 import { decodeEnvelope } from "../mail/index.ts";
-import { redactingValues, withoutSecrets } from "../memory/index.ts";
+import { commandLine, redactingValues, withoutSecrets } from "../memory/index.ts";
 import {
   inspectSession,
   KnownSecrets,
@@ -99,7 +99,7 @@ async function takenIn({ dir }: FoundSession, { queue }: SessionState): Promise<
   return queue.flatMap(({ request }) => records.get(request) ?? []);
 }
 
-const askedIn = ({ title, command }: TaskSpec) => title ?? command.join(" ");
+const askedIn = ({ title, command }: TaskSpec) => title ?? commandLine(command);
 
 function whyItWaits(home: Home, { id, dir }: FoundSession, state: SessionState): string | null {
   const place = readPlace(home, id);

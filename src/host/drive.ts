@@ -14,7 +14,7 @@ import {
   roomOf,
   sessionDirOf,
 } from "../home/index.ts";
-import { shortened } from "../memory/index.ts";
+import { commandLine, shortened } from "../memory/index.ts";
 import { assertTerminal } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
 import { outputRoom, requireValues, Task, type TaskEnd, type TurnEnd, valuesFor } from "../task/index.ts";
@@ -230,7 +230,7 @@ async function runCommand(
 /** A session's title is what its first task is about. */
 function askedOf({ state, secrets }: Session, { title, command }: TaskSpec): string {
   const ofSession = state.task === null ? state.title : null;
-  return shortened(title ?? ofSession ?? command.join(" "), ASKED_LENGTH, secrets);
+  return shortened(title ?? ofSession ?? commandLine(command), ASKED_LENGTH, secrets);
 }
 
 function carriedOf({ from, tree, hasUnpublished = false }: NonNullable<TaskSpec["carried"]>) {

@@ -29,19 +29,43 @@ const NO_VALUE = /(?!"?[$`]|'\$\{?\w+\}?'|["']?\[redacted:)/;
 /** In quotes that may be cut off, or up to the next space. */
 const VALUE = /(?:"[^"]{8,}"?|'[^']{8,}'?|[^\s"']\S{7,})/;
 const ASSIGNMENT = new RegExp(`(?<=${NAME.source})${NO_VALUE.source}${VALUE.source}`, "g");
+/** A word that no shell reads has no quotes: all of it is the value. */
+const WHOLE_WORD = new RegExp(`(?<=^${NAME.source})${NO_VALUE.source}.{8,}$`, "s");
+/** The word behind it is a script, and quotes count in it. */
+const BEFORE_SCRIPT = /^-\w*c$/;
+
+function withoutValue(text: string): string {
+  return text.replace(ASSIGNMENT, `[redacted:${RULE}]`);
+}
+
+function withoutValueOfWord(word: string, index: number, words: readonly unknown[]): string {
+  const before = words[index - 1];
+  const isScript = typeof before === "string" && BEFORE_SCRIPT.test(before);
+  return withoutValue(isScript ? word : word.replace(WHOLE_WORD, `[redacted:${RULE}]`));
+}
+
+/** The words of a command as one text. Where one ends can't be seen there, so the values are taken out before. */
+export function commandLine(words: readonly string[]): string {
+  return words.map(withoutValueOfWord).join(" ");
+}
 
 /** Takes the values out of the command lines of a record. */
 export function withoutAssigned(data: JsonObject, type: string | undefined): Redaction {
   const fields = (type !== undefined && FIELDS[type]) || [];
   if (fields.length === 0) return { data, rules: [] };
   let hasFired = false;
+  const changed = (before: string, after: string) => {
+    hasFired ||= after !== before;
+    return after;
+  };
   const visit = (value: Json, isCommand: boolean): Json => {
-    if (typeof value === "string" && isCommand) {
-      const text = value.replace(ASSIGNMENT, `[redacted:${RULE}]`);
-      hasFired ||= text !== value;
-      return text;
-    }
-    if (Array.isArray(value)) return value.map((item) => visit(item, isCommand));
+    if (typeof value === "string") return isCommand ? changed(value, withoutValue(value)) : value;
+    if (Array.isArray(value))
+      return value.map((item, index) =>
+        typeof item === "string" && isCommand
+          ? changed(item, withoutValueOfWord(item, index, value))
+          : visit(item, isCommand),
+      );
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => [key, visit(item, isCommand || fields.includes(key))]),

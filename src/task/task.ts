@@ -7,7 +7,7 @@
 import type { Writable } from "node:stream";
 import { AgentGit, type Capsule, type DiffStat, statOf, treeOf, writePatch } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { WholeValues } from "../memory/index.ts";
+import { commandLine, WholeValues } from "../memory/index.ts";
 import { type CommandEnd, runCommand } from "../process/index.ts";
 import {
   budgetReached,
@@ -220,7 +220,7 @@ export class Task {
       },
       onStart: async (started, input) => {
         pid = started;
-        await session.append("process_started", { pid, command: command.join(" ") });
+        await session.append("process_started", { pid, command: commandLine(command) });
         options.onStart?.(pid, input);
       },
     });

@@ -136,6 +136,18 @@ describe("a value of holdfast run --env", () => {
   });
 });
 
+describe("a value that a word of the command assigns", () => {
+  it("R1 is in no file when the task is over, spaces included", async () => {
+    using home = new HostHome();
+    const words = ["env", "GITHUB_TOKEN=first-word 9914 last-word", "true"];
+    const run = await runCli(home.dir, ["run", "--repo", home.main, ...wall, "--", ...words]);
+    expect(run.status).toBe(0);
+    await home.quiet();
+    for (const part of ["first-word", "9914 last", "last-word"])
+      expect(filesWith(home.dir, part)).toEqual([]);
+  });
+});
+
 describe("a file of variables", () => {
   it("is read as shells and other programs do", () => {
     const text = [

@@ -2,7 +2,7 @@
  * Secrets in command lines, and tokens that secretlint's rules pass over.
  */
 import { describe, expect, it } from "vitest";
-import { redactSecrets } from "../../src/memory/index.ts";
+import { commandLine, redactSecrets } from "../../src/memory/index.ts";
 
 const line = async (command: string) =>
   (await redactSecrets([{ pid: 1, command }], ["process_started"]))[0]?.data["command"];
@@ -30,6 +30,29 @@ describe("values in a command line", () => {
       expect(await line(command)).toBe(command);
     const token = ["ghp", "abcdefghijABCDEFGHIJ0123456789abcdef"].join("_");
     expect(await line(`GITHUB_TOKEN=${token} gh`)).toBe("GITHUB_TOKEN=[redacted:github] gh");
+  });
+
+  it("R1 are all of a word that no shell reads, spaces and quotes included", async () => {
+    const words = ["env", `A_TOKEN=some words, "quoted" and\nmore`, "true", "--", "X=a b"];
+    const script = ["sh", "-ec", "A_TOKEN='some words' cmd with more"];
+    const redacted = await redactSecrets(
+      [
+        { request: "r", spec: { command: words } },
+        { turn: 1, input: { command: script } },
+      ],
+      ["task_queued", "turn_started"],
+    );
+    const gone = "A_TOKEN=[redacted:assignment]";
+    expect(redacted).toEqual([
+      { data: { request: "r", spec: { command: ["env", gone, ...words.slice(2)] } }, rules: ["assignment"] },
+      {
+        data: { turn: 1, input: { command: ["sh", "-ec", `${gone} cmd with more`] } },
+        rules: ["assignment"],
+      },
+    ]);
+    expect(commandLine(words)).toBe(`env ${gone} true -- X=a b`);
+    expect(commandLine(script)).toBe(`sh -ec ${gone} cmd with more`);
+    expect(commandLine(["env", "A_TOKEN=$OTHER and more"])).toBe("env A_TOKEN=$OTHER and more");
   });
 
   it("R1 are looked for in every record that has a command line, and in nothing else", async () => {

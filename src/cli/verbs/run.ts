@@ -3,7 +3,7 @@ import { basename, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { HoldfastError, nameFromCommand, nameFromText, type TaskSpec } from "../../contract/index.ts";
 import type { Asked, Dispatcher, SubmitOptions } from "../../dispatch/index.ts";
-import { secretsIn, takeOut } from "../../memory/index.ts";
+import { commandLine, secretsIn, takeOut } from "../../memory/index.ts";
 import { present } from "../../util/index.ts";
 import { type EnvironmentOptions, environmentOf, withEnvironment } from "../environment.ts";
 import { lookOn } from "../looking-on.ts";
@@ -129,7 +129,7 @@ async function runNew(dispatcher: Dispatcher, words: string[], options: Options)
   const session = {
     ...scope(options),
     ...(repo !== false && { repo }),
-    title: options.title ?? words.join(" ").slice(0, 200),
+    title: options.title ?? commandLine(words).slice(0, 200),
     ...present({ name: options.name, nameFrom: nameSource(shown, options) }),
     ...present({ budget: budgetOf(options) }),
   };
