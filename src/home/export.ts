@@ -13,6 +13,7 @@ import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import { HoldfastError } from "../contract/index.ts";
 import { damaged, FORMAT_VERSION, type Position } from "../journal/index.ts";
+import { inspectSession } from "../session/index.ts";
 import { errorCode, LINE_FEED, Meter, type OnProgress, sealJson, temporaryPath } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import { messageParts } from "./carried-mail.ts";
@@ -44,6 +45,8 @@ export interface Exported extends ExportManifest {
   readonly leftOut: readonly LeftOut[];
   /** What the journal names, and is not there any more. */
   readonly missing: readonly Missing[];
+  /** Whether a task of it was given variables: their values may be in the files of its capsules, which are not searched. */
+  readonly hadValues: boolean;
 }
 
 /** Caches, lock, token, tasks that wait and the outbox stay at home. */
@@ -74,7 +77,8 @@ export async function exportSession(
     ];
     const manifest = await exportParts(home, id, to, named.head, parts);
     const missing = [...snapshots.missing, ...artifacts.missing];
-    return { ...manifest, leftOut: snapshots.leftOut, missing };
+    const { hadValues } = (await inspectSession(dir)).state;
+    return { ...manifest, leftOut: snapshots.leftOut, missing, hadValues };
   } finally {
     await rm(aside, { recursive: true, force: true });
   }

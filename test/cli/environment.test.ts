@@ -136,6 +136,25 @@ describe("a value of holdfast run --env", () => {
   });
 });
 
+describe("holdfast export", () => {
+  it("says of a session that had values that they may be in its files, once, and of another nothing", async () => {
+    using home = new HostHome();
+    const exportOf = async (file: string, ...args: string[]) => {
+      const script = ["--", "sh", "-c", 'echo "$FIRST" > b'];
+      const run = await runCli(home.dir, ["run", "--repo", home.main, ...wall, ...args, ...script]);
+      await home.quiet();
+      const words = ["export", sessionIn(run.stderr), "--json", "-o", home.join(file)];
+      const { stdout, stderr } = await runCli(home.dir, words);
+      return {
+        hadValues: JSON.parse(stdout).hadValues,
+        notes: stderr.split("had values of yours").length - 1,
+      };
+    };
+    expect(await exportOf("with", "--env", `FIRST=${newValue()}`)).toEqual({ hadValues: true, notes: 1 });
+    expect(await exportOf("without")).toEqual({ hadValues: false, notes: 0 });
+  });
+});
+
 describe("a value that a word of the command assigns", () => {
   it("R1 is in no file when the task is over, spaces included", async () => {
     using home = new HostHome();

@@ -10,6 +10,8 @@ type Options = CommonOptions & { readonly output?: string; readonly withHome?: b
 
 /** So many are named; `--json` has all. */
 const NAMED = 20;
+const AS_THEY_ARE =
+  "tasks of this session had values of yours in their environments (--env): the export has the files of the capsule and the agent's own commits as they are, so a value that the agent wrote into one is in the export, too";
 
 export function command(): Command {
   return verb(
@@ -33,6 +35,7 @@ export function command(): Command {
         ...present({ withHome: options.withHome }),
       });
       tellMissing(exported);
+      if (exported.hadValues) note(AS_THEY_ARE);
       if (options.json) sayJson({ file, ...exported });
       else
         say(
