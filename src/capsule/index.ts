@@ -84,7 +84,7 @@ export {
   unpackSnapshots,
 } from "./store.ts";
 export { chooseStrategy } from "./strategies.ts";
-export { textsInCommit, textsInContents, textsInWork } from "./texts.ts";
+export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./texts.ts";
 export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./unpublish.ts";
 export { type Unseen, unseenIn } from "./unseen.ts";
 export {

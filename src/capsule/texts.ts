@@ -56,10 +56,7 @@ export async function textsInWork(
   texts: readonly string[],
 ): Promise<FoundText[]> {
   if (texts.length === 0) return [];
-  const place = { ...store, alternates: [...(store.alternates ?? []), objectsLink(repo)] };
-  const changed = (await rawDiff(place, await treeOf(repo, base), work.tree)).filter(
-    ({ mode }) => mode !== NO_MODE,
-  );
+  const { place, changed } = await changedIn(repo, store, base, work);
   const ids = changed.filter(({ mode }) => mode !== GITLINK_MODE).map(({ id }) => id);
   const inContents = await textsInContents(place, ids, texts);
   return changed.flatMap(({ path, id }) =>
@@ -67,6 +64,25 @@ export async function textsInWork(
       .filter((text) => inContents.get(id)?.has(text) || toBytes(path).includes(text))
       .map((text) => ({ path, text })),
   );
+}
+
+/** The files that differ between the base and the work, as far as they have one of these contents. */
+export async function contentsInWork(
+  repo: Repo,
+  store: Store,
+  base: string | null,
+  work: Work,
+  ids: ReadonlySet<string>,
+): Promise<{ readonly path: BytePath; readonly id: string }[]> {
+  if (ids.size === 0) return [];
+  const { changed } = await changedIn(repo, store, base, work);
+  return changed.filter(({ id }) => ids.has(id));
+}
+
+async function changedIn(repo: Repo, store: Store, base: string | null, work: Work) {
+  const place = { ...store, alternates: [...(store.alternates ?? []), objectsLink(repo)] };
+  const differing = await rawDiff(place, await treeOf(repo, base), work.tree);
+  return { place, changed: differing.filter(({ mode }) => mode !== NO_MODE) };
 }
 
 /** By the ids of the contents; those in which there is none are not named. */

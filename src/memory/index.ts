@@ -11,6 +11,7 @@ export {
   shortened,
   takeOut,
   ValueFilter,
+  variableOf,
   WholeValues,
   withoutBegun,
   withoutValuesIn,

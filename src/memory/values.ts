@@ -25,6 +25,7 @@ export function secretsIn(values: Values): Secret[] {
 }
 
 export const ruleOf = ({ name }: Secret) => `env:${name}`;
+export const variableOf = (rule: string) => rule.slice(rule.indexOf(":") + 1);
 
 /** The same redactor, which takes out what is known at that moment, too. */
 export function redactingValues(redact: Redactor, known: () => readonly Secret[]): Redactor {

@@ -3,9 +3,16 @@
  * secret, and in which files of its work the others stand. What `--dirty` takes along of a checkout is in no commit of the
  * user's: it is no base in this, and a value in it is found as in work.
  */
-import { belowCheckout, textsInCommit, textsInWork, toText, type Work } from "../capsule/index.ts";
+import {
+  belowCheckout,
+  contentsInWork,
+  textsInCommit,
+  textsInWork,
+  toText,
+  type Work,
+} from "../capsule/index.ts";
 import { HoldfastError, type Values } from "../contract/index.ts";
-import { secretsIn } from "../memory/index.ts";
+import { secretsIn, variableOf } from "../memory/index.ts";
 import {
   type Environment,
   readEnvironment,
@@ -15,6 +22,7 @@ import {
 } from "../session/index.ts";
 import type { Unpublished } from "./publishing.ts";
 import type { Room } from "./room.ts";
+import { readWithheld } from "./withheld.ts";
 
 const NAMED_PATHS = 5;
 const REVIEW = "look at it, then say holdfast branch --reviewed";
@@ -57,7 +65,7 @@ export function requireValues(sessionDir: string, request: string, env: readonly
 
 /** Why work with a value in it is not published; undefined where there is none. */
 export async function valuesInWork(
-  { session, repo }: Room,
+  { session, sessionDir, repo }: Room,
   store: Parameters<typeof textsInWork>[1],
   base: string | null,
   work: Work,
@@ -66,13 +74,18 @@ export async function valuesInWork(
   if (repo.isStandIn) return undefined;
   const { secrets } = session;
   const texts = [...new Set(secrets.map(({ value }) => value))];
-  if (texts.length === 0) return undefined;
-  const found = await textsInWork(repo, store, await belowCheckout(repo, base), work, texts);
-  if (found.length === 0) return undefined;
-  const names = new Set(
-    secrets.filter(({ value }) => found.some(({ text }) => text === value)).map(({ name }) => name),
-  );
-  const paths = [...new Set(found.map(({ path }) => toText(path)))];
+  // A file of HOME that has the value of an earlier task may be copied into the work.
+  const withheld = readWithheld(sessionDir);
+  if (texts.length === 0 && withheld.size === 0) return undefined;
+  const below = await belowCheckout(repo, base);
+  const withTexts = await textsInWork(repo, store, below, work, texts);
+  const copied = await contentsInWork(repo, store, below, work, new Set(withheld.keys()));
+  const names = new Set([
+    ...secrets.filter(({ value }) => withTexts.some(({ text }) => text === value)).map(({ name }) => name),
+    ...copied.flatMap(({ id }) => withheld.get(id) ?? []).map(variableOf),
+  ]);
+  const paths = [...new Set([...withTexts, ...copied].map(({ path }) => toText(path)))];
+  if (paths.length === 0) return undefined;
   const more = paths.length > NAMED_PATHS ? `, and ${paths.length - NAMED_PATHS} more` : "";
   const where = `${paths.slice(0, NAMED_PATHS).join(", ")}${more}`;
   return { code: SECRET_IN_WORK, reason: `the value of ${[...names].join(", ")} is in ${where}: ${REVIEW}` };

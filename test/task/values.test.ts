@@ -144,6 +144,28 @@ describe("HOME with a value in it", () => {
   );
 });
 
+describe("a file of HOME with a value in it", () => {
+  it.skipIf(!hasSandbox)("is not published by a later task that copies it", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const value = newValue();
+    const first = script('echo "said $FIRST" > ~/.history; echo x > b');
+    const { id } = await dispatcher.begin({ repo: home.main }, first, { env: { FIRST: value } });
+    await home.quiet();
+    await dispatcher.submit(id, script("cp ~/.history c; echo y > d"));
+    await home.quiet();
+    const [, second] = await ended(dispatcher, id);
+    expect(second).toMatchObject({ outcome: "needs_review", unpublished: { code: "secret_in_work" } });
+    expect(JSON.stringify(second)).toContain("the value of FIRST is in c:");
+    await expect(dispatcher.holdfast.branchSession(id)).rejects.toMatchObject({ code: "needs_review" });
+    expect(objectsHave(join(home.main, ".git"), value)).toBe(false);
+    await dispatcher.holdfast.branchSession(id, { isReviewed: true });
+    await dispatcher.submit(id, script("echo z > e"));
+    await home.quiet();
+    expect((await ended(dispatcher, id))[2]).toMatchObject({ outcome: "done" });
+  });
+});
+
 describe("an excerpt of output", () => {
   const value = "marmalade-é-0123456789-teapot";
   const secrets = secretsIn({ FIRST: value });
