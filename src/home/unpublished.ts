@@ -1,12 +1,13 @@
 /**
  * Owns the question what work would be lost if a session were gone: what is in no commit of the user's repo that stays.
- * Of files that git ignores, of HOME, and of turns that a rewind or a fresh start left behind it does not speak.
+ * Of files that git ignores, and of HOME, it does not speak.
  */
 import { areKept, hasObject, listTips, Place, treeOf } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
 import type { SessionState } from "../session/index.ts";
 import { capsuleDir, commitBelow } from "../task/index.ts";
 import type { FoundSession, Home } from "./home.ts";
+import { turnsLeftBehind } from "./left-behind.ts";
 import { repoOf } from "./tasks.ts";
 
 /** A text for each kind of work that would be lost; `without`: branches that are to go too, with their tips. */
@@ -19,16 +20,18 @@ export async function unpublishedWork(
   const { task } = state;
   if (!task) return [];
   const lost = (await isSettled(dir, task)) ? [] : ["files that may have changed since its last checkpoint"];
-  if (!task.snapshot && !state.branch) return lost;
+  if (!task.snapshot && !state.branch && state.turns === 0) return lost;
+  const names = without.map(({ name }) => name);
   try {
     const repo = await repoOf(home, state);
+    for (const turn of await turnsLeftBehind(repo, dir, state, names))
+      lost.push(`the work of turn ${turn}, which a later task did not go on with`);
     if (task.snapshot && task.snapshot.tree !== (await treeOf(repo, await commitBelow(repo, task))))
       lost.push(`the work of turn ${task.snapshot.turn}`);
     const unanswered = task.snapshot?.unanswered ?? 0;
     if (unanswered > 0) lost.push(`${unanswered} files of which git did not say whether they are work`);
     const tips = (await listTips(repo)).filter(({ session }) => session === id).map(({ commit }) => commit);
     const commits = [task.published, ...tips, ...without.map(({ tip }) => tip)];
-    const names = without.map(({ name }) => name);
     if (!(await areKept(repo, await thereOf(repo, commits), { without: names })))
       lost.push("commits that no other branch or tag has");
     return lost;

@@ -113,6 +113,46 @@ describe("a session that is removed", () => {
     expect(existsSync(home.join("mine", "a.txt"))).toBe(true);
   });
 
+  it("G3 is not one with work of an earlier task that no later one went on with, unless it was published", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const next = async (id: string, does: string, outcome: "done" | "failed", isFresh = false) => {
+      const session = await hf.resumeSession(id);
+      const task = await hf.startTask(session, { ...sandbox, isFresh });
+      await turn(task, does);
+      await task.end(outcome);
+      await task.rest();
+      await session.pause();
+    };
+    const opened = async () => {
+      const session = await hf.openSession({ repo: home.main, title: "a task" });
+      await session.pause();
+      return session.id;
+    };
+    const lost = await opened();
+    await next(lost, "echo precious > p.txt", "failed");
+    await next(lost, "true", "done", true);
+    await expect(hf.removeSession(lost)).rejects.toMatchObject({
+      code: "unpublished_work",
+      facts: { unpublished: ["the work of turn 1, which a later task did not go on with"] },
+    });
+    const rewound = await opened();
+    await next(rewound, "echo more > a.txt", "done");
+    await next(rewound, "echo precious > p.txt", "failed");
+    await hf.rewindSession(rewound, 1);
+    await expect(hf.removeSession(rewound)).rejects.toMatchObject({
+      facts: { unpublished: [expect.stringContaining("turn 2")] },
+    });
+    const carried = await opened();
+    await next(carried, "echo precious > p.txt", "failed");
+    await next(carried, "echo more > a.txt", "done");
+    await next(carried, "true", "done", true);
+    expect((await hf.planRemoval(carried)).unpublished).toEqual([]);
+    // Its branch was all that had it.
+    gitIn(home.main, "branch", "-q", "-D", home.branchOf(carried));
+    await expect(hf.removeSession(carried)).rejects.toMatchObject({ code: "unpublished_work" });
+  });
+
   it("G3 is not one that a process has", async () => {
     using home = new TestHome();
     const hf = await home.open();
