@@ -54,10 +54,9 @@ export async function settleSpec(
     };
   }
   const unseen = where && base === undefined ? unseenOf(repo) : nothing;
-  if (base !== undefined || cwd !== undefined) {
-    const commit = await cleanBase(repo, base);
-    if (cwd !== undefined) await assertCommitted(repo, commit, cwd);
-  }
+  const commit = await cleanBase(repo, base);
+  await readConfig(repo, commit);
+  if (cwd !== undefined) await assertCommitted(repo, commit, cwd);
   return { spec, unseen };
 }
 

@@ -17,7 +17,7 @@ import {
   sweepTrash,
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { Maildir } from "../mail/index.ts";
+import { idOf, Maildir } from "../mail/index.ts";
 import type { Session, SessionState } from "../session/index.ts";
 import {
   bringHome,
@@ -87,7 +87,8 @@ export async function discardUnused(home: Home, session: Session): Promise<boole
   if (task || parent || turns > 0 || unread.length > 0 || queue.length > 0) return false;
   for (const name of ["inbox", "outbox"]) {
     const mail = new Maildir(home.ports.disk, join(sessionDirOf(home, session.id), name));
-    if ((await mail.waiting()).length > 0) return false;
+    // What its process was told, and did not read before it went, is nothing that the session would be kept for.
+    if ((await mail.waiting()).some((one) => /^(msg|task)_/.test(idOf(one)))) return false;
   }
   await discard(home, session);
   return true;

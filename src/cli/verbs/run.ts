@@ -243,11 +243,13 @@ function specOf(command: string[], options: Options): TaskSpec {
 
 /** A session that was opened for a task that can't be started is not left behind. */
 async function discard(dispatcher: Dispatcher, { id, label }: NamedSession, options: Options): Promise<void> {
-  await dispatcher.stop(id, stopping(options, label)).catch(() => false);
-  const session = await dispatcher.holdfast
-    .resumeSession(id, { ...scope(options), files: false })
-    .catch(() => undefined);
-  if (session && !(await dispatcher.holdfast.discardUnused(session))) await session.pause();
+  const { holdfast } = dispatcher;
+  const discarding = dispatcher.withoutProcess(id, stopping(options, label), async () => {
+    const session = await holdfast.resumeSession(id, { ...scope(options), files: false });
+    if (!(await holdfast.discardUnused(session))) await session.pause();
+  });
+  // Why the task was refused is what the person has to know.
+  await discarding.catch(() => undefined);
 }
 
 function parsePriority(text: string): number {
