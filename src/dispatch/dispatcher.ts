@@ -82,7 +82,7 @@ import {
   whenLeft,
 } from "./submitting.ts";
 import { type Typed, type TypeOptions, typeText } from "./typing.ts";
-import { type UnderWay, underWay } from "./under-way.ts";
+import { assertCanRetry, type UnderWay, underWay } from "./under-way.ts";
 
 /** A session as it is shown, in every place that shows one. */
 export interface SessionView extends SessionSummary, Stand {
@@ -202,9 +202,10 @@ export class Dispatcher {
     }
   }
 
-  /** The last task of a session, to run again: from the same base, in a fresh capsule. */
+  /** The last task of a session, to run again: from the same base, in a fresh capsule. Not while others come first. */
   async specOfLastTask(id: string, scope: Scope = {}): Promise<TaskSpec> {
     const found = await this.#find(id, scope);
+    await assertCanRetry(this.#home, found);
     const { state } = await inspectSession(found.dir);
     const find = (type: string, key: string, value: unknown) =>
       findLastRecord(found.dir, (record) => record.type === type && record.data[key] === value);

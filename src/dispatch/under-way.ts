@@ -2,6 +2,7 @@
  * Owns the question what would be cut off or would not begin, if a session's process were ended now. A session at rest
  * loses nothing, and neither does one whose process has done all it had to do.
  */
+import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, readPlace } from "../home/index.ts";
 import { readProcessRecord } from "../host/index.ts";
 import { idOf } from "../mail/index.ts";
@@ -27,4 +28,19 @@ export async function underWay(home: Home, { id, dir }: FoundSession): Promise<U
     place?.state === "granted" && !place.isTaken && place.holder !== null && isAlive(place.holder);
   const isThere = readProcessRecord(dir) !== undefined;
   return { isRunning: isStarting || (isThere && (isAtTask || queued > 0)), queued };
+}
+
+/** What is run again from where it began would move the branch away from the work of those that come before it. */
+export async function assertCanRetry(home: Home, found: FoundSession): Promise<void> {
+  const { isRunning, queued } = await underWay(home, found);
+  if (!isRunning && queued === 0) return;
+  const { name } = (await inspectSession(found.dir)).state;
+  const label = name ?? found.id;
+  const what = queued === 0 ? "a task runs" : queued === 1 ? "a task waits" : `${queued} tasks wait`;
+  throw new HoldfastError(
+    "illegal_transition",
+    `${what} in ${label}, so its last task can't be run again yet: holdfast wait ${label} waits for the end, ` +
+      `holdfast queue ${label} lists what holdfast cancel takes back`,
+    { session: found.id, queued },
+  );
 }

@@ -9,7 +9,7 @@ type Options = CommonOptions & EnvironmentOptions & { readonly detach?: boolean 
 export function command(): Command {
   const retry = verb(
     "retry",
-    "Run the last task of a session again: the same command, from the same base, in a fresh capsule, with the same variables as they are set here and now. What the last attempt left is in its snapshot.",
+    "Run the last task of a session again: the same command, from the same base, in a fresh capsule, with the same variables as they are set here and now. What the last attempt left is in its snapshot. Refused while a task runs or waits in the session.",
     ["holdfast retry fix-login", "holdfast retry fix-login --detach"],
   )
     .argument("<session>", SESSION_HELP)
