@@ -173,6 +173,12 @@ export async function resumeSession(
 }
 
 function assertResumable(state: SessionState, raise: Budget): void {
+  if (state.status === "handed_off")
+    throw new HoldfastError(
+      "handoff_open",
+      `${state.handoff?.to} has its files: holdfast handoff ${state.name ?? state.id} --return takes them back`,
+      { directory: state.handoff?.directory, status: state.status },
+    );
   if (nextStatus(state.status, "session_resumed") === undefined) {
     throw new HoldfastError("illegal_transition", `a session that is ${state.status} can't be resumed`, {
       status: state.status,

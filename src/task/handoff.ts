@@ -4,7 +4,7 @@
  */
 import { existsSync, lstatSync } from "node:fs";
 import { appendFile, mkdir, readdir, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import {
   applySnapshot,
   checkOut,
@@ -19,16 +19,16 @@ import {
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { budgetReached, reachedLimits } from "../session/index.ts";
-import { errorCode, printable, tellStep } from "../util/index.ts";
+import { errorCode, tellStep } from "../util/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
+import { assertOutside, defaultDirectory } from "./handoff-directory.ts";
+import { NOTE_FILE, noteOf } from "./handoff-note.ts";
 import { branchOf, messageOfPerson, publishOrSay, type Unpublished } from "./publishing.ts";
 import { finishRewind } from "./rewind.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "./room.ts";
 import { commitBelow } from "./starting-point.ts";
 import { restore } from "./teardown.ts";
 import { valuesBefore } from "./values.ts";
-
-const NOTE_FILE = "HANDOFF.md";
 
 export interface HandOff {
   readonly directory: string;
@@ -41,7 +41,8 @@ export async function handOff(
   options: { readonly to: string; readonly directory?: string },
 ): Promise<HandOff> {
   const { session, repo, ports } = room;
-  const directory = resolve(options.directory ?? defaultDirectory(room));
+  const directory = resolve(options.directory ?? defaultDirectory(repo, session.state, process.cwd()));
+  assertOutside(repo, directory);
   const there = await readdir(directory).catch((error: unknown) =>
     errorCode(error) === "ENOENT" ? [] : ["?"],
   );
@@ -86,7 +87,7 @@ export async function handOff(
       onProgress,
     });
     if (!isThere(join(directory, NOTE_FILE))) {
-      await writeFile(join(directory, NOTE_FILE), noteOf(room, directory), { flag: "wx" });
+      await writeFile(join(directory, NOTE_FILE), noteOf(session.state, directory), { flag: "wx" });
       await appendFile(join(gitDir, "info", "exclude"), `/${NOTE_FILE}\n`);
     }
     tellStep(onProgress, "syncing the files to disk");
@@ -142,14 +143,15 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   }
   const directory = resolve(options.directory ?? handoff.directory ?? "");
   // A directory that is not the one we made would empty the capsule.
-  if (!existsSync(join(directory, ".git", "HEAD")))
+  if (!existsSync(join(directory, ".git", "HEAD"))) {
+    const what = existsSync(directory) ? "not the directory that was handed over" : "not there any more";
+    const command = `holdfast handoff ${session.state.name ?? session.id} --return`;
     throw new HoldfastError(
       "file_unwritable",
-      `${directory} is not the directory that was handed over: name it with --to`,
-      {
-        path: directory,
-      },
+      `${directory} is ${what}: ${command} --to DIR takes the files from elsewhere, ${command} --unchanged goes on without them`,
+      { path: directory },
     );
+  }
   const limitsReached = reachedLimits(session.state);
   if (limitsReached.length > 0) throw budgetReached(limitsReached);
   if (!(await openCapsule(room))) await restore(room);
@@ -189,34 +191,4 @@ async function givenPaths({ repo, ports, session }: Room): Promise<Set<string>> 
     .filter(({ role }) => role === "work" || role === "ignored")
     .map(({ path }) => path);
   return new Set([...committed, ...own]);
-}
-
-function defaultDirectory({ repo, session }: Room): string {
-  if (repo.isStandIn) return `holdfast-${session.id.slice(-6)}`;
-  const beside = repo.checkout ?? repo.gitDir;
-  return join(dirname(beside), `${beside.split("/").at(-1)}-${session.id.slice(-6)}`);
-}
-
-function noteOf({ session }: Room, directory: string): string {
-  const { state } = session;
-  const pending = Object.entries(state.pending).map(([id, what]) => `- ${what} ${id}`);
-  return `# Hand-off of ${session.id}
-
-- Goal: ${printable(state.title ?? "(none was given)")}
-- State: task ${state.task?.number ?? 0}, ${state.turns} turns; ${state.task?.outcome ?? "not ended"}
-- Base: ${state.task?.base ?? "an empty repo"}
-
-## Pending
-
-${pending.length > 0 ? pending.join("\n") : "Nothing."}
-
-## How to go on
-
-The files here are those of the last checkpoint; \`git status\` shows what differs from the base.
-Change what you like, then give them back:
-
-    holdfast handoff ${session.id} --return
-
-This directory stays yours: ${printable(directory)}
-`;
 }

@@ -1,9 +1,12 @@
 /**
  * Where something was refused or undone, a person can go on: nothing is left in the way, and the way out is one.
  */
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
-import { HostHome } from "../support/hosts.ts";
+import { runCliIn } from "../support/cli-in.ts";
+import { HostHome, reaches, script } from "../support/hosts.ts";
 import { commitFiles } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
@@ -32,6 +35,75 @@ describe("a new session whose first task is refused", () => {
     expect(JSON.parse((await home.cli("ls", "--all", "--json")).stdout)).toEqual([]);
     commitFiles(home.main, { "holdfast.yaml": "capsule: {}\n" }, "mended");
     expect(await run(home, place, "true")).toMatchObject({ status: 0 });
+    await home.quiet();
+  });
+});
+
+describe("retry", () => {
+  it("is refused while a task runs or waits in the session, and names what can be done", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main, name: "k2" }, script("sleep 60"));
+    await reaches(dispatcher, id, "running");
+    await dispatcher.submit(id, script("echo two > a.txt"));
+    const waits = await home.cli("retry", "k2");
+    expect(waits).toMatchObject({ status: 5, stdout: "" });
+    expect(waits.stderr).toMatch(/illegal_transition: a task waits in k2.*wait k2.*queue k2.*cancel/);
+    const [waiting] = (await dispatcher.queue(id)).waiting;
+    await dispatcher.cancelByName(id, waiting?.request ?? "");
+    expect((await home.cli("retry", "k2")).stderr).toContain("a task runs in k2");
+    expect((await dispatcher.queue(id)).waiting).toEqual([]);
+    await dispatcher.close(id);
+    await home.quiet();
+  });
+});
+
+describe("a hand-off", () => {
+  it("can be made again and again, in a directory named after the session, and given up", async () => {
+    using home = new HostHome();
+    await run(home, ["--repo", home.main, "--name", "k3"], "echo two > a.txt");
+    const first = home.join("main-k3");
+    for (const [directory, turns] of [
+      [first, "1 turn"],
+      [`${first}-2`, "2 turns"],
+    ] as const) {
+      const { status, stdout } = await home.cli("handoff", "k3", "--person", "ani");
+      expect([status, stdout]).toEqual([0, expect.stringContaining(`ani now: ${directory}\n`)]);
+      const note = readFileSync(join(directory, "HANDOFF.md"), "utf8");
+      expect(note).toMatch(/^# Hand-off of k3\n/);
+      for (const part of [`task 1, ${turns}; done`, "holdfast handoff k3 --return"])
+        expect(note).toContain(part);
+      if (directory === first) expect((await home.cli("handoff", "k3", "--return")).status).toBe(0);
+    }
+    const refused = await run(home, ["--session", "k3"], "true");
+    expect([refused.status, refused.stderr]).toEqual([
+      5,
+      expect.stringMatching(/handoff_open: ani .*holdfast handoff k3 --return/),
+    ]);
+    rmSync(`${first}-2`, { recursive: true });
+    expect((await home.cli("handoff", "k3", "--return")).stderr).toMatch(
+      /not there any more.*--to DIR.*holdfast handoff k3 --return --unchanged/,
+    );
+    expect((await home.cli("handoff", "k3", "--return", "--unchanged")).status).toBe(0);
+    const inside = await home.cli("handoff", "k3", "--to", join(home.main, "sub", "mine"));
+    expect(inside).toMatchObject({ status: 2, stderr: expect.stringContaining("in the checkout") });
+    expect(existsSync(join(home.main, "sub"))).toBe(false);
+    await home.quiet();
+  });
+
+  it("of a session without a repo goes beside the checkout that the person is in, else to where they are", async () => {
+    using home = new HostHome();
+    await run(home, ["--no-repo", "--name", "bare"], "echo two > a.txt");
+    const [sub, plain] = [join(home.main, "sub"), home.join("plain")];
+    for (const dir of [sub, plain]) mkdirSync(dir);
+    for (const [here, directory] of [
+      [sub, home.join("holdfast-bare")],
+      [plain, join(plain, "holdfast-bare")],
+    ] as const) {
+      const handed = await runCliIn(here, home.dir, ["handoff", "bare"]);
+      expect([handed.status, handed.stdout]).toEqual([0, expect.stringContaining(`: ${directory}\n`)]);
+      await home.cli("handoff", "bare", "--return");
+    }
     await home.quiet();
   });
 });
