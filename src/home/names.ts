@@ -6,10 +6,11 @@
  *    for, and until that is there, which process makes it. It holds as long as one of the two is there. So a crash
  *    leaves a claim that holds nothing, and a session that is removed need not give its name back.
  *
- * The journal says what a session is called; claims are needed only to choose.
+ * The journal says what a session is called; claims are needed only to choose. Where some are lost, two sessions may be
+ * called the same: then a name alone is refused, and their ids tell them apart.
  */
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rename, rm, unlink, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isBranchTaken, publishedBranch, refsDirOf } from "../capsule/index.ts";
 import {
@@ -20,7 +21,6 @@ import {
   type SessionId,
 } from "../contract/index.ts";
 import {
-  createFile,
   errorCode,
   identityOf,
   isAlive,
@@ -121,22 +121,20 @@ class RepoNames {
     return this.#link(path);
   }
 
-  /** Whole from the first moment: others may read it at once. */
+  /** Whole from the first moment: others may read it at once. Not synced: what a power loss takes is chosen again. */
   async #link(path: string): Promise<boolean> {
-    const { disk } = this.#home.ports;
     const { pid, startTicks } = identityOf(process.pid);
     const temporary = temporaryPath(path);
-    await createFile(disk, temporary, Buffer.from(`${this.#session} ${pid} ${startTicks ?? ""}\n`));
+    await writeFile(temporary, `${this.#session} ${pid} ${startTicks ?? ""}\n`, { mode: 0o600, flag: "wx" });
     try {
-      await disk.link(temporary, path);
+      await link(temporary, path);
+      return true;
     } catch (error) {
       if (errorCode(error) === "EEXIST") return false;
       throw error;
     } finally {
-      await disk.unlink(temporary);
+      await unlink(temporary);
     }
-    await disk.syncDir(this.dir);
-    return true;
   }
 
   async #holds(path: string): Promise<boolean> {
