@@ -47,10 +47,14 @@ export function placeOf({ repo, cwd, dirty, base }: PlaceOptions): BeginningPlac
   return { where, ...present({ isDirty: dirty }) };
 }
 
-type Unseen = NonNullable<Asked["unseen"]>;
+type Unseen = NonNullable<Awaited<ReturnType<Asked["unseen"]>>>;
 
 /** What the task begins without, though it lies in the checkout: one line, and one for a configuration among it. */
-export function tellUnseen({ unseen }: Pick<Asked, "unseen">, { json }: { readonly json?: boolean }): void {
+export async function tellUnseen(
+  asked: Pick<Asked, "unseen">,
+  { json }: { readonly json?: boolean },
+): Promise<void> {
+  const unseen = await asked.unseen();
   if (!unseen) return;
   const tell = (line: string) => note(`[base]    ${line}`);
   if (json) sayJson({ stage: "base", unseen });

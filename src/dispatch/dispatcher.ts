@@ -97,7 +97,7 @@ export interface SessionView extends SessionSummary, Stand {
 /** A task that was asked for. */
 export interface Asked extends Submitted {
   /** What it does not see of the checkout that it begins with, as far as that is known. */
-  readonly unseen: Unseen | undefined;
+  readonly unseen: () => Promise<Unseen | undefined>;
 }
 
 export interface Resumed {
@@ -156,7 +156,7 @@ export class Dispatcher {
     const request = { session: found.id, path, open, isFirst: !state.task?.snapshot };
     const settled = await settleSpec(this.#home, withNames(spec, options.env), request, options);
     const submitted = await submitTask(this.#home, found, settled.spec, options);
-    return { ...submitted, unseen: await settled.unseen };
+    return { ...submitted, unseen: settled.unseen };
   }
 
   /** A new session, with its first task; without a repo, in an empty capsule. */
@@ -167,7 +167,7 @@ export class Dispatcher {
   ): Promise<Asked & { readonly id: string; readonly name: string | null; readonly user: string }> {
     const { repo } = session;
     const asked = withNames(spec, options.env);
-    let unseen: Settled["unseen"] | undefined;
+    let unseen: Settled["unseen"] = async () => undefined;
     const describe = async (id: SessionId) => {
       const opened = await this.#open(repo === undefined ? noRepoDir(this.#home) : resolve(repo));
       // By the name that the session will know it by.
@@ -179,7 +179,7 @@ export class Dispatcher {
       return { session: { ...without, ...(repo !== undefined && { repo: path }) }, spec: settled.spec };
     };
     const { found, ...task } = await submitFirstTask(this.#home, describe, asked.definition, options);
-    return { ...task, id: found.id, user: found.user, unseen: await unseen };
+    return { ...task, id: found.id, user: found.user, unseen };
   }
 
   /** Its title and its name are on record before it has a directory, and so before its values lie anywhere. */

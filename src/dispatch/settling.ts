@@ -24,8 +24,8 @@ export interface SettleRequest {
 
 export interface Settled {
   readonly spec: TaskSpec;
-  /** What the task does not see of the checkout that it begins with: a look that goes on meanwhile. */
-  readonly unseen: Promise<Unseen | undefined>;
+  /** Looks what the task does not see of the checkout: when there is time for it, which a start has not. */
+  readonly unseen: () => Promise<Unseen | undefined>;
 }
 
 /** A checkout that takes longer than this to look at is begun with unseen. */
@@ -39,7 +39,7 @@ export async function settleSpec(
 ): Promise<Settled> {
   const spec = parseTaskSpec({ ...asked, ...present({ cwd: where && directoryIn(path, where) }) });
   const { base, isFresh, snapshot, cwd } = spec;
-  const nothing = Promise.resolve(undefined);
+  const nothing = async () => undefined;
   const beginsClean = base !== undefined || isFresh || isFirst || isDirty;
   // One that is run again begins where it began.
   if (snapshot !== undefined || !beginsClean) return { spec, unseen: nothing };
@@ -53,7 +53,7 @@ export async function settleSpec(
       unseen: nothing,
     };
   }
-  const unseen = where && base === undefined ? unseenOf(repo) : nothing;
+  const unseen = where && base === undefined ? () => unseenOf(repo) : nothing;
   const commit = await cleanBase(repo, base);
   await readConfig(repo, commit);
   if (cwd !== undefined) await assertCommitted(repo, commit, cwd);

@@ -25,7 +25,7 @@ describe("a checkout with uncommitted changes", () => {
     const before = fingerprint(home.main);
     const said = await run();
     expect(said.stderr).toContain(
-      "[base]    the checkout has 2 changed and 1 untracked files that the task does not see: commit them, or say --dirty\n" +
+      "[base]    the checkout has 2 changed and 1 untracked files that the task does not see: --dirty begins with them\n" +
         "[base]    holdfast.yaml is not committed: the task goes by the one of its base\n",
     );
     const id = idIn(said.stderr);

@@ -207,22 +207,25 @@ async function lookAt(
   const named = { session: id, name: label === id ? null : label, request };
   if (options.detach && options.json) {
     closeSync(outputFd);
-    return sayJson({ ...named, ...present({ unseen }) });
+    return sayJson({ ...named, ...present({ unseen: await unseen() }) });
   }
-  tellUnseen({ unseen }, options);
   if (options.detach) {
     closeSync(outputFd);
     say(label);
+    await tellUnseen({ unseen }, options);
     return note(`it goes on by itself: holdfast attach ${label} looks on, holdfast log ${label} tells`);
   }
   const wasShown = spec.input === "terminal";
   const view = new TaskView({ session, user, json: options.json ?? false, request, wasShown });
   view.tell("session", named, label === id ? id : `${label} ${id}`);
+  const telling = tellUnseen({ unseen }, options);
+  if (spec.input === "terminal") await telling;
   if (spec.input === "terminal" && (await inWindow(dispatcher, session, options, request)) === "left")
     return closeSync(outputFd);
   const looking = { session, ...scope(options), view, request, outputFd, fromSeq };
   try {
     const status = await lookOn(dispatcher, looking);
+    await telling;
     process.exitCode = options.exitCode ? view.statusWithin(status) : status;
   } catch (error) {
     if (isNew && view.isRefused) await discard(dispatcher, session, options);
