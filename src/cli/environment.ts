@@ -46,6 +46,12 @@ export async function environmentOf(
   return Object.fromEntries([...last].map(([name, value]) => [name, value ?? valueOfCaller(name)]));
 }
 
+/** Of names that a task had: those that it has to have again. What the settings name is given where it is set. */
+export async function stillAsked(names: readonly string[], homeDir: string): Promise<string[]> {
+  const { env: ofSettings } = await readSettings(homeDir);
+  return names.filter((name) => !ofSettings.includes(name) || process.env[name] !== undefined);
+}
+
 function entryIn(text: string): Entry {
   const at = text.indexOf("=");
   const name = at < 0 ? text : text.slice(0, at);

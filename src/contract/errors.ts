@@ -129,7 +129,7 @@ export const errorCodes = {
   secret_not_kept: [exitStatus.refused, "give it the command again, better without the secret"],
   env_missing: [
     exitStatus.refused,
-    "set the variable that is named and say it again, or give it: holdfast run --env NAME",
+    "set the variable that is named and say it again, or give it: --env NAME=VALUE, to holdfast run and to holdfast retry",
   ],
   no_task: [exitStatus.notFound, "holdfast run --session gives it one"],
   not_running: [exitStatus.refused, "holdfast show tells how it stands; holdfast resume goes on with it"],
@@ -160,7 +160,7 @@ export const errorCodes = {
   ],
   unpublished_work: [
     exitStatus.refused,
-    "holdfast diff shows the work, holdfast branch publishes it; --force lets it go",
+    "holdfast diff shows the work, holdfast branch publishes it, that of an earlier turn after holdfast rewind; what only its branch has stays without --branches, or once you git merge it; --force lets it go",
   ],
   session_kept: [exitStatus.refused, "holdfast keep --undo, or say --force"],
 } as const satisfies Record<string, readonly [number, string]>;

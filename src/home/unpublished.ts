@@ -32,8 +32,10 @@ export async function unpublishedWork(
     if (unanswered > 0) lost.push(`${unanswered} files of which git did not say whether they are work`);
     const tips = (await listTips(repo)).filter(({ session }) => session === id).map(({ commit }) => commit);
     const commits = [task.published, ...tips, ...without.map(({ tip }) => tip)];
-    if (!(await areKept(repo, await thereOf(repo, commits), { without: names })))
-      lost.push("commits that no other branch or tag has");
+    const there = await thereOf(repo, commits);
+    if (!(await areKept(repo, there, { without: [] }))) lost.push("commits that no other branch or tag has");
+    else if (!(await areKept(repo, there, { without: names })))
+      lost.push(`commits that only ${names.join(" and ")} has, which is to go too`);
     return lost;
   } catch (error) {
     // The repo or the base is gone: nothing tells whether it has the work.

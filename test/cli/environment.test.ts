@@ -42,6 +42,10 @@ describe("holdfast run --env", () => {
     expect(refused.stderr).toContain("THIRD is not set here");
     const again = await runCli(home.dir, ["retry", id, "--env-file", file], caller);
     expect(again.stdout).toBe(shown);
+    // What the settings name is given where it is set, to a retry as to a run.
+    const without = await runCli(home.dir, ["retry", id, "--env", "THIRD=of hand", "--env", "SECOND=by"], {});
+    expect(without.stdout).toBe("|by|of hand|\n0\n");
+    expect(refused.stderr).toContain("--env NAME=VALUE, to holdfast run and to holdfast retry");
     await home.quiet();
     for (const value of [own, given]) expect(filesWith(home.dir, value)).toEqual([]);
   });

@@ -172,7 +172,11 @@ describe("a session that is removed", () => {
     const hf = await home.open();
     const branches = true;
     const only = await worked(home, hf);
-    await expect(hf.removeSession(only, { branches })).rejects.toMatchObject({ code: "unpublished_work" });
+    await expect(hf.removeSession(only, { branches })).rejects.toMatchObject({
+      code: "unpublished_work",
+      facts: { unpublished: [`commits that only ${home.branchOf(only)} has, which is to go too`] },
+      wayOut: expect.stringMatching(/without --branches.*git merge/),
+    });
     gitIn(home.main, "merge", "-q", home.branchOf(only));
     expect(await hf.removeSession(only, { branches })).toMatchObject({
       branches: [{ name: home.branchOf(only), stays: null }],

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type EnvironmentOptions, withEnvironment } from "../environment.ts";
+import { type EnvironmentOptions, stillAsked, withEnvironment } from "../environment.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 import { runAgain } from "./run.ts";
@@ -17,7 +17,9 @@ export function command(): Command {
   return withEnvironment(retry).action(async (prefix: string, options: Options) => {
     const dispatcher = await openDispatcher(options);
     const session = await sessionOf(dispatcher.holdfast, prefix, options);
-    const spec = await dispatcher.specOfLastTask(session.id, scope(options));
+    const { env: had = [], ...last } = await dispatcher.specOfLastTask(session.id, scope(options));
+    const env = await stillAsked(had, dispatcher.home.dir);
+    const spec = { ...last, ...(env.length > 0 && { env }) };
     await runAgain(dispatcher, session, spec, { ...options, sandbox: spec.sandbox });
   });
 }
