@@ -111,6 +111,12 @@ describe("holdfast run", () => {
     expect(gitIn(home.main, "branch", "--list", "holdfast/*")).toBe("");
     const id = idIn(run.stderr);
     expect((await runCli(home.dir, ["diff", id, "--stat"])).stdout).toBe("half\n");
+    await runCli(home.dir, ["close", id]);
+    // What is closed is done with: it is left as it is.
+    expect((await runCli(home.dir, ["teardown", "--failed"])).stdout).toContain(
+      "no capsule of a failed task",
+    );
+    await runCli(home.dir, ["resume", id]);
     expect((await runCli(home.dir, ["teardown", "--failed"])).stdout).toContain(
       `${home.labelOf(id)} task 1: capsule torn down`,
     );

@@ -17,7 +17,10 @@ export function command(): Command {
   );
   return withForce(teardown)
     .argument("[session]", SESSION_HELP)
-    .option("--failed", "of every session whose last task failed and that does not run")
+    .option(
+      "--failed",
+      "of every session of yours, of any repo, whose last task failed, was cancelled or was interrupted, and that neither runs nor is closed",
+    )
     .option("--drop-ignored", "let ignored files beyond max_ignored_mb go")
     .action(async (prefix: string | undefined, options: Options) => {
       if ((prefix === undefined) !== Boolean(options.failed))
@@ -30,8 +33,10 @@ export function command(): Command {
         return one(dispatcher, session, options);
       }
       const failed = (await home.listSessions(scope(options))).filter(
-        ({ task }) =>
-          task?.capsule === "there" && ["failed", "cancelled", "interrupted"].includes(task.outcome ?? ""),
+        ({ task, status }) =>
+          task?.capsule === "there" &&
+          ["failed", "cancelled", "interrupted"].includes(task.outcome ?? "") &&
+          status !== "closed",
       );
       for (const { id, name } of failed) {
         if ((await dispatcher.underWay(id, scope(options))).isRunning) continue;
