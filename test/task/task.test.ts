@@ -241,7 +241,7 @@ describe("a hand-off", () => {
     await expect(hf.handOffSession(session.id, { to: "ani" })).rejects.toMatchObject({
       code: "handoff_open",
     });
-    await expect(hf.resumeSession(session.id)).rejects.toMatchObject({ code: "illegal_transition" });
+    await expect(hf.resumeSession(session.id)).rejects.toMatchObject({ code: "handoff_open" });
     expect(gitIn(directory, "status", "--porcelain")).toBe(" M a.txt\n?? nested/");
     expect(existsSync(join(directory, "nested/.git")), "no gitdir of an agent's").toBe(false);
     expect(readFileSync(join(directory, "HANDOFF.md"), "utf8")).toContain("handoff");
