@@ -7,7 +7,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Argument, Command, Option } from "commander";
-import type { SessionSummary } from "../home/index.ts";
 import { present, printable } from "../util/index.ts";
 import { verbs } from "./verbs.ts";
 
@@ -47,7 +46,10 @@ async function candidatesFor(words: readonly string[]): Promise<Candidate[]> {
     return found.map(({ word, about }) => ({ word: `${flag}=${word}`, about }));
   }
   if (current.startsWith("-")) return beginningWith(current, ofFlags(command));
-  const argument = command.registeredArguments[position];
+  const { registeredArguments: slots } = command;
+  const last = slots.at(-1);
+  // Of `wait S…` there may be any number.
+  const argument = slots[position] ?? (last?.variadic ? last : undefined);
   return argument ? valuesOf(argument, current, where) : [];
 }
 
@@ -107,9 +109,11 @@ async function valuesOf(slot: Argument | Option, current: string, where: Where):
   return isSession(slot) ? sessionsFor(current, where) : [];
 }
 
+const SESSIONS: ReadonlySet<string> = new Set(["session", "sessions", "other"]);
+
 /** As its help names it. */
 function isSession(slot: Argument | Option): boolean {
-  if (!("flags" in slot)) return slot.name() === "session";
+  if (!("flags" in slot)) return SESSIONS.has(slot.name());
   return slot.long === "--session" || /[<[]session[\]>]/.test(slot.flags);
 }
 
@@ -126,14 +130,12 @@ async function sessionsFor(current: string, { home, user }: Where): Promise<Cand
   const short = shortIds(sessions.map(({ id }) => id));
   return sessions.flatMap((session) => {
     const about = [session.status, session.title].filter(Boolean).join(", ");
-    const name = nameOf(session);
+    const name = session.name ?? undefined;
     const id = idFor(current, session.id, short.get(session.id) ?? session.id);
     const words = [...(name?.startsWith(current) ? [name] : []), ...(id === undefined ? [] : [id])];
     return words.map((word) => ({ word, about }));
   });
 }
-
-const nameOf = (session: SessionSummary & { readonly name?: string | null }) => session.name ?? undefined;
 
 const PREFIX = "sess_";
 const MIN_LENGTH = 4;

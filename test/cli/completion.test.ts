@@ -68,6 +68,8 @@ describe("completion", () => {
     // The newest first.
     expect(home.inBash("show", "")).toEqual(["speed-up", other, "fix-the-login", one]);
     expect(home.inBash("show", "fix")).toEqual(["fix-the-login"]);
+    for (const verb of ["diff", "wait", "rm"])
+      expect(home.inBash(verb, "speed-up", "fix"), verb).toEqual(["fix-the-login"]);
     expect(home.inBash("token", "rotate", one)).toEqual([one]);
     expect(home.inBash("run", "--session", "=", one)).toEqual([one]);
     expect(home.inBash("send", "--from", "sess_")).toEqual([`sess_${other}`, `sess_${one}`]);
