@@ -3,7 +3,7 @@
  * took. What only keeps the machinery going is left out; `log --raw` has all of it.
  */
 import type { JournalRecord, Json, JsonObject } from "../contract/index.ts";
-import { printable } from "../util/index.ts";
+import { printable, shellText } from "../util/index.ts";
 import { elapsed, plural } from "./amounts.ts";
 import { clip, paint } from "./screen.ts";
 
@@ -18,6 +18,7 @@ export class Story {
   #files = "";
   #ending = "";
   #turnDepth = "";
+  #title: Json = null;
   /** The turn is one command, and told as that. */
   #isCommand = false;
 
@@ -31,6 +32,7 @@ export class Story {
     switch (type) {
       case "session_opened":
       case "session_forked":
+        this.#title = data["title"] ?? null;
         return [this.#head(at, `session ${text(data["name"] ?? data["session"])}`, text(data["title"]))];
       case "session_imported":
         return [this.#head(at, "imported", `for ${text(data["user"])}`)];
@@ -51,6 +53,8 @@ export class Story {
         return [this.#head(at, "given back", `by ${text(data["by"])}`)];
       case "task_started":
         this.#files = "";
+        // What the session is about need not be said again.
+        if (data["asked"] === this.#title) return [this.#head(at, `task ${text(data["task"])}`, "")];
         return [this.#head(at, `task ${text(data["task"])}`, text(data["asked"]))];
       case "task_refused":
         return [this.#head(at, "refused", `${text(data["code"])}: ${text(data["reason"])}`)];
@@ -119,7 +123,7 @@ export class Story {
     const tookMs = begun === undefined ? 0 : Date.parse(at) - Date.parse(begun);
     const output = outputIn(data["output"]);
     const outcome = data["outcome"] === "ok" ? "" : `${text(data["outcome"])} `;
-    const lines = output === "" && outcome === "" ? [] : [this.#line(INDENT, `${outcome}→`, output)];
+    const lines = output === "" ? [] : [this.#line(INDENT, `${outcome}→`, output)];
     return tookMs >= WORTH_TELLING_MS && lines.length > 0
       ? [`${lines[0]} ${paint("dim", `(${elapsed(tookMs)})`)}`]
       : lines;
@@ -187,7 +191,7 @@ function fieldsOf(value: Json | undefined): JsonObject {
 
 function commandIn(input: Json | undefined): string {
   const { command } = fieldsOf(input);
-  return Array.isArray(command) ? command.map(text).join(" ") : text(input);
+  return Array.isArray(command) ? shellText(command.map(text)) : text(input);
 }
 
 /** Of a command what it wrote, without how it ended. */

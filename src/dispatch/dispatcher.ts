@@ -51,7 +51,7 @@ import { probeOwner } from "../journal/index.ts";
 import { idOf, type Maildir } from "../mail/index.ts";
 import { redactingValues, secretsIn, shortened, withoutSecrets } from "../memory/index.ts";
 import { findLastRecord, inspectSession, type Session, type SessionState } from "../session/index.ts";
-import { present } from "../util/index.ts";
+import { isPlainObject, present, shellText } from "../util/index.ts";
 import type { Limits } from "./admission.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
 import { readLimits, writeLimits } from "./limits.ts";
@@ -257,11 +257,13 @@ export class Dispatcher {
   async lastCommand(id: string, options: Scope & { readonly task?: number } = {}): Promise<string | null> {
     const { dir } = await this.#find(id, options);
     let current: Json = null;
-    const started = await findLastRecord(dir, ({ type, data }) => {
+    const begun = await findLastRecord(dir, ({ type, data }) => {
       if (type === "task_started") current = data["task"] ?? null;
-      return type === "process_started" && (options.task === undefined || options.task === current);
+      return type === "turn_started" && (options.task === undefined || options.task === current);
     });
-    return typeof started?.data["command"] === "string" ? started.data["command"] : null;
+    const input = begun?.data["input"];
+    const command = isPlainObject(input) ? input["command"] : undefined;
+    return Array.isArray(command) ? shellText(command.map(String)) : null;
   }
 
   /** What waits in it, in the order of beginning. */

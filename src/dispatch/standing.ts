@@ -53,7 +53,7 @@ const PAUSES: Readonly<Record<string, string>> = {
 };
 
 export function standOf(session: Stood): Stand {
-  const { status, waits, pending, handoff, pid, queue } = session;
+  const { status, waits, pending, handoff, pid, queue, task } = session;
   switch (status) {
     case "damaged":
     case "closed":
@@ -69,7 +69,9 @@ export function standOf(session: Stood): Stand {
   if (Object.keys(pending).length > 0)
     return { standing: "waiting for you", why: Object.values(pending).join(", ") };
   if (waits !== null) return { standing: "queued", why: waits };
-  if (status === "running" || pid !== null) return { standing: "working", why: null };
+  // All is done, and its process is about to go.
+  const isLeaving = task !== null && task.outcome !== null && queue === 0;
+  if (status === "running" || (pid !== null && !isLeaving)) return { standing: "working", why: null };
   return atRest(session, queue > 0 ? "it has tasks that wait" : null);
 }
 

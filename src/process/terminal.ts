@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
-import { readTextOr } from "../util/index.ts";
+import { quoted, readTextOr } from "../util/index.ts";
 import { findProgram } from "./find-program.ts";
 import { runProgram } from "./program.ts";
 import { treeOf } from "./tree.ts";
@@ -91,5 +91,3 @@ function terminalOf(commandPid: number): string | undefined {
   }
   return undefined;
 }
-
-const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;

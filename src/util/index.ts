@@ -14,3 +14,4 @@ export * from "./process-file.ts";
 export * from "./process-identity.ts";
 export * from "./progress.ts";
 export * from "./sealed-json.ts";
+export * from "./shell-text.ts";

@@ -69,10 +69,10 @@ describe("the command", () => {
     await cli("run", ...wall, "--name", "two", "--", "sh", "-c", "echo one > one; exit 3");
     await cli("run", ...wall, "--session", "two", "--", "sh", "-c", "echo two > two");
     expect((await cli("show", "two/1")).stdout).toMatch(
-      /^command {3}sh -c echo one.*\ntask {6}1, failed, exit 3/m,
+      /^command {3}sh -c 'echo one.*'\ntask {6}1, failed, exit 3/m,
     );
     expect((await cli("show", "two")).stdout).toMatch(
-      /^command {3}sh -c echo two.*\ntask {6}2, done, exit 0/m,
+      /^command {3}sh -c 'echo two.*'\ntask {6}2, done, exit 0/m,
     );
     const log = (await cli("log", "two/1")).stdout;
     expect(log).toContain("task 1 failed");

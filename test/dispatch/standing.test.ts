@@ -31,6 +31,8 @@ describe("how a session stands", () => {
       [{ status: "open", pausedFor: null, task: null }, "new", null],
       [{ status: "running", pausedFor: null, pid: 7, task: task(null) }, "working", null],
       [{ status: "open", pausedFor: null, pid: 7, task: null, queue: 1 }, "working", null],
+      [{ status: "open", pausedFor: null, pid: 7 }, "done", null],
+      [{ status: "open", pausedFor: null, pid: 7, queue: 1 }, "working", null],
       [{ status: "open", pausedFor: null, task: null, waits: "8 sessions run" }, "queued", "8 sessions run"],
       [{ status: "interrupted", task: task(null) }, "interrupted", "its process ended in the middle"],
       [{ pausedFor: "asked", task: task(null) }, "paused", null],

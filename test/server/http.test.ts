@@ -307,7 +307,7 @@ describe("the API", () => {
     // The same everywhere, but for what takes time to measure.
     const { disk, command, ...shown } = JSON.parse((await home.cli("show", id, "--json")).stdout);
     expect((await served.ask(`/v1/sessions/${id}`)).body).toEqual(shown);
-    expect(command).toBe("sh -c sleep 60");
+    expect(command).toBe("sh -c 'sleep 60'");
     expect(disk.total).toBeGreaterThan(0);
   });
 
