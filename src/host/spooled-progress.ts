@@ -11,22 +11,27 @@ const SPEAK_MS = 250;
 export class SpooledProgress {
   readonly #spool: Spool;
   readonly #news: () => void;
+  readonly #speakMs: number;
   #step: Progress | undefined;
   #last = "";
   #hasSpoken = false;
   #speakAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(spool: Spool, news: () => void) {
+  constructor(spool: Spool, news: () => void, speakMs = SPEAK_MS) {
     this.#spool = spool;
     this.#news = news;
+    this.#speakMs = speakMs;
   }
 
   readonly onProgress: OnProgress = (step) => {
     if (!this.#step) this.#begin();
+    const isOther = this.#hasSpoken && step.what !== this.#step?.what;
+    // How far the last one came.
+    if (isOther) this.#speak();
     this.#step = step;
     // Work that leaves no time to timers comes by here all the same.
-    if (performance.now() >= this.#speakAtMs) this.#speak();
+    if (isOther || performance.now() >= this.#speakAtMs) this.#speak();
   };
 
   /** Nothing of it is under way any more: what comes next is the command's. */
@@ -38,13 +43,13 @@ export class SpooledProgress {
   }
 
   #begin(): void {
-    this.#speakAtMs = performance.now() + SPEAK_MS;
+    this.#speakAtMs = performance.now() + this.#speakMs;
     this.#timer = setInterval(() => this.#speak(), SPEAK_MS).unref();
   }
 
   #speak(): void {
     const text = JSON.stringify(this.#step);
-    this.#speakAtMs = performance.now() + SPEAK_MS;
+    this.#speakAtMs = performance.now() + this.#speakMs;
     if (text === this.#last) return;
     this.#last = text;
     this.#hasSpoken = true;
