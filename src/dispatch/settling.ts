@@ -29,7 +29,7 @@ export interface Settled {
 }
 
 /** A checkout that takes longer than this to look at is begun with unseen. */
-const LOOK_MS = 300;
+const LOOK_MS = 1000;
 
 export async function settleSpec(
   home: Home,
