@@ -2,6 +2,7 @@
  * Owns what is settled of a task at the moment when it is asked for. What can't begin is refused here, where the one
  * who asks reads it; what only the task's files can tell is refused by the session process.
  */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { commitCheckout, hasDirectory, type Repo, type Unseen, unseenIn } from "../capsule/index.ts";
 import { CONFIG_FILE } from "../config/index.ts";
@@ -54,9 +55,13 @@ export async function settleSpec(
     };
   }
   const unseen = where && base === undefined ? () => unseenOf(repo) : nothing;
-  const commit = await cleanBase(repo, base);
-  await readConfig(repo, commit);
-  if (cwd !== undefined) await assertCommitted(repo, commit, cwd);
+  // Where there is nothing that could be wrong, nobody waits for git to say so.
+  const hasConfig = repo.checkout === null || existsSync(join(repo.checkout, CONFIG_FILE));
+  if (base !== undefined || cwd !== undefined || hasConfig) {
+    const commit = await cleanBase(repo, base);
+    await readConfig(repo, commit);
+    if (cwd !== undefined) await assertCommitted(repo, commit, cwd);
+  }
   return { spec, unseen };
 }
 
