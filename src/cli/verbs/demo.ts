@@ -15,6 +15,7 @@ import { printable } from "../../util/index.ts";
 import { formatRecord } from "../record-line.ts";
 import { paint, say, sayJson } from "../screen.ts";
 import { bareVerb } from "../verb.ts";
+import { labelOf } from "../which-session.ts";
 
 interface Options {
   readonly json?: boolean;
@@ -66,7 +67,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   );
   const ids = begun.map(({ id }) => id);
   for (const [index, id] of ids.entries())
-    guide.tell(`  ${id}  process ${dispatcher.processOf(id)?.pid ?? "gone"}  ${TITLES[index]}`);
+    guide.tell(`  ${begun[index]?.name ?? id}  process ${dispatcher.processOf(id)?.pid ?? "gone"}`);
   const [victim = "", other = ""] = ids;
 
   guide.step("Each has a queue: the next task goes on with the files of the last");
@@ -143,7 +144,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   for (const one of await home.listSessions()) {
     const { records, findings } = await home.auditSession(one.id);
     guide.tell(
-      `  ${one.id}  ${records} records, ${findings.length === 0 ? paint("green", "whole") : paint("red", "damaged")}`,
+      `  ${labelOf(one)}  ${records} records, ${findings.length === 0 ? paint("green", "whole") : paint("red", "damaged")}`,
     );
   }
   guide.tell("\nThat was all real: git, processes, mounts, a kill. holdfast --help lists the verbs.");
@@ -224,8 +225,8 @@ async function gitLines(cwd: string, ...args: string[]): Promise<string[]> {
 }
 
 async function list(guide: Guide, home: Holdfast): Promise<void> {
-  for (const { id, status, turns, title } of await home.listSessions())
-    guide.tell(`  ${id}  ${status.padEnd(11)}  ${turns} turns  ${title}`);
+  for (const session of await home.listSessions())
+    guide.tell(`  ${labelOf(session).padEnd(22)}  ${session.status.padEnd(11)}  ${session.turns} turns`);
 }
 
 async function show(guide: Guide, home: Holdfast, id: string, last: number): Promise<void> {
