@@ -18,8 +18,9 @@ const SHORT_FACTOR = 8;
 /** The directories are counted again when the disk has lost so much since the last time. */
 const NOTABLE_BYTES = 16 * 1024 * 1024;
 const NOTABLE_FILES = 2000;
-/** And not more often than this times what the counting takes. */
+/** And not more often than this times what the counting takes; nearly full, a disk can't wait that long. */
 const COUNT_REST = 10;
+const COUNT_REST_LOW = 1;
 /** They are counted now and then in any case: others may free as much as this one takes. */
 const COUNT_ANYWAY_MS = 30_000;
 const ANYWAY_REST = 100;
@@ -34,7 +35,7 @@ export class Watch {
   #isOver = false;
   #counted: { readonly bytes: number; readonly files: number } | undefined;
   #isCounting = false;
-  #restUntilMs = 0;
+  #lastCount = { endedAtMs: 0, tookMs: 0 };
   readonly #countAnywayMs: number;
   #anywayAtMs: number;
   readonly #before: { readonly bytes: number; readonly files: number };
@@ -80,7 +81,7 @@ export class Watch {
     const isNotable = before.bytes - free.bytes > NOTABLE_BYTES || before.files - free.files > NOTABLE_FILES;
     const isLow = free.bytes < this.#quota.reserveBytes;
     const isDue = isNotable || isLow || Date.now() >= this.#anywayAtMs;
-    if (!isDue || this.#isCounting || Date.now() < this.#restUntilMs) return isShort;
+    if (!isDue || this.#isCounting || this.#isResting(isLow)) return isShort;
     this.#isCounting = true;
     this.#counted = free;
     this.#count(isLow, free)
@@ -91,15 +92,21 @@ export class Watch {
     return isShort;
   }
 
+  #isResting(isLow: boolean): boolean {
+    const { endedAtMs, tookMs } = this.#lastCount;
+    return Date.now() < endedAtMs + tookMs * (isLow ? COUNT_REST_LOW : COUNT_REST);
+  }
+
   async #count(isLow: boolean, free: { bytes: number; files: number }): Promise<void> {
     const { maxBytes, maxFiles, reserveBytes } = this.#quota;
     const startedMs = Date.now();
     // Its own bytes, and nobody else's: what the disk has lost meanwhile may be anybody's doing.
     const counted = await diskUse(this.#dirs);
     const used = { files: counted.files, bytes: counted.bytes + unnamedBytes(this.#pid) };
-    const nowMs = Date.now();
-    this.#restUntilMs = nowMs + COUNT_REST * (nowMs - startedMs);
-    this.#anywayAtMs = nowMs + Math.max(this.#countAnywayMs, ANYWAY_REST * (nowMs - startedMs));
+    const endedAtMs = Date.now();
+    const tookMs = endedAtMs - startedMs;
+    this.#lastCount = { endedAtMs, tookMs };
+    this.#anywayAtMs = endedAtMs + Math.max(this.#countAnywayMs, ANYWAY_REST * tookMs);
     if (used.bytes > maxBytes) return this.#exceeded("bytes", used.bytes, maxBytes);
     if (used.files > maxFiles) return this.#exceeded("files", used.files, maxFiles);
     // The disk is nearly full: whoever has a notable part in that stops, the others go on.

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Disk, isDiskFull } from "./disk.ts";
 
 /** Whoever fills the disk is stopped within this time; before that, what is thrown over would only be theirs. */
-const PATIENCE_MS = 3000;
+const PATIENCE_MS = 10_000;
 const LOOK_MS = 50;
 /** With this much nobody needs the ballast yet. */
 const ENOUGH_BYTES = 8 * 1024 * 1024;

@@ -113,6 +113,30 @@ describe("the watch", () => {
     expect(said).toMatchObject({ limit: "bytes" });
   });
 
+  it("counts again soon while the disk is nearly full, however slow the counting is", async () => {
+    using temp = new TempDir();
+    mkdirSync(temp.join("own"));
+    // Two calls a counting: after it, a watch that rests ten times as long would be late.
+    mkdirSync(temp.join("bin"));
+    writeFileSync(temp.join("bin/du"), `#!/bin/sh\nsleep 1\nexec ${findProgram("du")} "$@"\n`, {
+      mode: 0o755,
+    });
+    const path = process.env["PATH"];
+    process.env["PATH"] = `${temp.join("bin")}:${path}`;
+    const exceeded = Promise.withResolvers<Exceeded | string>();
+    const quota = { maxBytes: 4 * MEGABYTE, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1e18 };
+    const watch = new Watch(process.pid, [temp.join("own")], quota, exceeded.resolve);
+    try {
+      await sleep(2500);
+      writeFileSync(temp.join("own/large"), Buffer.alloc(8 * MEGABYTE, "x"));
+      const said = await Promise.race([exceeded.promise, sleep(14_000, "nothing")]);
+      expect(said).toMatchObject({ limit: "bytes" });
+    } finally {
+      watch.end();
+      process.env["PATH"] = path;
+    }
+  });
+
   it("says which share was exceeded: files, bytes or processes", async () => {
     using temp = new TempDir();
     for (let number = 0; number < 20; number += 1) writeFileSync(temp.join(`${number}`), "x".repeat(9000));
