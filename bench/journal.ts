@@ -8,7 +8,8 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { type Holdfast, openHoldfast, type Session } from "../src/index.ts";
+import { type Holdfast, openHoldfast } from "../src/library/holdfast.ts";
+import type { Session } from "../src/session/session.ts";
 import { atLeast, atMost, compared, inTurns, median, type Row, timeMs } from "./measure.ts";
 
 const run = promisify(execFile);

@@ -8,8 +8,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readProcessRecord } from "../src/host/index.ts";
-import type { TaskSpec } from "../src/index.ts";
+import type { TaskSpec } from "../src/contract/task-spec.ts";
+import { readProcessRecord } from "../src/home/index.ts";
 import { findHomeRuntimeDir, removeRuntimeDir } from "../src/mail/index.ts";
 import { atMost, compared, inTurns, median, type Row } from "./measure.ts";
 

@@ -8,8 +8,9 @@ import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type Holdfast, openHoldfast, type Session } from "../src/index.ts";
+import { type Holdfast, openHoldfast } from "../src/library/holdfast.ts";
 import { canSandbox } from "../src/process/index.ts";
+import type { Session } from "../src/session/session.ts";
 import { atMost, compared, median, type Row, timeMs } from "./measure.ts";
 
 const run = promisify(execFile);

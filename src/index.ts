@@ -23,33 +23,18 @@ export {
   type StopOptions,
   type SubmitOptions,
 } from "./dispatch/index.ts";
-export {
-  type Archived,
-  type Audit,
-  type Diff,
-  type DiffOptions,
-  type Exported,
-  type ExportManifest,
-  type Finding,
-  type ForkOptions,
-  type GcResult,
-  Holdfast,
-  type HoldfastOptions,
-  type ImportOptions,
-  type NewSession,
-  openHoldfast,
-  type Removal,
-  type RemovalOptions,
-  type Repair,
-  type ResumeOptions,
-  type Retention,
-  type SearchHit,
-  type SearchOptions,
-  type SessionDiskUse,
-  type SessionFilter,
-  type SessionSummary,
-  type ShownStatus,
+export type {
+  ForkOptions,
+  HoldfastOptions,
+  NewSession,
+  ResumeOptions,
+  SearchHit,
+  SearchOptions,
+  SessionFilter,
+  SessionSummary,
+  ShownStatus,
 } from "./home/index.ts";
+export { Holdfast, openHoldfast } from "./library/index.ts";
 export type {
   HistoryEntry,
   HistoryTurn,
@@ -64,6 +49,8 @@ export type {
 export type {
   Branched,
   BranchOptions,
+  Diff,
+  DiffOptions,
   HandOff,
   Receipt,
   Restored,
@@ -76,4 +63,18 @@ export type {
   TeardownOptions,
   TurnEnd,
 } from "./task/index.ts";
+export type {
+  Archived,
+  Audit,
+  Exported,
+  ExportManifest,
+  Finding,
+  GcResult,
+  ImportOptions,
+  Removal,
+  RemovalOptions,
+  Repair,
+  Retention,
+  SessionDiskUse,
+} from "./upkeep/index.ts";
 export type { Clock, Disk, DiskFile, OnProgress, Progress } from "./util/index.ts";

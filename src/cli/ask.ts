@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import { HoldfastError } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
-import { plural } from "./screen.ts";
+import { plural } from "./amounts.ts";
 import { type CommonOptions, scope } from "./verb.ts";
 import type { NamedSession } from "./which-session.ts";
 

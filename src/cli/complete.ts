@@ -122,11 +122,11 @@ const beginningWith = (current: string, all: readonly Candidate[]) =>
 
 /** The newest first: by name, and by as much of the id as tells it from the others. */
 async function sessionsFor(current: string, { home, user }: Where): Promise<Candidate[]> {
-  const { defaultHomeDir, openHoldfast } = await import("../home/index.ts");
+  const { defaultHomeDir, listSessions, openHome } = await import("../home/index.ts");
   const dir = home ?? defaultHomeDir();
   if (!existsSync(join(dir, "home.json"))) return [];
-  const holdfast = await openHoldfast({ home: dir, create: false });
-  const sessions = (await holdfast.listSessions(present({ user }))).reverse();
+  const opened = await openHome({ home: dir, create: false });
+  const sessions = (await listSessions(opened, present({ user }))).reverse();
   const short = shortIds(sessions.map(({ id }) => id));
   return sessions.flatMap((session) => {
     const about = [session.status, session.title].filter(Boolean).join(", ");

@@ -5,8 +5,7 @@
  *
  * It never keeps the process alive, and it draws also from work that leaves no time to timers.
  */
-import type { OnProgress, Progress } from "../util/index.ts";
-import { printable } from "../util/index.ts";
+import { type OnProgress, type Progress, printable } from "../util/index.ts";
 import { bytes, elapsed, plural } from "./amounts.ts";
 
 const FRAMES = [..."⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"];

@@ -2,7 +2,7 @@
  * Owns how it is said that a task has to wait behind others of its session.
  */
 import type { Queue } from "../dispatch/index.ts";
-import { plural } from "./screen.ts";
+import { plural } from "./amounts.ts";
 
 /** Undefined where nothing is before it: it begins by itself, or has begun. */
 export function placeInQueue({ current, waiting }: Queue, request: string): string | undefined {

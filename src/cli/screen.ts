@@ -5,8 +5,6 @@ import { styleText } from "node:util";
 import { printable, printableJson } from "../util/index.ts";
 import { progress } from "./progress.ts";
 
-export { bytes, plural } from "./amounts.ts";
-
 type Style = Parameters<typeof styleText>[0];
 
 export function paint(style: Style, text: string): string {

@@ -4,8 +4,9 @@
 import { type ErrorCode, errorCodes, HoldfastError, type JournalRecord } from "../contract/index.ts";
 import type { Happening } from "../dispatch/index.ts";
 import { printable } from "../util/index.ts";
+import { plural } from "./amounts.ts";
 import { progress } from "./progress.ts";
-import { note, plural, sayJson, stream } from "./screen.ts";
+import { note, sayJson, stream } from "./screen.ts";
 import { type CommandEnding, endingText, statusOfCommand, statusOfOutcome } from "./task-outcome.ts";
 import type { NamedSession } from "./which-session.ts";
 

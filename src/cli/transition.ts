@@ -3,9 +3,10 @@
  */
 import type { Command } from "commander";
 import type { Dispatcher } from "../dispatch/index.ts";
-import type { Archived } from "../home/index.ts";
+import type { Archived } from "../upkeep/index.ts";
+import { bytes } from "./amounts.ts";
 import { confirmEnding, type Ending, type ForceOptions, withForce } from "./ask.ts";
-import { bytes, say, sayJson } from "./screen.ts";
+import { say, sayJson } from "./screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "./verb.ts";
 import { SESSION_HELP, sessionOf } from "./which-session.ts";
 

@@ -4,7 +4,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Budget } from "../contract/index.ts";
 import { Dispatcher, type StopOptions } from "../dispatch/index.ts";
-import { type Holdfast, openHoldfast } from "../home/index.ts";
+import { type Holdfast, openHoldfast } from "../library/index.ts";
 import { present } from "../util/index.ts";
 import { progress } from "./progress.ts";
 import { note } from "./screen.ts";

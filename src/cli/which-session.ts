@@ -3,7 +3,7 @@
  * one.
  */
 import { HoldfastError } from "../contract/index.ts";
-import type { Holdfast } from "../home/index.ts";
+import type { Holdfast } from "../library/index.ts";
 import { present } from "../util/index.ts";
 import { type CommonOptions, scope } from "./verb.ts";
 

@@ -18,21 +18,17 @@ import {
   type Values,
 } from "../contract/index.ts";
 import {
-  type Archived,
   asFailure,
   type FoundSession,
   findSession,
-  Holdfast,
   type HoldfastOptions,
   type Home,
   listSessionIdsNow,
   type NewSession,
   openHome,
-  type Place,
-  type Removal,
-  type RemovalOptions,
+  type ProcessRecord,
   type ResumeOptions,
-  readPlace,
+  readProcessRecord,
   repoPathOf,
   revokeToken,
   rotateToken,
@@ -40,21 +36,16 @@ import {
   type SessionSummary,
   sessionDirOf,
 } from "../home/index.ts";
-import {
-  assertWhole,
-  CutOutput,
-  type ProcessRecord,
-  readProcessRecord,
-  readRefusals,
-} from "../host/index.ts";
+import { assertWhole, CutOutput, readRefusals } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
+import { Holdfast } from "../library/index.ts";
+import { enterLine, type Limits, type Place, readLimits, readPlace, writeLimits } from "../line/index.ts";
 import { idOf, type Maildir } from "../mail/index.ts";
-import { redactingValues, secretsIn, shortened, withoutSecrets } from "../memory/index.ts";
+import { redactingValues, secretsIn, shortened, withoutSecrets } from "../redaction/index.ts";
 import { findLastRecord, inspectSession, type Session, type SessionState } from "../session/index.ts";
+import type { Archived, Removal, RemovalOptions } from "../upkeep/index.ts";
 import { isPlainObject, present, shellText } from "../util/index.ts";
-import type { Limits } from "./admission.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
-import { readLimits, writeLimits } from "./limits.ts";
 import { type OutputOptions, type OutputPart, readOutput } from "./output.ts";
 import {
   deliverOutboxes,
@@ -70,7 +61,7 @@ import { type Cancelled, cancelByName, type Queue, readQueue } from "./queueing.
 import { type Settled, settleSpec } from "./settling.ts";
 import { askForShell } from "./shell.ts";
 import { type Stand, standOf } from "./standing.ts";
-import { admitWaiting, enterLine } from "./starting.ts";
+import { startWaiting } from "./starting.ts";
 import { askToKeep, cancelTask, interruptTurn, type StopOptions, stopProcess } from "./stopping.ts";
 import {
   makeReady,
@@ -491,7 +482,7 @@ export class Dispatcher {
   async look(): Promise<boolean> {
     let isMore = false;
     try {
-      await admitWaiting(this.#home);
+      await startWaiting(this.#home);
     } finally {
       isMore = await deliverOutboxes(this.#home);
     }

@@ -4,19 +4,13 @@
  */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { JournalRecord } from "../contract/index.ts";
-import { type FoundSession, type Home, readPlace } from "../home/index.ts";
-import {
-  type Frame,
-  type OutputStream,
-  readFrames,
-  readProcessRecord,
-  readProgress,
-  spoolPath,
-} from "../host/index.ts";
+import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
+import { type Frame, type OutputStream, readFrames, readProgress, spoolPath } from "../host/index.ts";
 import { JOURNAL_START, loadLongFields, type Position, probeOwner, readDurable } from "../journal/index.ts";
+import { readPlace } from "../line/index.ts";
 import { type Listening, listen } from "../mail/index.ts";
 import type { Progress } from "../util/index.ts";
-import { admitWaiting } from "./starting.ts";
+import { startWaiting } from "./starting.ts";
 
 export type Happening =
   | { readonly kind: "output"; readonly stream: OutputStream; readonly chunk: Buffer }
@@ -75,7 +69,7 @@ export async function* followSession(
       waits = reason;
       if (!isThere && !place && records.length === 0) return yield { kind: "left" };
       if (!isThere && place && performance.now() >= admitAtMs) {
-        await admitWaiting(home);
+        await startWaiting(home);
         admitAtMs = performance.now() + ADMIT_MS;
       }
       if (records.length === 0) await ears.next(LOOK_MS, options.signal);

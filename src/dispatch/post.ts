@@ -14,8 +14,14 @@ import {
   type SessionId,
   type TaskSpec,
 } from "../contract/index.ts";
-import { type FoundSession, findSession, type Home, listSessionIds, sessionDirOf } from "../home/index.ts";
-import { readProcessRecord } from "../host/index.ts";
+import {
+  type FoundSession,
+  findSession,
+  type Home,
+  listSessionIds,
+  readProcessRecord,
+  sessionDirOf,
+} from "../home/index.ts";
 import {
   assertMessageSize,
   decodeEnvelope,
@@ -29,7 +35,7 @@ import {
   type Put,
   ring,
 } from "../mail/index.ts";
-import { redactingValues, withoutSecrets } from "../memory/index.ts";
+import { redactingValues, withoutSecrets } from "../redaction/index.ts";
 import { inspectSession, KnownSecrets, readManifest, removeEnvironment } from "../session/index.ts";
 import { errorCode, type FileLock, tryFileLock, withFileLock } from "../util/index.ts";
 

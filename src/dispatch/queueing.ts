@@ -4,11 +4,12 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError, isHoldfastError, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
-import { type FoundSession, type Home, readPlace, withLine } from "../home/index.ts";
-import { CutOutput, readProcessRecord } from "../host/index.ts";
+import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
+import { CutOutput } from "../host/index.ts";
 import { loadLongFields, probeOwner, readDurable } from "../journal/index.ts";
+import { readPlace, withLine } from "../line/index.ts";
 import { decodeEnvelope } from "../mail/index.ts";
-import { commandLine, redactingValues, withoutSecrets } from "../memory/index.ts";
+import { commandLine, redactingValues, withoutSecrets } from "../redaction/index.ts";
 import {
   inspectSession,
   KnownSecrets,

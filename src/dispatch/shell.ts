@@ -4,8 +4,8 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
-import type { FoundSession, Home } from "../home/index.ts";
-import { readProcessRecord, shellSocket } from "../host/index.ts";
+import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
+import { shellSocket } from "../host/index.ts";
 import { inspectSession } from "../session/index.ts";
 import { put, ringSession, stamp } from "./post.ts";
 

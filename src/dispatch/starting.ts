@@ -1,75 +1,10 @@
 /**
- * Owns the starting of session processes: a session with something to do gets a place in the line, and whoever has
- * a place that is granted gets a process.
+ * Owns the joining of the line to session processes: one whose place is granted gets its process.
  */
-import { type Home, myself, type Place, sessionDirOf, withLine } from "../home/index.ts";
-import { readProcessRecord, startHost } from "../host/index.ts";
-import { ring } from "../mail/index.ts";
-import { measureTree } from "../process/index.ts";
-import { identityOf } from "../util/index.ts";
-import { type Decision, decide } from "./admission.ts";
-import { readLimits } from "./limits.ts";
-import { needOf, readMemory } from "./memory.ts";
+import type { Home } from "../home/index.ts";
+import { startHost } from "../host/index.ts";
+import { admitWaiting } from "../line/index.ts";
 
-export type PlaceWish = Pick<Place, "session" | "definition" | "priority"> &
-  Partial<Pick<Place, "maxSessions" | "maxMemoryBytes" | "by">>;
-
-/** One who has a place keeps it. */
-export async function enterLine(home: Home, wish: PlaceWish): Promise<void> {
-  await withLine(home, async (line) => {
-    const order = await line.nextOrder();
-    if (line.get(wish.session)) return;
-    await line.set({
-      maxSessions: null,
-      maxMemoryBytes: null,
-      by: null,
-      ...wish,
-      order,
-      state: "waiting",
-      reason: null,
-      holder: null,
-      maker: myself(),
-      attempts: 0,
-      isTaken: false,
-    });
-  });
-}
-
-/** Lets those begin for whom there is room, and says of the others why they wait. */
-export async function admitWaiting(home: Home): Promise<void> {
-  const toRing = await withLine(home, async (line) => {
-    const places = await line.places();
-    if (!places.some(({ state }) => state === "waiting")) return [];
-    const rung: string[] = [];
-    for (const { place, reason } of await decisions(home, places)) {
-      if (reason !== null) {
-        if (reason !== place.reason) await line.set({ ...place, reason });
-        continue;
-      }
-      const bell = readProcessRecord(sessionDirOf(home, place.session))?.bell;
-      if (place.holder && bell) rung.push(bell);
-      // Written under the name of the one who will take it: if it dies before, the place goes back to the line.
-      const holder = place.holder ?? (await start(home, place));
-      await line.set({ ...place, state: "granted", reason: null, holder, isTaken: false });
-    }
-    return rung;
-  });
-  for (const bell of toRing) await ring(bell);
-}
-
-async function start(home: Home, { session, by }: Place) {
-  return identityOf(await startHost(home, session, by === null ? {} : { by }));
-}
-
-async function decisions(home: Home, places: readonly Place[]): Promise<Decision[]> {
-  const definitions = new Set(places.map(({ definition }) => definition));
-  const needs = new Map<string, number>();
-  const memory = readMemory();
-  for (const definition of definitions) needs.set(definition, await needOf(home, definition, memory));
-  return decide(places, {
-    memory,
-    limits: await readLimits(home),
-    needOf: (definition) => needs.get(definition) ?? 0,
-    useOf: ({ holder }) => (holder ? measureTree(holder.pid).bytes : 0),
-  });
-}
+/** Lets those begin for whom there is room. */
+export const startWaiting = (home: Home) =>
+  admitWaiting(home, (session, options) => startHost(home, session, options));

@@ -3,8 +3,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
-import { type FoundSession, type Home, readPlace, withLine } from "../home/index.ts";
-import { type ProcessRecord, readProcessRecord } from "../host/index.ts";
+import { type FoundSession, type Home, type ProcessRecord, readProcessRecord } from "../home/index.ts";
+import { readPlace, withLine } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
 import { inspectSession, removeEnvironment } from "../session/index.ts";
 import { isAlive, signalIfThere } from "../util/index.ts";

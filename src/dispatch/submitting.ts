@@ -18,13 +18,13 @@ import {
   type Home,
   type NewSession,
   openSession,
-  readPlace,
+  readProcessRecord,
   resumeSession,
   sessionDirOf,
-  withLine,
 } from "../home/index.ts";
-import { CutOutput, lastWords, logDir, readProcessRecord, spoolPath } from "../host/index.ts";
+import { CutOutput, lastWords, logDir, spoolPath } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
+import { enterLine, type PlaceWish, readPlace, withLine } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
 import {
   inspectSession,
@@ -35,7 +35,7 @@ import {
 } from "../session/index.ts";
 import { isAlive, present } from "../util/index.ts";
 import { inboxOf, put, ringSession, stamp } from "./post.ts";
-import { admitWaiting, enterLine, type PlaceWish } from "./starting.ts";
+import { startWaiting } from "./starting.ts";
 import { cancelTask } from "./stopping.ts";
 import type { Where } from "./where.ts";
 
@@ -93,7 +93,7 @@ export async function submitFirstTask(
   const id = parseSessionId(home.newId("sess"));
   const wish = wishOf(id, { definition }, options);
   await enterLine(home, wish);
-  await admitWaiting(home);
+  await startWaiting(home);
   try {
     const { session, spec } = await describe(id);
     const opened = await openSession(home, session, id);
@@ -199,7 +199,6 @@ async function tryToMakeReady(
   const cut = new CutOutput(dir);
   const session = await resumeSession(home, id, {
     user,
-    files: false,
     outputOfCut: cut.read,
     ...present({ budget }),
   });
@@ -254,7 +253,7 @@ export async function startUntil(
       if (isPaused) await makeReady(home, found);
       hasEntered = true;
       await enterLine(home, wish);
-      await admitWaiting(home);
+      await startWaiting(home);
       const now = readPlace(home, found.id);
       if (now?.state === "waiting" && now.reason !== null) return;
       started = now?.holder?.pid;

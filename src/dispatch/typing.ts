@@ -6,8 +6,8 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { HoldfastError } from "../contract/index.ts";
-import type { FoundSession, Home } from "../home/index.ts";
-import { encodeText, readProcessRecord, type TypedText } from "../host/index.ts";
+import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
+import { encodeText, type TypedText } from "../host/index.ts";
 import { findLastRecord } from "../session/index.ts";
 
 export interface TypeOptions {

@@ -3,8 +3,8 @@
  * loses nothing, and neither does one whose process has done all it had to do.
  */
 import { HoldfastError } from "../contract/index.ts";
-import { type FoundSession, type Home, readPlace } from "../home/index.ts";
-import { readProcessRecord } from "../host/index.ts";
+import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
+import { readPlace } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
 import { inspectSession } from "../session/index.ts";
 import { isAlive } from "../util/index.ts";

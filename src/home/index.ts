@@ -1,40 +1,37 @@
-export type { Archived } from "./archive.ts";
-export type { FullAudit as Audit } from "./audit-kept.ts";
 export { layBallast } from "./ballast.ts";
-export type { Diff, DiffOptions } from "./diff.ts";
-export type { SessionDiskUse } from "./disk.ts";
-export type { Finding } from "./doctor.ts";
-export type { Exported, ExportManifest } from "./export.ts";
-export type { GcResult, Retention } from "./gc.ts";
-export { Holdfast, openHoldfast } from "./holdfast.ts";
+export { type ForkOptions, forkAt, forkPoint } from "./forking.ts";
 export {
   asFailure,
+  assertPrivate,
   defaultHomeDir,
   defaultUser,
   type FoundSession,
   findSession,
   type Home,
+  inspectIn,
   listSessionIds,
   listSessionIdsNow,
+  notFound,
   sessionDirOf,
+  sessionsDir,
   stagingDir,
+  trashDir,
 } from "./home.ts";
-export type { ImportOptions } from "./import.ts";
-export type { SearchHit } from "./index-db.ts";
-export {
-  type ForkOptions,
-  type NewSession,
-  openSession,
-  type ResumeOptions,
-  resumeSession,
-} from "./lifecycle.ts";
-export { myself, type Place, readPlace, withLine } from "./line.ts";
-export type { SearchOptions, SessionFilter } from "./list.ts";
+export { type SearchHit, SessionIndex } from "./index-db.ts";
+export { listSessions, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
+export { type Claim, claimName } from "./names.ts";
 export { type HoldfastOptions, openHome } from "./open.ts";
-export type { Removal, RemovalOptions } from "./removal.ts";
-export type { Repair } from "./repair.ts";
-export { locateDamage } from "./snapshot-damage.ts";
-export { addPeak, readPeaks } from "./stats.ts";
-export type { SessionSummary, ShownStatus } from "./status.ts";
-export { bringFiles, keeperOf, repoPathOf, restFiles, roomOf } from "./tasks.ts";
-export { isSameToken, makeToken, revokeToken, rotateToken } from "./token.ts";
+export { NEW_SESSION, type NewSession, openSession } from "./opening.ts";
+export {
+  type ProcessRecord,
+  readProcessRecord,
+  removeProcessRecord,
+  writeProcessRecord,
+} from "./process-record.ts";
+export { capsulePorts, repoOf, repoPathOf } from "./repos.ts";
+export { type Meant, resolveSession, type Whereabouts } from "./resolve.ts";
+export { keepSession, type ResumeOptions, resumeSession } from "./resuming.ts";
+export { abandonedStages, stageSession } from "./staging.ts";
+export { type SessionSummary, type ShownStatus, summarise } from "./status.ts";
+export { type FoundStore, findStore, listStores, PackChecks } from "./stores.ts";
+export { isSameToken, makeToken, readToken, revokeToken, rotateToken } from "./token.ts";

@@ -4,7 +4,7 @@
 import { resolve } from "node:path";
 import { typeid } from "typeid-js";
 import type { JournalPorts, Redactor } from "../journal/index.ts";
-import { redactSecrets } from "../memory/index.ts";
+import { redactSecrets } from "../redaction/index.ts";
 import { type Clock, type Disk, type OnProgress, realDisk, systemClock, withBallast } from "../util/index.ts";
 import { ballastPath } from "./ballast.ts";
 import { defaultHomeDir, type Home, prepareHome } from "./home.ts";

@@ -4,11 +4,11 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isHoldfastError, type SessionId } from "../contract/index.ts";
-import { type Home, notFound, readPlace, resumeSession, sessionDirOf } from "../home/core.ts";
+import { type Home, notFound, resumeSession, sessionDirOf } from "../home/index.ts";
+import { holdPlace, readPlace } from "../line/index.ts";
 import { Maildir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
 import { CutOutput } from "./cut-output.ts";
-import { holdPlace } from "./place.ts";
 import { type StartOptions, settleIn } from "./start.ts";
 
 /** As its owner, with everything that a process has of its own. */
@@ -18,7 +18,6 @@ export async function arrive(home: Home, id: SessionId, { by }: StartOptions): P
   const session = await whenFree(() =>
     resumeSession(home, id, {
       user,
-      files: false,
       isHandedOver: true,
       // Whoever starts us has made it ready; one that was paused while we waited for it is to stay so.
       onlyIfWorking: true,

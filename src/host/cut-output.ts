@@ -4,7 +4,7 @@
  * of its own.
  */
 import { statSync, truncateSync } from "node:fs";
-import type { Home } from "../home/core.ts";
+import type { Home } from "../home/index.ts";
 import { Excerpt, type Session, type SessionState } from "../session/index.ts";
 import { isOfCommand, readSpool, spoolPath } from "./frames.ts";
 

@@ -12,7 +12,7 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
-import { isSameToken } from "../home/core.ts";
+import { isSameToken } from "../home/index.ts";
 import { MAX_MESSAGE_BYTES } from "../mail/index.ts";
 import { parseObject, readTextOr, temporaryPath } from "../util/index.ts";
 import type { Message } from "./specs.ts";

@@ -4,20 +4,23 @@
  */
 import type { Writable } from "node:stream";
 import { isHoldfastError, type TaskSpec, type Values } from "../contract/index.ts";
-import {
-  addPeak,
-  bringFiles,
-  type Home,
-  keeperOf,
-  layBallast,
-  locateDamage,
-  roomOf,
-  sessionDirOf,
-} from "../home/index.ts";
-import { commandLine, shortened } from "../memory/index.ts";
+import { type Home, layBallast, sessionDirOf } from "../home/index.ts";
+import { addPeak } from "../line/index.ts";
 import { assertTerminal } from "../process/index.ts";
+import { commandLine, shortened } from "../redaction/index.ts";
 import type { Session } from "../session/index.ts";
-import { outputRoom, requireValues, Task, type TaskEnd, type TurnEnd, valuesFor } from "../task/index.ts";
+import {
+  bringFiles,
+  keeperOf,
+  locateDamage,
+  outputRoom,
+  requireValues,
+  roomOf,
+  Task,
+  type TaskEnd,
+  type TurnEnd,
+  valuesFor,
+} from "../task/index.ts";
 import { isDiskFull, present } from "../util/index.ts";
 import type { Feed } from "./feed.ts";
 import { keepSpooled } from "./kept-output.ts";
@@ -57,7 +60,7 @@ export interface Driven {
   readonly isOverQuota: boolean;
 }
 
-export { restFiles } from "../home/index.ts";
+export { restFiles } from "../task/index.ts";
 
 /** A task from the queue. */
 export async function driveTask(around: Surroundings, { request, spec, stop }: Assignment): Promise<Driven> {

@@ -7,7 +7,8 @@
  * command lives.
  */
 import { isHoldfastError, type JournalRecord, parseSessionId, type TaskSpec } from "../contract/index.ts";
-import { type Home, readToken, sessionDirOf } from "../home/core.ts";
+import { type Home, readToken, sessionDirOf } from "../home/index.ts";
+import { leavePlace, takePlace } from "../line/index.ts";
 import { idOf, type Maildir } from "../mail/index.ts";
 import {
   isTaskOver,
@@ -22,7 +23,6 @@ import type { Stop, Surroundings } from "./drive.ts";
 import { Feed } from "./feed.ts";
 import { Intake } from "./intake.ts";
 import { Outgoing } from "./outgoing.ts";
-import { leavePlace, takePlace } from "./place.ts";
 import { Presence } from "./presence.ts";
 import { RefusalCount } from "./refusals.ts";
 import { Shells } from "./shells.ts";

@@ -9,7 +9,6 @@ export {
   spoolPath,
 } from "./frames.ts";
 export { shellSocket } from "./presence.ts";
-export { type ProcessRecord, readProcessRecord } from "./process-record.ts";
 export { readRefusals } from "./refusals.ts";
 export { readServeRecord, removeServeRecord, writeServeRecord } from "./serve-record.ts";
 export { assertWhole } from "./specs.ts";

@@ -2,7 +2,7 @@
  * Owns the way of a task's output from the spool, where it lies as it was written, into what is kept of it without
  * secrets. The spool is emptied after that, and by whoever called.
  */
-import { type Home, sessionDirOf } from "../home/core.ts";
+import { type Home, sessionDirOf } from "../home/index.ts";
 import type { Session } from "../session/index.ts";
 import { keepOutput } from "../task/index.ts";
 import { isDiskFull } from "../util/index.ts";

@@ -2,7 +2,7 @@
  * The session process: `main <home> <session> <options>`. What it has to say goes to its log.
  */
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
-import { openHome } from "../home/core.ts";
+import { openHome } from "../home/index.ts";
 import { isDiskFull } from "../util/index.ts";
 import { Host } from "./host.ts";
 

@@ -9,7 +9,7 @@
 import { HoldfastError, isHoldfastError, isSessionId } from "../contract/index.ts";
 import type { Redactor } from "../journal/index.ts";
 import { assertMessageSize, encodeEnvelope, MAX_WAITING, type Maildir } from "../mail/index.ts";
-import { withoutSecrets } from "../memory/index.ts";
+import { withoutSecrets } from "../redaction/index.ts";
 import type { Session } from "../session/index.ts";
 import type { Named } from "./specs.ts";
 

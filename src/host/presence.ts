@@ -5,10 +5,9 @@
  */
 import { type FSWatcher, mkdirSync, watch } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Home, sessionDirOf } from "../home/core.ts";
+import { type Home, removeProcessRecord, sessionDirOf, writeProcessRecord } from "../home/index.ts";
 import { type Bell, hangBell, type Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import type { Session } from "../session/index.ts";
-import { removeProcessRecord, writeProcessRecord } from "./process-record.ts";
 
 /** A path has some hundred bytes only. */
 export const shellSocket = (bell: string, shell: string) => join(dirname(bell), `shell-${shell.slice(-10)}`);

@@ -5,7 +5,7 @@
  */
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { type Secret, ValueFilter, withoutBegun } from "../memory/index.ts";
+import { type Secret, ValueFilter, withoutBegun } from "../redaction/index.ts";
 import { errorCode } from "../util/index.ts";
 import { END_CODE, encodeFrame, type Left, logDir, type OutputStream, spoolPath, streams } from "./frames.ts";
 

@@ -7,7 +7,7 @@ import { dirname, extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { HoldfastError, type SessionId } from "../contract/index.ts";
-import { type Home, sessionDirOf } from "../home/core.ts";
+import { type Home, sessionDirOf } from "../home/index.ts";
 import { ring } from "../mail/index.ts";
 import { baseEnvironment, startDetached, USER_HOME, userHome } from "../process/index.ts";
 import { present, readTextOr } from "../util/index.ts";

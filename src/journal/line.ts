@@ -2,8 +2,7 @@
  * Owns the bytes of one line: a segment's header or a record. docs/format.md says the same in prose.
  */
 import { isUtf8 } from "node:buffer";
-import type { JournalRecord, JsonObject } from "../contract/index.ts";
-import { HoldfastError } from "../contract/index.ts";
+import { HoldfastError, type JournalRecord, type JsonObject } from "../contract/index.ts";
 import {
   hasDuplicateKeys,
   isPlainObject,

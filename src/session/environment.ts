@@ -8,7 +8,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { assertValues, MAX_VALUES_BYTES, type Values } from "../contract/index.ts";
-import { type Secret, secretsIn } from "../memory/index.ts";
+import { type Secret, secretsIn } from "../redaction/index.ts";
 import {
   type Disk,
   errorCode,

@@ -2,7 +2,7 @@
  * Owns how much of a command's output is in the journal, its beginning and its end, and how it is said that some was not
  * kept. Where it is cut, no part of a value is left that is to be taken out as a whole.
  */
-import { begunAtEnd, endedAtStart, type Secret, withoutBegun } from "../memory/index.ts";
+import { begunAtEnd, endedAtStart, type Secret, withoutBegun } from "../redaction/index.ts";
 
 /** So much of it stands in the journal. */
 const OUTPUT_HEAD = 32 * 1024;

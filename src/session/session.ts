@@ -29,7 +29,7 @@ import {
   type Redactor,
   takeOver,
 } from "../journal/index.ts";
-import { redactingValues, type Secret } from "../memory/index.ts";
+import { redactingValues, type Secret } from "../redaction/index.ts";
 import { KnownSecrets, removeEnvironment } from "./environment.ts";
 import { parseEvent } from "./event.ts";
 import { type CachedFold, readFold, writeFold } from "./fold-cache.ts";

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Secret, withoutValuesIn } from "../memory/index.ts";
+import { type Secret, withoutValuesIn } from "../redaction/index.ts";
 import type { Session } from "../session/index.ts";
 import { type Disk, temporaryPath } from "../util/index.ts";
 import { artifactsDir } from "./room.ts";

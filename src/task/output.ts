@@ -8,7 +8,7 @@
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Redactor } from "../journal/index.ts";
-import { RedactedPieces } from "../memory/index.ts";
+import { RedactedPieces } from "../redaction/index.ts";
 import { findLastRecord, notKept } from "../session/index.ts";
 import { type DiskFile, encodeLossless, LosslessDecoder, writeAll } from "../util/index.ts";
 import { type ArtifactRoom, writeArtifact } from "./artifact.ts";

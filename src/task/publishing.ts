@@ -17,7 +17,7 @@ import {
   userIdentity,
 } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
-import { withoutSecrets } from "../memory/index.ts";
+import { withoutSecrets } from "../redaction/index.ts";
 import { readEnvironment, type Session, type SessionState } from "../session/index.ts";
 import { present, printable } from "../util/index.ts";
 import type { Room } from "./room.ts";

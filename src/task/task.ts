@@ -7,8 +7,8 @@
 import type { Writable } from "node:stream";
 import { AgentGit, type Capsule, type DiffStat, statOf, treeOf, writePatch } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
-import { commandLine, WholeValues } from "../memory/index.ts";
 import { type CommandEnd, runCommand } from "../process/index.ts";
+import { commandLine, WholeValues } from "../redaction/index.ts";
 import {
   budgetReached,
   Excerpt,

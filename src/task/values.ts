@@ -12,7 +12,7 @@ import {
   type Work,
 } from "../capsule/index.ts";
 import { HoldfastError, type Values } from "../contract/index.ts";
-import { secretsIn, variableOf } from "../memory/index.ts";
+import { secretsIn, variableOf } from "../redaction/index.ts";
 import {
   type Environment,
   readEnvironment,

@@ -10,7 +10,7 @@ import {
   readNamedManifest,
   textsInContents,
 } from "../capsule/index.ts";
-import { ruleOf } from "../memory/index.ts";
+import { ruleOf } from "../redaction/index.ts";
 import { type Disk, parseObject, readTextOr, replaceFile } from "../util/index.ts";
 import type { Room } from "./room.ts";
 

@@ -5,8 +5,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
-import { HostHome, kill, until } from "../support/hosts.ts";
+import { HostHome, until } from "../support/hosts.ts";
 import { lastAnswer, ScriptedModel } from "../support/model/server.ts";
 import { hasScript, Window } from "../support/terminal.ts";
 import { type Agent, agentPath, agents, isInstalled } from "./agents.ts";

@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/index.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
 import { commitFiles, fingerprint, gitIn, makeRepo } from "../support/repo.ts";
 import { sandbox, TaskHome } from "../support/tasks.ts";
 

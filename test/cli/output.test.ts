@@ -5,11 +5,12 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { redactSecrets } from "../../src/memory/index.ts";
+import { redactSecrets } from "../../src/redaction/index.ts";
 import { keepOutput } from "../../src/task/index.ts";
 import { realDisk } from "../../src/util/index.ts";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
-import { HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
+import { HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { TaskHome, turn } from "../support/tasks.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];

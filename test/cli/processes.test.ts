@@ -4,8 +4,9 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
-import { HostHome, kill, until } from "../support/hosts.ts";
+import { HostHome, until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 import { hasScript, Terminal } from "../support/terminal.ts";
 

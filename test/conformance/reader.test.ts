@@ -5,8 +5,8 @@
 import { cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { auditSession } from "../../src/home/audit.ts";
 import { readBlob } from "../../src/journal/index.ts";
+import { auditSession } from "../../src/upkeep/audit.ts";
 import {
   hasDuplicateKeys,
   openSealedJson,

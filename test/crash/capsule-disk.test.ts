@@ -5,7 +5,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openHoldfast } from "../../src/index.ts";
+import { openHoldfast } from "../../src/library/holdfast.ts";
 import { TestChild } from "../support/children.ts";
 import { TempDir } from "../support/home.ts";
 import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";

@@ -6,7 +6,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import type { Holdfast } from "../../src/index.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
 import { TestChild } from "../support/children.ts";
 import { fingerprint } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";

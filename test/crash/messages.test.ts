@@ -4,8 +4,9 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { TestChild } from "../support/children.ts";
-import { agent, type Dispatcher, HostHome, kill, until } from "../support/hosts.ts";
+import { agent, type Dispatcher, HostHome, until } from "../support/hosts.ts";
 
 const SESSIONS = 10;
 const SENDERS = 4;

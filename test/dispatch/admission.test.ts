@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Circumstances, decide, reserveBytes } from "../../src/dispatch/admission.ts";
-import type { Place } from "../../src/home/index.ts";
+import { type Circumstances, decide, reserveBytes } from "../../src/line/admission.ts";
+import type { Place } from "../../src/line/index.ts";
 
 const MB = 1024 * 1024;
 

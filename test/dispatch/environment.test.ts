@@ -4,12 +4,13 @@
 import { readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { TaskSpec } from "../../src/index.ts";
+import type { TaskSpec } from "../../src/contract/task-spec.ts";
 import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
 import { writeEnvironment } from "../../src/session/index.ts";
 import { realDisk } from "../../src/util/index.ts";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { ask, doorOf, tokenOf } from "../support/doors.ts";
-import { agent, type Dispatcher, HostHome, kill, script, typesOf, until } from "../support/hosts.ts";
+import { agent, type Dispatcher, HostHome, script, typesOf, until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 import { filesWith, newValue, objectsHave, processesWith } from "../support/values.ts";
 

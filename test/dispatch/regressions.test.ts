@@ -6,10 +6,11 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { readProcessRecord } from "../../src/host/index.ts";
+import { readProcessRecord } from "../../src/home/index.ts";
 import { tryFileLock } from "../../src/util/index.ts";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
-import { agent, type Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
+import { agent, type Dispatcher, HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];

@@ -7,8 +7,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
 import { realDisk } from "../../src/util/index.ts";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
-import { Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
+import { Dispatcher, HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { fingerprint, gitIn } from "../support/repo.ts";
 
 const statusOf = async (dispatcher: Dispatcher, id: string) => (await dispatcher.show(id)).status;

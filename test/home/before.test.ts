@@ -10,7 +10,7 @@ import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { openHoldfast } from "../../src/index.ts";
+import { openHoldfast } from "../../src/library/holdfast.ts";
 import { errorCode } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { gitIn } from "../support/repo.ts";

@@ -14,8 +14,9 @@ import {
 import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import { Dispatcher } from "../../src/dispatch/dispatcher.ts";
 import { Intake } from "../../src/host/intake.ts";
-import { Dispatcher, type Holdfast } from "../../src/index.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
 import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
 import { openSealedJson, realDisk, sealJson, sha256Hex } from "../../src/util/index.ts";
 import { readExport } from "../conformance/independent-reader.ts";

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openHoldfast } from "../../src/index.ts";
+import { openHoldfast } from "../../src/library/holdfast.ts";
 import { type Disk, realDisk, sealJson, sealLine } from "../../src/util/index.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 

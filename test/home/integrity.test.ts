@@ -14,7 +14,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Holdfast, Task } from "../../src/index.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { Task } from "../../src/task/task.ts";
 import { HostHome } from "../support/hosts.ts";
 import { sandbox, TaskHome } from "../support/tasks.ts";
 

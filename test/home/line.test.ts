@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openHome } from "../../src/home/index.ts";
-import { myself, type Place, readPlace, withLine } from "../../src/home/line.ts";
+import { myself, type Place, readPlace, withLine } from "../../src/line/line.ts";
 import { TestHome } from "../support/home.ts";
 
 const id = "sess_01k00000000000000000000000" as const;

@@ -3,7 +3,9 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { type Holdfast, isHoldfastError, type Session } from "../../src/index.ts";
+import { isHoldfastError } from "../../src/contract/errors.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
+import type { Session } from "../../src/session/session.ts";
 import { type Disk, realDisk } from "../../src/util/index.ts";
 import { TestChild } from "../support/children.ts";
 import { memoryDir, sessionWithTurns, TestHome } from "../support/home.ts";

@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/index.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 import { PowerLoss, PowerLossDisk } from "../support/power-loss-disk.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";

@@ -5,7 +5,8 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Holdfast, isHoldfastError } from "../../src/index.ts";
+import { isHoldfastError } from "../../src/contract/errors.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
 import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
 import { realDisk, sha256Hex } from "../../src/util/index.ts";
 import { memoryDir, sessionWithTurns, TestHome } from "../support/home.ts";

@@ -7,8 +7,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { isSameToken, makeToken } from "../../src/home/index.ts";
 import { readRefusals } from "../../src/host/index.ts";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { ask, doorOf, tokenOf } from "../support/doors.ts";
-import { agent, type Dispatcher, HostHome, kill, reaches, script, typesOf, until } from "../support/hosts.ts";
+import { agent, type Dispatcher, HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 
 async function startLoop(home: HostHome, dispatcher: Dispatcher, own = {}): Promise<string> {

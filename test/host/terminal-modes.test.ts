@@ -7,9 +7,10 @@ import { Replay } from "../../src/host/replay.ts";
 import { TerminalModes } from "../../src/host/terminal-modes.ts";
 
 const SEQUENCE =
-  // A string with its end or what cuts it off; a control sequence; another escape.
+  // A string with its end or what cuts it off; a control sequence; another escape. What is obeyed at once may stand
+  // in the middle of each.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about these.
-  /\x1b(?:\](?<title>[^\x07\x18\x1a\x1b]*)(?:[\x07\x18\x1a]|(?=\x1b)|$)|[PX^_](?<string>[^\x18\x1a\x1b]*)(?:[\x18\x1a]|(?=\x1b)|$)|\[(?<held>[\x00-\x17\x19\x1c-\x3f\x7f]*)(?<final>[@-~])|(?<escape>[\x00-\x17\x19\x1c-\x2f\x7f]*[0-Z\\`-~]))/g;
+  /\x1b[\x00-\x17\x19\x1c-\x1f\x7f]*(?:\](?<title>[^\x07\x18\x1a\x1b]*)(?:[\x07\x18\x1a]|(?=\x1b)|$)|[PX^_](?<string>[^\x18\x1a\x1b]*)(?:[\x18\x1a]|(?=\x1b)|$)|\[(?<held>[\x00-\x17\x19\x1c-\x3f\x7f]*)(?<final>[@-~])|(?<escape>[\x00-\x17\x19\x1c-\x2f\x7f]*[0-Z\\`-~]))/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about these.
 const OBEYED_AT_ONCE = /[\x00-\x1f\x7f]/g;
 const OFF =

@@ -4,8 +4,8 @@
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { auditSession } from "../../src/home/audit.ts";
 import { type Damage, damageOf, scanJournal } from "../../src/journal/index.ts";
+import { auditSession } from "../../src/upkeep/audit.ts";
 import { SEAL_LENGTH, sealLine } from "../../src/util/index.ts";
 import { memoryDir, TestHome } from "../support/home.ts";
 

@@ -8,8 +8,9 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { sessionWithTurns } from "../support/home.ts";
-import { HostHome, kill, reaches, script, until } from "../support/hosts.ts";
+import { HostHome, reaches, script, until } from "../support/hosts.ts";
 
 interface Asked {
   readonly method?: string;

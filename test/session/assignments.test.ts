@@ -2,7 +2,7 @@
  * Secrets in command lines, and tokens that secretlint's rules pass over.
  */
 import { describe, expect, it } from "vitest";
-import { commandLine, redactSecrets } from "../../src/memory/index.ts";
+import { commandLine, redactSecrets } from "../../src/redaction/index.ts";
 
 const line = async (command: string) =>
   (await redactSecrets([{ pid: 1, command }], ["process_started"]))[0]?.data["command"];

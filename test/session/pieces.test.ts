@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RedactedPieces, redactSecrets, withoutSecrets } from "../../src/memory/index.ts";
+import { RedactedPieces, redactSecrets, withoutSecrets } from "../../src/redaction/index.ts";
 import { encodeLossless, LosslessDecoder } from "../../src/util/index.ts";
 
 const noise = (seed: string, length: number) =>

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { redactSecrets } from "../../src/memory/index.ts";
-import { MARKS, rulesMarkedIn } from "../../src/memory/marks.ts";
+import { redactSecrets } from "../../src/redaction/index.ts";
+import { MARKS, rulesMarkedIn } from "../../src/redaction/marks.ts";
 import { installedPatterns, isAnchored, secretOf } from "../support/secrets.ts";
 
 const token = ["ghp", "abcdefghijABCDEFGHIJ0123456789abcdef"].join("_");

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { JournalRecord } from "../../src/index.ts";
+import type { JournalRecord } from "../../src/contract/record.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 
 const journal = (records: AsyncIterable<JournalRecord>) => Array.fromAsync(records);

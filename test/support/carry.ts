@@ -2,8 +2,9 @@
  * A session with several tasks, for tests of what goes from one to the next.
  */
 import { expect, vi } from "vitest";
-import type { Holdfast, TaskEnd, TaskOptions } from "../../src/index.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
 import { Session } from "../../src/session/index.ts";
+import type { TaskEnd, TaskOptions } from "../../src/task/task.ts";
 import { gitIn } from "./repo.ts";
 import { sandbox, TaskHome } from "./tasks.ts";
 

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
-import { readProcessRecord } from "../../src/host/index.ts";
+import { readProcessRecord } from "../../src/home/index.ts";
 import type { HostHome } from "./hosts.ts";
 
 export const doorOf = (home: HostHome, id: string) =>

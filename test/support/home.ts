@@ -5,9 +5,10 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Holdfast, type HoldfastOptions, openHoldfast } from "../../src/index.ts";
+import type { HoldfastOptions } from "../../src/home/open.ts";
+import { type Holdfast, openHoldfast } from "../../src/library/holdfast.ts";
 import { findHomeRuntimeDir } from "../../src/mail/index.ts";
-import type { redactSecrets } from "../../src/memory/index.ts";
+import type { redactSecrets } from "../../src/redaction/index.ts";
 import { realDisk, systemClock } from "../../src/util/index.ts";
 
 /** Memory where there is some: for tests that write the same few bytes thousands of times. */

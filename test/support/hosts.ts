@@ -5,8 +5,8 @@ import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readProcessRecord } from "../../src/host/index.ts";
-import type { TaskSpec } from "../../src/index.ts";
+import type { TaskSpec } from "../../src/contract/task-spec.ts";
+import { readProcessRecord } from "../../src/home/index.ts";
 import { isAlive, signalIfThere } from "../../src/util/index.ts";
 import { hasSandbox } from "./capsules.ts";
 import { cliPath, runCli } from "./cli.ts";
@@ -119,8 +119,6 @@ export class HostHome extends TaskHome {
     super[Symbol.dispose]();
   }
 }
-
-export { signalIfThere as kill } from "../../src/util/index.ts";
 
 /** Waits until something is so; fails with what it is, when it takes too long. */
 export async function until<T>(

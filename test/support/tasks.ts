@@ -2,8 +2,10 @@
  * A home and a repo for tests of whole tasks.
  */
 import { join } from "node:path";
-import type { Holdfast, Session, Task } from "../../src/index.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
 import { markedProcesses } from "../../src/process/index.ts";
+import type { Session } from "../../src/session/session.ts";
+import type { Task } from "../../src/task/task.ts";
 import { signalIfThere } from "../../src/util/index.ts";
 import { hasSandbox } from "./capsules.ts";
 import { TestHome } from "./home.ts";

@@ -8,8 +8,9 @@ import { connect, type Socket } from "node:net";
 import { encodeKeys, encodeSize } from "../../src/host/index.ts";
 import { findProgram } from "../../src/process/index.ts";
 import { treeOf } from "../../src/process/tree.ts";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { cliPath } from "./cli.ts";
-import { type HostHome, kill, until } from "./hosts.ts";
+import { type HostHome, until } from "./hosts.ts";
 
 export const hasScript = findProgram("script") !== undefined;
 if (!hasScript) console.log("left out: the tests of a terminal: util-linux's script is not installed");

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { redactingValues, redactSecrets, secretsIn, ValueFilter } from "../../src/memory/index.ts";
+import { redactingValues, redactSecrets, secretsIn, ValueFilter } from "../../src/redaction/index.ts";
 import { Excerpt } from "../../src/session/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { type Dispatcher, HostHome, script } from "../support/hosts.ts";

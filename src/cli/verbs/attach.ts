@@ -1,8 +1,9 @@
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import type { Dispatcher, SessionView } from "../../dispatch/index.ts";
+import { plural } from "../amounts.ts";
 import { lookOn } from "../looking-on.ts";
-import { note, plural, say, sayJson } from "../screen.ts";
+import { note, say, sayJson } from "../screen.ts";
 import { inWindow } from "../session-window.ts";
 import { TaskView } from "../task-view.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";

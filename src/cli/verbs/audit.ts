@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { exitStatus } from "../../contract/index.ts";
 import { printable } from "../../util/index.ts";
-import { paint, plural, say, sayJson } from "../screen.ts";
+import { plural } from "../amounts.ts";
+import { paint, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { exitStatus, type TaskSpec } from "../../contract/index.ts";
 import { Dispatcher } from "../../dispatch/index.ts";
-import { type Holdfast, openHoldfast } from "../../home/index.ts";
+import { type Holdfast, openHoldfast } from "../../library/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
 import { findProgram, removeTreeNow, runProgram } from "../../process/index.ts";
 import { printable } from "../../util/index.ts";

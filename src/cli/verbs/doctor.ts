@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { exitStatus, isSessionId } from "../../contract/index.ts";
-import type { Holdfast } from "../../home/index.ts";
+import type { Holdfast } from "../../library/index.ts";
 import { present, printable } from "../../util/index.ts";
-import { paint, plural, say, sayJson } from "../screen.ts";
+import { plural } from "../amounts.ts";
+import { paint, say, sayJson } from "../screen.ts";
 import { type CommonOptions, homeVerb, openDispatcher, openHome } from "../verb.ts";
 import { here } from "../which-session.ts";
 

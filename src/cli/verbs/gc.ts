@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { present, printable } from "../../util/index.ts";
-import { bytes, note, say, sayJson } from "../screen.ts";
+import { bytes } from "../amounts.ts";
+import { note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, homeVerb, openHome, parseCount } from "../verb.ts";
 
 type Options = CommonOptions & {

@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { Holdfast } from "../../home/index.ts";
+import type { Holdfast } from "../../library/index.ts";
 import { present, printable } from "../../util/index.ts";
-import { note, plural, say, sayJson } from "../screen.ts";
+import { plural } from "../amounts.ts";
+import { note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 import { labelOf } from "../which-session.ts";
 

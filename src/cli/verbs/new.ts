@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
 import { isHoldfastError } from "../../contract/index.ts";
-import type { Holdfast } from "../../home/index.ts";
+import type { Holdfast } from "../../library/index.ts";
 import { present } from "../../util/index.ts";
 import { say, sayJson } from "../screen.ts";
 import {

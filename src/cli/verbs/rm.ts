@@ -1,10 +1,11 @@
 import type { Command } from "commander";
 import { isHoldfastError } from "../../contract/index.ts";
 import type { Dispatcher } from "../../dispatch/index.ts";
-import type { Removal } from "../../home/index.ts";
+import type { Removal } from "../../upkeep/index.ts";
 import { printable } from "../../util/index.ts";
+import { bytes, plural } from "../amounts.ts";
 import { ask, canAsk, confirmEnding, stopped } from "../ask.ts";
-import { bytes, clip, note, plural, say, sayJson } from "../screen.ts";
+import { clip, note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
 import { namedSessionOf } from "../which-session.ts";
 

@@ -3,7 +3,7 @@ import { basename, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { HoldfastError, nameFromCommand, nameFromText, type TaskSpec } from "../../contract/index.ts";
 import type { Asked, Dispatcher, SubmitOptions } from "../../dispatch/index.ts";
-import { commandLine, secretsIn, takeOut } from "../../memory/index.ts";
+import { commandLine, secretsIn, takeOut } from "../../redaction/index.ts";
 import { present } from "../../util/index.ts";
 import { type EnvironmentOptions, environmentOf, withEnvironment } from "../environment.ts";
 import { lookOn } from "../looking-on.ts";

@@ -1,10 +1,11 @@
 import type { Command } from "commander";
 import type { SessionView } from "../../dispatch/index.ts";
-import type { SessionDiskUse } from "../../home/index.ts";
 import type { TaskState } from "../../session/index.ts";
+import type { SessionDiskUse } from "../../upkeep/index.ts";
 import { present, printable } from "../../util/index.ts";
+import { bytes, plural } from "../amounts.ts";
 import { nextSteps } from "../next-step.ts";
-import { bytes, plural, say, sayJson } from "../screen.ts";
+import { say, sayJson } from "../screen.ts";
 import { parseTarget, resolveTarget, TASK_HELP } from "../target.ts";
 import { endingText } from "../task-outcome.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";

@@ -2,8 +2,9 @@ import type { Command } from "commander";
 import { exitStatus, HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import type { Dispatcher } from "../../dispatch/index.ts";
 import { printable } from "../../util/index.ts";
+import { bytes, plural } from "../amounts.ts";
 import { confirmEnding, type ForceOptions, withForce } from "../ask.ts";
-import { bytes, note, plural, say, sayJson } from "../screen.ts";
+import { note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "../verb.ts";
 import { type NamedSession, namedSessionOf, SESSION_HELP } from "../which-session.ts";
 

@@ -1,0 +1,135 @@
+/**
+ * Owns the journal's half of a fork: where it is cut, and the child that is built aside with the history up to there.
+ * F2 Nothing is forked from a session that is damaged: what the fork stands on was found good, all of it.
+ */
+import { HoldfastError, parseSessionId, type SessionId } from "../contract/index.ts";
+import {
+  blobReferences,
+  damaged,
+  forkBlobs,
+  forkSegments,
+  type Position,
+  readDurable,
+} from "../journal/index.ts";
+import {
+  type CachedFold,
+  emptyState,
+  fold,
+  lastTurnOf,
+  type Session,
+  type SessionState,
+  verifySession,
+} from "../session/index.ts";
+import { type Disk, present } from "../util/index.ts";
+import type { FoundSession, Home } from "./home.ts";
+import { type NewSession, named } from "./opening.ts";
+import { stageSession } from "./staging.ts";
+
+export interface ForkOptions extends NewSession {
+  /** The last turn that the fork has. The default: the last one that ended. 0: none. */
+  readonly atTurn?: number;
+}
+
+/** Where a fork is cut, and what it begins with. */
+export interface ForkPoint {
+  readonly cut: Cut;
+  /** At the cut. */
+  readonly stateThere: SessionState;
+  /** The parent's, now: an imported session's history names the repo of another machine. */
+  readonly stateNow: SessionState;
+  /** What was read need not be read again. */
+  remember(): void;
+}
+
+export async function forkPoint(dir: string, turn: number | undefined): Promise<ForkPoint> {
+  // Not by its cached fold, which hides what is damaged before it.
+  const { state, position, damage, remember } = await verifySession(dir);
+  if (damage) throw damaged(damage);
+  const last = state.turns - (state.openTurn ? 1 : 0);
+  const atTurn = turn ?? lastEndedTurn(state);
+  if (!Number.isSafeInteger(atTurn) || atTurn < 0 || atTurn > last) {
+    throw new HoldfastError(
+      "turn_not_found",
+      `there is no turn ${atTurn} to fork at; the last that ended is ${last}`,
+    );
+  }
+  // The end, unless a task was begun behind the last turn.
+  const isEnd = atTurn === lastTurnOf(state) && (state.task === null || state.task.snapshot !== null);
+  const end = { position, fold: { position, state } };
+  const cut: Cut = isEnd ? end : ((await cutAfterTurn(dir, atTurn)) ?? end);
+  const stateThere = cut.fold?.state ?? (await stateAt(dir, cut.position));
+  return { cut, stateThere, stateNow: state, remember };
+}
+
+async function stateAt(dir: string, position: Position): Promise<SessionState> {
+  let state = emptyState;
+  for await (const { record } of readDurable(dir)) {
+    if (record.seq > position.seq) break;
+    state = fold(state, record);
+  }
+  return state;
+}
+
+export interface Cut {
+  readonly position: Position;
+  /** The state there, if it is known: saves reading what stands before. */
+  readonly fold?: CachedFold;
+  /** Blobs that the history up to here names; without it, all of them. */
+  readonly blobs?: ReadonlySet<string>;
+}
+
+/** Of the conversation as it stands. */
+function lastEndedTurn({ history, openTurn }: SessionState): number {
+  const isEnded = (turn: number) => turn !== openTurn?.turn;
+  const [first = 0, last = 0] = history.at(-1) ?? [];
+  if (isEnded(last)) return last;
+  return first < last ? last - 1 : (history.at(-2)?.[1] ?? 0);
+}
+
+/** Before the next turn, the task that it is the first of, or a rewind. Undefined where nothing of the kind follows. */
+async function cutAfterTurn(dir: string, turn: number): Promise<Cut | undefined> {
+  const blobs = new Set<string>();
+  let turns = 0;
+  for await (const { record, start } of readDurable(dir)) {
+    if (turns === turn && ["turn_started", "task_started", "session_rewound"].includes(record.type))
+      return { position: start, blobs };
+    if (record.type === "turn_started") turns += 1;
+    for (const { $blob } of blobReferences(record.data)) blobs.add($blob.sha256);
+  }
+  return undefined;
+}
+
+/** Builds the child aside: linked history, then a record of its own that says where it comes from. */
+export async function forkAt(
+  home: Home,
+  parent: FoundSession,
+  options: Omit<NewSession, "repo"> & { readonly repo: string | null },
+  cut: Cut,
+  prepare: (id: SessionId, staged: string, disk: Disk) => Promise<void> = async () => {},
+): Promise<Session> {
+  const id = parseSessionId(home.newId("sess"));
+  const build = (name?: string) =>
+    stageSession(home, id, async (staged, own, disk) => {
+      await prepare(id, staged, disk);
+      await forkSegments(disk, parent.dir, staged, cut.position);
+      await forkBlobs(disk, parent.dir, staged, cut.blobs);
+      const session = await own(cut.fold && { fold: cut.fold });
+      const { state } = session;
+      await session.record("session_forked", {
+        session: id,
+        user: options.user ?? state.user,
+        ...present({
+          name,
+          agent: options.agent ?? state.agent ?? undefined,
+          repo: options.repo ?? undefined,
+          title: options.title ?? state.title ?? undefined,
+          budget: options.budget ?? state.budget,
+        }),
+        parent: parent.id,
+        parentSeq: cut.position.seq,
+        parentHash: cut.position.hash,
+        atTurn: state.turns,
+      });
+    });
+  return named(home, { id, repo: options.repo }, options, build);
+}

@@ -1,0 +1,345 @@
+/**
+ * Owns the library's face: `openHoldfast`, and what can be asked of a home. What a method does stands in the
+ * file that owns it.
+ */
+import { resolve } from "node:path";
+import { openRepo } from "../capsule/index.ts";
+import type { JournalRecord } from "../contract/index.ts";
+import {
+  asFailure,
+  type ForkOptions,
+  findSession,
+  type HoldfastOptions,
+  type Home,
+  inspectIn,
+  keepSession,
+  listSessions,
+  type Meant,
+  type NewSession,
+  openHome,
+  openSession,
+  PackChecks,
+  type ResumeOptions,
+  repoPathOf,
+  resolveSession,
+  type SearchHit,
+  type SearchOptions,
+  type SessionFilter,
+  type SessionSummary,
+  searchSessions,
+  summarise,
+  type Whereabouts,
+} from "../home/index.ts";
+import {
+  followRecords,
+  type HistoryTurn,
+  historyOf,
+  inspectSession,
+  readRecords,
+  type Session,
+  type SessionState,
+} from "../session/index.ts";
+import {
+  type Branched,
+  type BranchOptions,
+  branchSession,
+  currentTask,
+  type Diff,
+  type DiffOptions,
+  diffSession,
+  discardUnused,
+  forkSession,
+  type HandOff,
+  handOffSession,
+  locatingDamage,
+  openFiles,
+  type Receipt,
+  type Restored,
+  type Returned,
+  type Rewound,
+  restoreSession,
+  resumeWithFiles,
+  rewindSession,
+  settleSession,
+  startTask,
+  stateOfTask,
+  type TakeBackOptions,
+  type Task,
+  type TaskOptions,
+  type TeardownOptions,
+  takeBackSession,
+  tearDownSession,
+  type WithFiles,
+} from "../task/index.ts";
+import type {
+  Archived,
+  DeepOptions,
+  Exported,
+  Finding,
+  FullAudit,
+  GcResult,
+  ImportOptions,
+  Removal,
+  RemovalOptions,
+  Repair,
+  Retention,
+  SessionDiskUse,
+  SnapshotOptions,
+} from "../upkeep/index.ts";
+import { present } from "../util/index.ts";
+
+/** Loaded when it is asked for: most calls only begin a task, and a start is mostly loading. */
+const upkeep = () => import("../upkeep/index.ts");
+
+interface Scope {
+  /** Default: the OS user's name. */
+  readonly user?: string;
+}
+
+export async function openHoldfast(options: HoldfastOptions = {}): Promise<Holdfast> {
+  return new Holdfast(await openHome(options));
+}
+
+/** Every method fails with a HoldfastError where a failure is to be expected, the file system's included. */
+export class Holdfast {
+  readonly #home: Home;
+
+  constructor(home: Home) {
+    this.#home = home;
+  }
+
+  get dir(): string {
+    return this.#home.dir;
+  }
+
+  openSession(options: NewSession = {}): Promise<Session> {
+    return this.#run((home) => openSession(home, options));
+  }
+
+  resumeSession(id: string, options: ResumeOptions & WithFiles = {}): Promise<Session> {
+    return this.#run((home) => resumeWithFiles(home, id, options));
+  }
+
+  forkSession(id: string, options: ForkOptions = {}): Promise<Session> {
+    return this.#run((home) => forkSession(home, id, options));
+  }
+
+  pauseSession(id: string, { user }: Scope = {}): Promise<SessionState> {
+    return this.#run((home) => settleSession(home, id, "session_paused", user));
+  }
+
+  closeSession(id: string, { user }: Scope = {}): Promise<SessionState> {
+    return this.#run((home) => settleSession(home, id, "session_closed", user));
+  }
+
+  archiveSession(id: string, { user }: Scope = {}): Promise<Archived> {
+    return this.#run(async (home) => {
+      const { archiveSession } = await upkeep();
+      return archiveSession(home, await findSession(home, id, user));
+    });
+  }
+
+  /** The path by which a session knows the repo that stands at or above this one. */
+  resolveRepo(path: string): Promise<string> {
+    return this.#run(async (home) => {
+      const { checkout, gitDir } = await openRepo(home, resolve(path));
+      return checkout ?? gitDir;
+    });
+  }
+
+  /** A task of its own for an open session: a capsule of the session's repo. */
+  startTask(session: Session, options: TaskOptions = {}): Promise<Task> {
+    return this.#run((home) => startTask(home, session, options));
+  }
+
+  /** Throws a session away that never did anything; says whether it was one. */
+  discardUnused(session: Session): Promise<boolean> {
+    return this.#run((home) => discardUnused(home, session));
+  }
+
+  /** The task that an open session is at. */
+  currentTask(session: Session, options: Pick<TaskOptions, "sandbox"> = {}): Promise<Task> {
+    return this.#run((home) => currentTask(home, session, options));
+  }
+
+  /** What its task changed against its base: so far, where its command runs. */
+  diffSession(id: string, { user, ...options }: Scope & DiffOptions = {}): Promise<Diff> {
+    return this.#run((home) => diffSession(home, id, user, options));
+  }
+
+  /** Takes the capsule away; all of it is in a snapshot first. */
+  tearDownSession(id: string, { user, ...options }: Scope & TeardownOptions = {}): Promise<Receipt> {
+    return this.#run((home) => tearDownSession(home, id, user, options));
+  }
+
+  /** Undoes a teardown. */
+  restoreSession(id: string, { user }: Scope = {}): Promise<Restored> {
+    return this.#run((home) => restoreSession(home, id, user));
+  }
+
+  /** Publishes what the session has, also of a task that failed; with `commits`, what its agent committed itself. */
+  branchSession(
+    id: string,
+    { user, ...options }: Scope & BranchOptions & { readonly commits?: boolean | string } = {},
+  ): Promise<Branched> {
+    return this.#run((home) => branchSession(home, id, user, options));
+  }
+
+  /** Files, HOME and conversation go back to the end of a turn, or forward again. */
+  rewindSession(id: string, toTurn: number, { user }: Scope = {}): Promise<Rewound> {
+    return this.#run((home) => rewindSession(home, id, user, toTurn));
+  }
+
+  /** Where its files can be worked on as they are; undefined where only a hand-over gives them a path. */
+  openFiles(id: string, { user }: Scope = {}): Promise<string | undefined> {
+    return this.#run((home) => openFiles(home, id, user));
+  }
+
+  handOffSession(
+    id: string,
+    options: Scope & { readonly to: string; readonly directory?: string },
+  ): Promise<HandOff> {
+    return this.#run((home) => handOffSession(home, id, options.user, options));
+  }
+
+  takeBackSession(id: string, options: Scope & TakeBackOptions = {}): Promise<Returned> {
+    return this.#run((home) => takeBackSession(home, id, options.user, options));
+  }
+
+  /** Oldest first. */
+  listSessions(filter: SessionFilter = {}): Promise<SessionSummary[]> {
+    return this.#run((home) => listSessions(home, filter));
+  }
+
+  /** With `task`, what is said of its task is said of that one, as it ended. */
+  showSession(id: string, { user, task }: Scope & { readonly task?: number } = {}): Promise<SessionSummary> {
+    return this.#run(async (home) => {
+      const found = await findSession(home, id, user);
+      const shown = summarise(found.dir, await inspectIn(home, found.id));
+      if (task === undefined) return shown;
+      return { ...shown, task: (await stateOfTask(found, task)).task };
+    });
+  }
+
+  /** What it takes of the disk now; snapshots, which lie in the store of its repo, are not counted. */
+  diskUse(id: string, { user }: Scope = {}): Promise<SessionDiskUse> {
+    return this.#run(async (home) => {
+      const { diskUseOf } = await upkeep();
+      return diskUseOf(home, await findSession(home, id, user));
+    });
+  }
+
+  /** Durable records, oldest first, with long content in place. Needs no lock. */
+  async *readJournal(
+    id: string,
+    options: Scope & { readonly fromSeq?: number } = {},
+  ): AsyncGenerator<JournalRecord> {
+    const { dir } = await this.#run((home) => findSession(home, id, options.user));
+    yield* readRecords(dir, present({ fromSeq: options.fromSeq }));
+  }
+
+  /** Like `readJournal`, and then whatever is appended, until the signal. */
+  async *followJournal(
+    id: string,
+    options: Scope & { readonly fromSeq?: number; readonly signal: AbortSignal },
+  ): AsyncGenerator<JournalRecord> {
+    const { dir } = await this.#run((home) => findSession(home, id, options.user));
+    yield* followRecords(dir, options);
+  }
+
+  /** The turns that ended: no call without its result. */
+  async *readHistory(id: string, scope: Scope = {}): AsyncGenerator<HistoryTurn> {
+    const { state } = await this.#run(async (home) =>
+      inspectSession((await findSession(home, id, scope.user)).dir),
+    );
+    yield* historyOf(this.readJournal(id, scope), state);
+  }
+
+  search(words: readonly string[], options: SearchOptions = {}): Promise<SearchHit[]> {
+    return this.#run((home) => searchSessions(home, words, options));
+  }
+
+  /** The one session that is meant: by its id, its name, the beginning of its id, or `@`. */
+  resolveSession(text: string, where: Whereabouts = {}): Promise<Meant> {
+    return this.#run((home) => resolveSession(home, text, where));
+  }
+
+  /** Every byte of its record and its artifacts, and its snapshots; with `deep`, every byte of these too. */
+  auditSession(id: string, { user, deep = false }: Scope & Partial<DeepOptions> = {}): Promise<FullAudit> {
+    return this.#run(async (home) => {
+      const { auditFully } = await upkeep();
+      const packs = new PackChecks(home.onProgress);
+      return auditFully(home, await findSession(home, id, user), { deep, packs });
+    });
+  }
+
+  repairSession(id: string, { user }: Scope = {}): Promise<Repair> {
+    return this.#run(async (home) => {
+      const { repairSession } = await upkeep();
+      return repairSession(home, await findSession(home, id, user));
+    });
+  }
+
+  /** Files of HOME with a secret in them are left out, and named; `withHome` takes all. */
+  exportSession(
+    id: string,
+    to: string,
+    { user, ...options }: Scope & SnapshotOptions = {},
+  ): Promise<Exported> {
+    return this.#run(async (home) => {
+      const found = await findSession(home, id, user);
+      const repo = repoPathOf(home, (await inspectIn(home, found.id)).state);
+      const { exportSession } = await upkeep();
+      return locatingDamage(home, { ...found, repo }, () => exportSession(home, found, to, options));
+    });
+  }
+
+  importSession(file: string, options: ImportOptions = {}): Promise<string> {
+    return this.#run(async (home) => (await upkeep()).importSession(home, file, options));
+  }
+
+  /** What would go with a session, if it were removed; fails where it may not be. */
+  planRemoval(id: string, { user, ...options }: Scope & RemovalOptions = {}): Promise<Removal> {
+    return this.#run(async (home) => {
+      const { planRemoval } = await upkeep();
+      return planRemoval(home, await findSession(home, id, user), options);
+    });
+  }
+
+  /** For good: nothing of it can be brought back. */
+  removeSession(id: string, { user, ...options }: Scope & RemovalOptions = {}): Promise<Removal> {
+    return this.#run(async (home) => {
+      const { removeSession } = await upkeep();
+      return removeSession(home, await findSession(home, id, user), options);
+    });
+  }
+
+  /** Retention and gc leave it alone, until it is said otherwise. */
+  keepSession(id: string, isKept = true, { user }: Scope = {}): Promise<void> {
+    return this.#run((home) => keepSession(home, id, isKept, user));
+  }
+
+  /** Of the whole home, whoever's sessions they are. What is not said stands in the user's settings. */
+  gc(
+    options: { readonly dryRun?: boolean; readonly retention?: Partial<Retention> } = {},
+  ): Promise<GcResult> {
+    return this.#run(async (home) => {
+      const { collectGarbage, readRetention } = await upkeep();
+      const retention = { ...(await readRetention(home.dir)), ...options.retention };
+      return collectGarbage(home, retention, { dryRun: options.dryRun ?? false });
+    });
+  }
+
+  /** What this machine gives, and every session, as `auditSession` looks at it. */
+  examine({ deep = false }: Partial<DeepOptions> = {}): Promise<Finding[]> {
+    return this.#run(async (home) => (await upkeep()).examine(home, { deep }));
+  }
+
+  async #run<T>(work: (home: Home) => Promise<T>): Promise<T> {
+    try {
+      return await work(this.#home);
+    } catch (error) {
+      throw asFailure(error, this.#home.dir);
+    }
+  }
+}

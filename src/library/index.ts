@@ -1,0 +1,1 @@
+export { Holdfast, openHoldfast } from "./holdfast.ts";

@@ -1,0 +1,32 @@
+/**
+ * Owns `stats/`: what tasks of one agent definition have needed of memory, at their peak and with all their
+ * processes. A hint for admission: lost, it costs a guess.
+ */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Home } from "../home/index.ts";
+import { openSealedJson, readIfThere, replaceFile, sealJson, sha256Hex } from "../util/index.ts";
+
+const KEPT_RUNS = 10;
+
+const statsDir = (home: Pick<Home, "dir">) => join(home.dir, "stats");
+const statsPath = (home: Pick<Home, "dir">, definition: string) =>
+  join(statsDir(home), `${sha256Hex(definition).slice(0, 32)}.json`);
+
+/** Peaks of the last runs, newest last. */
+export async function readPeaks(home: Pick<Home, "dir">, definition: string): Promise<readonly number[]> {
+  const bytes = await readIfThere(statsPath(home, definition)).catch(() => undefined);
+  const peaks = bytes && openSealedJson(bytes)?.["peakBytes"];
+  return Array.isArray(peaks) ? peaks.filter((peak) => Number.isSafeInteger(peak) && peak >= 0) : [];
+}
+
+export async function addPeak(
+  home: Pick<Home, "dir" | "ports">,
+  definition: string,
+  peakBytes: number,
+): Promise<void> {
+  await mkdir(statsDir(home), { recursive: true, mode: 0o700 });
+  const peaks = [...(await readPeaks(home, definition)), peakBytes].slice(-KEPT_RUNS);
+  const path = statsPath(home, definition);
+  await replaceFile(home.ports.disk, path, sealJson({ definition, peakBytes: peaks }));
+}

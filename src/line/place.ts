@@ -1,0 +1,60 @@
+/**
+ * Owns the session process's part of the line: it takes the place that the dispatcher granted, or waits in it.
+ */
+import type { SessionId } from "../contract/index.ts";
+import type { Home } from "../home/index.ts";
+import { isAlive } from "../util/index.ts";
+import { myself, withLine } from "./line.ts";
+
+export interface PlaceRequest {
+  readonly session: SessionId;
+  readonly definition: string;
+  readonly priority: number;
+}
+
+/** From the moment that we have the session: if we are killed, it is the session that crashed, not its start. */
+export async function holdPlace(home: Home, session: SessionId): Promise<void> {
+  await withLine(home, async (line) => {
+    const place = line.get(session);
+    if (place?.state === "granted") await line.set({ ...place, holder: myself(), isTaken: true });
+  });
+}
+
+/** Whether an agent of this kind may be started now. If not, the session waits in the line. */
+export async function takePlace(home: Home, request: PlaceRequest): Promise<boolean> {
+  return withLine(home, async (line) => {
+    const place = line.get(request.session);
+    const holder = myself();
+    // One that was granted for another kind of agent says nothing of the memory that this one needs.
+    if (place?.state === "granted" && place.definition === request.definition) {
+      if (!place.isTaken) await line.set({ ...place, ...request, holder, isTaken: true });
+      return true;
+    }
+    await line.set({
+      ...request,
+      order: place?.order ?? (await line.nextOrder()),
+      state: "waiting",
+      reason: place?.state === "waiting" ? place.reason : null,
+      maxSessions: place?.maxSessions ?? null,
+      maxMemoryBytes: place?.maxMemoryBytes ?? null,
+      holder,
+      by: null,
+      attempts: 0,
+      maker: holder,
+      isTaken: false,
+    });
+    return false;
+  });
+}
+
+/**
+ * Gives the place back, if it is ours: somebody may have made another one for the next process. Says whether others
+ * wait for one.
+ */
+export async function leavePlace(home: Home, session: SessionId): Promise<boolean> {
+  return withLine(home, async (line) => {
+    const holder = line.get(session)?.holder;
+    if (holder && (holder.pid === process.pid || !isAlive(holder))) line.remove(session);
+    return (await line.places()).some(({ state }) => state === "waiting");
+  });
+}

@@ -1,0 +1,102 @@
+/**
+ * Owns archiving: a session that is over is checked, marked, and compressed, all as its owner. It stays
+ * readable, and `resume` opens it again.
+ *
+ * Steps and what a crash after each leaves: the record `session_archived` (archived, not yet compressed: gc
+ * finishes); some files compressed (each is there in one form at least: gc finishes).
+ * A1 Nothing is removed unless every byte was found good under the lock.
+ */
+import { readdir, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { sweepTrash } from "../capsule/index.ts";
+import { HoldfastError, isHoldfastError } from "../contract/index.ts";
+import { type FoundSession, type Home, trashDir } from "../home/index.ts";
+import { blobsDir, compressJournal, damaged, journalDir } from "../journal/index.ts";
+import { nextStatus, Session, type SessionState } from "../session/index.ts";
+import { giveBackCaches, keeperOf, locatingDamage, roomOf, tearDown } from "../task/index.ts";
+import { auditSession } from "./audit.ts";
+
+const PLAIN_BLOB = /^[0-9a-f]{64}$/;
+
+export interface Archived {
+  /** What HOME gave back of its caches. */
+  readonly cacheBytes: number;
+}
+
+export async function archiveSession(home: Home, found: FoundSession): Promise<Archived> {
+  let cacheBytes = 0;
+  await asOwner(home, found, assertArchivable, async (session) => {
+    cacheBytes = await putFilesAway(home, session);
+    await session.record("session_archived", {});
+  });
+  await sweepTrash(trashDir(home));
+  return { cacheBytes };
+}
+
+/** Its files stay in their snapshot: an archive costs no capsule, and no caches. */
+async function putFilesAway(home: Home, session: Session): Promise<number> {
+  if (session.state.task?.capsule === "there") {
+    const room = await roomOf(home, session);
+    return (await locatingDamage(home, keeperOf(home, session), () => tearDown(room))).cacheBytes;
+  }
+  try {
+    return await giveBackCaches(await roomOf(home, session));
+  } catch (error) {
+    // Without its repo, or with settings that can't be read, nothing tells what its checkpoints leave out.
+    if (!isHoldfastError(error)) throw error;
+    return 0;
+  }
+}
+
+/** What a crash cut off; does nothing when the session was resumed meanwhile. */
+export async function finishArchiving(home: Home, found: FoundSession): Promise<void> {
+  await asOwner(home, found, assertArchived, async () => {});
+}
+
+function assertArchivable({ status }: SessionState): void {
+  if (nextStatus(status, "session_archived") !== undefined) return;
+  const wayOut = status === "archived" ? "" : ": close it first";
+  throw new HoldfastError("illegal_transition", `a session that is ${status} can't be archived${wayOut}`, {
+    status,
+  });
+}
+
+function assertArchived({ status }: SessionState): void {
+  if (status !== "archived")
+    throw new HoldfastError("illegal_transition", `the session is ${status} again`, { status });
+}
+
+/** A1: from the look at the state to the last compressed file, one owner. */
+async function asOwner(
+  home: Home,
+  { id, dir }: FoundSession,
+  admit: (state: SessionState) => void,
+  mark: (session: Session) => Promise<void>,
+): Promise<void> {
+  const session = await Session.own({ sessionDir: dir, id, ports: home.ports, admit });
+  try {
+    const { findings, goodBlobs } = await auditSession(dir, home.onProgress);
+    const [damage] = findings;
+    if (damage) throw damaged(damage);
+    await mark(session);
+    await session.release(async () => {
+      for (const name of await plainBlobs(dir)) {
+        // Stored for a record that a crash prevented: nothing names it.
+        if (!goodBlobs.has(name)) await unlink(join(blobsDir(dir), name));
+      }
+      await compressJournal(home.ports.disk, dir, home.onProgress);
+    });
+  } finally {
+    await session.release();
+  }
+}
+
+async function plainBlobs(dir: string): Promise<string[]> {
+  return (await readdir(blobsDir(dir))).filter((name) => PLAIN_BLOB.test(name));
+}
+
+/** An archive that a crash left half compressed. */
+export async function isPartlyCompressed(dir: string): Promise<boolean> {
+  const segments = (await readdir(journalDir(dir))).filter((name) => name.endsWith(".jsonl"));
+  return segments.length + (await plainBlobs(dir)).length > 0;
+}
