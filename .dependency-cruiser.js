@@ -53,7 +53,7 @@ export default {
     {
       name: "the-machine-is-pure",
       severity: "error",
-      from: { path: "^src/session/(machine|arrivals|state|lifecycle|history)\\.ts$" },
+      from: { path: "^src/session/(machine|state|lifecycle|history|budget|fold/[^/]+)\\.ts$" },
       to: { dependencyTypes: ["core"] },
     },
     {

@@ -3,7 +3,7 @@
  * H1 No call without its result, no result without its call: a result is handed out inside its call.
  */
 import type { JournalRecord, Json, Usage } from "../contract/index.ts";
-import { textIn } from "./arrivals.ts";
+import { textIn } from "./fold/fields.ts";
 import { isInHistory, type SessionState } from "./state.ts";
 
 export type HistoryEntry =

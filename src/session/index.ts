@@ -1,4 +1,4 @@
-export { MAX_ARRIVED, textIn } from "./arrivals.ts";
+export { assertRaised, budgetReached, reachedLimits } from "./budget.ts";
 export {
   type Environment,
   isTaskOver,
@@ -10,16 +10,16 @@ export {
   writeEnvironment,
 } from "./environment.ts";
 export { Excerpt, notKept } from "./excerpt.ts";
+export { textIn } from "./fold/fields.ts";
+export { MAX_ARRIVED } from "./fold/mail.ts";
 export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
 export { type Inspected, inspectSession } from "./inspect.ts";
 export { nextStatus, type StoredStatus, working } from "./lifecycle.ts";
-export { fold, MACHINE_VERSION, reachedLimits, refusal } from "./machine.ts";
+export { fold, MACHINE_VERSION, refusal } from "./machine.ts";
 export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
 export { findLastRecord, followRecords, readRecords } from "./records.ts";
 export {
-  assertRaised,
-  budgetReached,
   type OpenSessionOptions,
   type PublicEventType,
   Session,

@@ -8,7 +8,6 @@
 import {
   type Appended,
   type Budget,
-  type BudgetLimit,
   type EventData,
   type EventType,
   HoldfastError,
@@ -30,11 +29,12 @@ import {
   takeOver,
 } from "../journal/index.ts";
 import { redactingValues, type Secret } from "../redaction/index.ts";
+import { assertRaised, budgetReached, reachedLimits } from "./budget.ts";
 import { KnownSecrets, removeEnvironment } from "./environment.ts";
 import { parseEvent } from "./event.ts";
 import { type CachedFold, readFold, writeFold } from "./fold-cache.ts";
 import { type HistoryTurn, historyOf } from "./history.ts";
-import { fold, reachedLimits, refusal } from "./machine.ts";
+import { fold, refusal } from "./machine.ts";
 import { readRecords } from "./records.ts";
 import { emptyState, type SessionState } from "./state.ts";
 import { Turn } from "./turn.ts";
@@ -345,18 +345,4 @@ export class Session implements AsyncDisposable {
 /** How long a turn lasted that a crash cut off: up to its last record. */
 function cutDurationMs({ openTurn, updatedAt }: SessionState): number {
   return openTurn ? Math.max(0, Date.parse(updatedAt) - Date.parse(openTurn.startedAt)) || 0 : 0;
-}
-
-export function budgetReached(limits: readonly BudgetLimit[]): HoldfastError {
-  return new HoldfastError("budget_reached", `the budget is reached: ${limits.join(", ")}`, { limits });
-}
-
-export function assertRaised({ budget: current }: SessionState, budget: Budget): void {
-  for (const [limit, value] of Object.entries(budget) as [BudgetLimit, number | undefined][]) {
-    const before = current[limit];
-    if (value !== undefined && before !== undefined && value < before) {
-      const message = `${limit}: ${value} is less than the budget of ${before}, and a budget can only be raised`;
-      throw new HoldfastError("invalid_data", message, { field: limit });
-    }
-  }
 }

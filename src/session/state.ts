@@ -80,6 +80,27 @@ export interface TaskState {
   readonly headBefore: string | null;
 }
 
+export const noCommandEnded = { exitCode: null, signal: null } satisfies Partial<TaskState>;
+
+/** A task of which nothing is known yet. */
+export const newTask: TaskState = {
+  number: 0,
+  request: null,
+  asked: null,
+  base: null,
+  outcome: null,
+  changed: null,
+  ...noCommandEnded,
+  capsule: "none",
+  snapshot: null,
+  branch: null,
+  published: null,
+  hasUnpublished: false,
+  isHeld: false,
+  hadValuesBefore: false,
+  headBefore: null,
+};
+
 /** The commit that the files of a task stand on when it is over. */
 export const standsOn = ({ published, base }: TaskState): string | null => published ?? base;
 

@@ -1,0 +1,128 @@
+/**
+ * Owns the part of the fold that a session's life is: who it is, whose, why it is paused, its budget, where it came
+ * from and who has its files. Which status an event leads to stands in lifecycle.ts.
+ */
+import { type Json, type PauseReason, pauseReasons } from "../../contract/index.ts";
+import { nothingOfItsOwn, nothingSpent, type SessionState } from "../state.ts";
+import {
+  amountIn,
+  budgetIn,
+  type FieldsRead,
+  homeIn,
+  isGiven,
+  isTrue,
+  nameIn,
+  textIn,
+  textOrNull,
+} from "./fields.ts";
+import { type Rule, refuse, rule } from "./rule.ts";
+import { inTask } from "./task.ts";
+import { refusalWhileOpen } from "./turn.ts";
+
+const origin = {
+  session: textIn,
+  user: textIn,
+  name: nameIn,
+  agent: textOrNull,
+  repo: textOrNull,
+  title: textOrNull,
+  budget: budgetIn,
+};
+
+const betweenTurns = { refuse: ({ openTurn }: SessionState) => refusalWhileOpen(openTurn) };
+
+export const lifeRules: readonly Rule[] = [
+  rule("session_opened", origin, {
+    refuse: ({ id }) =>
+      id === "" ? undefined : refuse("illegal_transition", "the session was opened before"),
+    apply: (_state, data, createdAt) => ({ ...originOf(data), createdAt }),
+  }),
+  rule(
+    "session_forked",
+    { ...origin, parent: textIn, parentSeq: amountIn, atTurn: amountIn },
+    {
+      ...betweenTurns,
+      // Not inherited: requests, and what was spent. The budget is that of the record: the parent's, or another.
+      apply: (state, data, createdAt) => ({
+        ...originOf(data),
+        lacksRepo: isWithoutItsRepo(state, data.repo),
+        createdAt,
+        pending: {},
+        spent: nothingSpent,
+        ...inTask(state, { capsule: "none", branch: null, request: null }),
+        ...nothingOfItsOwn,
+        parent: { id: data.parent, seq: data.parentSeq, turn: data.atTurn },
+      }),
+    },
+  ),
+  rule(
+    "session_imported",
+    { user: textIn, name: nameIn, repo: textOrNull, home: homeIn },
+    {
+      ...betweenTurns,
+      // The repo is a path of another machine, and requests were made under other rules.
+      apply: (state, { user, name, repo, home }) => ({
+        user,
+        name: name ?? state.name,
+        repo,
+        lacksRepo: isWithoutItsRepo(state, repo),
+        pausedFor: "import",
+        pending: {},
+        // What waits was asked for elsewhere, by somebody else perhaps: nothing of it runs here.
+        queue: [],
+        arrived: [],
+        lastSent: null,
+        crashes: 0,
+        handoff: null,
+        // What somebody wrote to another user is not this one's to read.
+        unread: user === state.user ? state.unread : [],
+        // Unless it came along, it stays where it was.
+        home,
+        ...inTask(state, { capsule: "none", request: null }),
+      }),
+    },
+  ),
+  rule(
+    "session_resumed",
+    { from: textIn, by: isGiven },
+    {
+      ...betweenTurns,
+      apply: ({ crashes, pending }, { from, by }) => ({
+        // A person who resumes it begins to count anew.
+        crashes: from === "interrupted" && by ? crashes + 1 : 0,
+        ...(Object.keys(pending).length > 0 && { status: "waiting" as const }),
+      }),
+    },
+  ),
+  rule(
+    "session_paused",
+    { reason: pauseReasonIn },
+    { ...betweenTurns, apply: (_state, { reason }) => ({ pausedFor: reason }) },
+  ),
+  rule("session_closed", {}, betweenTurns),
+  rule("session_archived", {}, betweenTurns),
+  rule("session_kept", { isKept: isTrue }, { apply: (_state, { isKept }) => ({ isKept }) }),
+  rule(
+    "session_handed_off",
+    { to: textIn, directory: textOrNull },
+    { ...betweenTurns, apply: (_state, { to, directory }) => ({ handoff: { to, directory } }) },
+  ),
+  rule("session_returned", {}, { apply: () => ({ handoff: null }) }),
+  rule(
+    "budget_raised",
+    { budget: budgetIn },
+    { apply: (state, { budget }) => ({ budget: { ...state.budget, ...budget } }) },
+  ),
+];
+
+function originOf({ session, user, name, agent, repo, title, budget }: FieldsRead<typeof origin>) {
+  return { id: session, user, name, agent, repo, title, budget };
+}
+
+function isWithoutItsRepo(before: SessionState, repo: string | null): boolean {
+  return repo === null && (before.repo !== null || before.lacksRepo);
+}
+
+function pauseReasonIn(value: Json | undefined): PauseReason {
+  return pauseReasons.find((reason) => reason === value) ?? "asked";
+}

@@ -1,0 +1,108 @@
+/**
+ * Owns the part of the fold that came through the inbox or goes through the outbox: tasks that wait, messages that are
+ * unread. What arrived is known by its id for a while, so that nothing is taken in twice.
+ */
+import type { HoldfastError } from "../../contract/index.ts";
+import type { QueuedTask, SessionState } from "../state.ts";
+import { numberIn, textIn } from "./fields.ts";
+import { type Rule, refuse, rule } from "./rule.ts";
+
+/** So many may come in between two syncs of an inbox; the rest waits in it. */
+export const MAX_ARRIVED = 64;
+const MAX_QUEUED = 1000;
+const MAX_UNREAD = 1000;
+
+export const mailRules: readonly Rule[] = [
+  rule(
+    "task_queued",
+    { request: textIn, priority: numberIn },
+    {
+      refuse: ({ arrived, queue }, { request }) => {
+        if (arrived.includes(request)) return arrivedBefore(request);
+        return queue.length < MAX_QUEUED
+          ? undefined
+          : refuse("queue_full", `${MAX_QUEUED} tasks wait already`);
+      },
+      apply: ({ arrived, queue }, task) => ({
+        queue: queuedBy(queue, task),
+        arrived: withArrived(arrived, task.request),
+      }),
+    },
+  ),
+  rule(
+    "task_refused",
+    { request: textIn },
+    {
+      refuse: ({ queue }, { request }) => refusalUnlessQueued(queue, request),
+      apply: ({ queue }, { request }) => ({ queue: unqueued(queue, request) }),
+    },
+  ),
+  rule(
+    "message_received",
+    { message: textIn },
+    {
+      refuse: ({ arrived, unread }, { message }) => {
+        if (arrived.includes(message)) return arrivedBefore(message);
+        return unread.length < MAX_UNREAD
+          ? undefined
+          : refuse("inbox_full", `${MAX_UNREAD} messages are unread`);
+      },
+      apply: ({ arrived, unread }, { message }) => ({
+        unread: [...unread, { message, isHanded: false }],
+        arrived: withArrived(arrived, message),
+      }),
+    },
+  ),
+  rule(
+    "message_handed",
+    { message: textIn },
+    {
+      refuse: (state, { message }) => refusalUnlessUnread(state, message),
+      apply: ({ unread }, { message }) => ({
+        unread: unread.map((one) => (one.message === message ? { ...one, isHanded: true } : one)),
+      }),
+    },
+  ),
+  rule(
+    "message_entered_context",
+    { message: textIn },
+    {
+      refuse: (state, { message }) => refusalUnlessUnread(state, message),
+      apply: ({ unread }, { message }) => ({ unread: unread.filter((one) => one.message !== message) }),
+    },
+  ),
+  rule(
+    "message_set_aside",
+    { message: textIn },
+    { apply: ({ arrived }, { message }) => ({ arrived: withArrived(arrived, message) }) },
+  ),
+  rule("message_sent", { message: textIn }, { apply: (_state, { message }) => ({ lastSent: message }) }),
+];
+
+export const unqueued = (queue: readonly QueuedTask[], request: string | null) =>
+  queue.filter((one) => one.request !== request);
+
+export function refusalUnlessQueued(
+  queue: readonly QueuedTask[],
+  request: string,
+): HoldfastError | undefined {
+  if (queue.some((one) => one.request === request)) return undefined;
+  return refuse("invalid_data", `${request} does not wait`);
+}
+
+function refusalUnlessUnread({ unread }: SessionState, message: string): HoldfastError | undefined {
+  if (unread.some((one) => one.message === message)) return undefined;
+  return refuse("invalid_data", `${message} is not an unread message`);
+}
+
+function arrivedBefore(id: string): HoldfastError {
+  return refuse("arrived_before", `${id} arrived before`);
+}
+
+/** Behind those of the same priority. */
+function queuedBy(queue: readonly QueuedTask[], task: QueuedTask): readonly QueuedTask[] {
+  const at = queue.findIndex(({ priority }) => priority < task.priority);
+  return queue.toSpliced(at < 0 ? queue.length : at, 0, task);
+}
+
+const withArrived = (arrived: readonly string[], id: string) => [...arrived, id].slice(-MAX_ARRIVED);

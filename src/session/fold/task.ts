@@ -1,0 +1,196 @@
+/**
+ * Owns the part of the fold that the latest task is: how far it came, its files, and what of its work was published.
+ */
+import type { SessionState, SnapshotState, TaskState } from "../state.ts";
+import { newTask, noCommandEnded, SECRET_IN_WORK } from "../state.ts";
+import {
+  amountIn,
+  exitCodeIn,
+  givenAmount,
+  givenText,
+  homeIn,
+  isGiven,
+  isTrue,
+  objectIn,
+  rangesIn,
+  textIn,
+  textOrNull,
+} from "./fields.ts";
+import { refusalUnlessQueued, unqueued } from "./mail.ts";
+import { type Rule, refuse, rule } from "./rule.ts";
+import { refusalWhileOpen } from "./turn.ts";
+
+export const taskRules: readonly Rule[] = [
+  // Recorded when its capsule is there.
+  rule(
+    "task_started",
+    {
+      task: amountIn,
+      request: givenText,
+      asked: textOrNull,
+      env: isGiven,
+      base: textOrNull,
+      carried: objectIn,
+      home: homeIn,
+    },
+    {
+      refuse: (state, { task, request }) => {
+        const next = (state.task?.number ?? 0) + 1;
+        if (task !== next) return refuse("invalid_data", `the next task is ${next}`);
+        return request === null ? undefined : refusalUnlessQueued(state.queue, request);
+      },
+      apply: (state, { task, request, asked, env, base, carried, home }) => {
+        const hasUnpublished = isTrue(carried["hasUnpublished"]);
+        return {
+          queue: unqueued(state.queue, request),
+          hadValues: state.hadValues || env,
+          task: {
+            ...newTask,
+            number: task,
+            request,
+            asked,
+            base,
+            capsule: "there",
+            hasUnpublished,
+            isHeld: hasUnpublished && state.task?.isHeld === true,
+            hadValuesBefore: state.hadValues,
+            headBefore: state.head,
+          },
+          ...(home && { home }),
+        };
+      },
+    },
+  ),
+  rule(
+    "task_ended",
+    {
+      outcome: textIn,
+      files: givenAmount,
+      insertions: amountIn,
+      deletions: amountIn,
+      head: textOrNull,
+      unpublished: objectIn,
+    },
+    {
+      apply: (state, { outcome, files, insertions, deletions, head, unpublished }) => ({
+        ...inTask(state, {
+          outcome,
+          changed: files === null ? null : { files, insertions, deletions },
+          ...(unpublished["code"] === SECRET_IN_WORK && { isHeld: true }),
+        }),
+        ...(head !== null && { head }),
+      }),
+    },
+  ),
+  rule("process_started", {}, { apply: (state) => inTask(state, noCommandEnded) }),
+  rule(
+    "process_ended",
+    { exitCode: exitCodeIn, signal: textOrNull },
+    { apply: (state, { exitCode, signal }) => inTask(state, { exitCode, signal }) },
+  ),
+  rule(
+    "capsule_created",
+    { task: amountIn },
+    {
+      refuse: (state, { task }) =>
+        task === state.task?.number
+          ? undefined
+          : refuse("invalid_data", `task ${task} is not the one that was started last`),
+      apply: (state) => inTask(state, { capsule: "there" }),
+    },
+  ),
+  rule("capsule_restored", {}, { apply: (state) => inTask(state, { capsule: "there" }) }),
+  rule("capsule_torn_down", {}, { apply: (state) => inTask(state, { capsule: "torn_down" }) }),
+  rule(
+    "snapshot_taken",
+    {
+      snapshot: textIn,
+      tree: textIn,
+      manifest: textIn,
+      turn: amountIn,
+      unanswered: amountIn,
+      home: homeIn,
+    },
+    {
+      apply: (state, { snapshot: commit, tree, manifest, turn, unanswered, home }) => ({
+        ...inTask(state, { snapshot: { commit, tree, manifest, turn, unanswered } }),
+        ...(home && { home }),
+      }),
+    },
+  ),
+  rule(
+    "publishing_started",
+    { branch: textIn, commit: textIn },
+    {
+      apply: (state, { branch: name, commit: intended }) => ({
+        branch: { name, tip: state.branch?.tip ?? null, intended },
+      }),
+    },
+  ),
+  rule(
+    "work_published",
+    { branch: textIn, commit: textIn },
+    {
+      apply: (state, { branch, commit }) => ({
+        ...inTask(state, { branch, published: commit, hasUnpublished: false, isHeld: false }),
+        branch: { name: branch, tip: commit, intended: null },
+      }),
+    },
+  ),
+  // Whatever was asked of a person was asked in turns that are left behind. Queue, inbox and what was spent stay.
+  rule(
+    "session_rewound",
+    {
+      toTurn: amountIn,
+      history: rangesIn,
+      snapshot: textOrNull,
+      tree: textIn,
+      manifest: textIn,
+      unanswered: amountIn,
+      base: textOrNull,
+      published: textOrNull,
+      head: textOrNull,
+      hasUnpublished: isTrue,
+      isHeld: isTrue,
+      home: homeIn,
+    },
+    {
+      refuse: ({ openTurn }) => refusalWhileOpen(openTurn),
+      apply: (state, { toTurn, history, head, home, ...of }) => ({
+        // Only turns that there were.
+        history: history.filter(([, last]) => last <= state.turns),
+        pending: {},
+        ...(state.status === "waiting" && { status: "active" as const }),
+        head,
+        ...(home && { home }),
+        ...inTask(state, {
+          outcome: "rewound",
+          ...noCommandEnded,
+          capsule: "rewound",
+          base: of.base,
+          published: of.published,
+          branch: of.published === null ? null : (state.branch?.name ?? null),
+          hasUnpublished: of.hasUnpublished,
+          isHeld: of.isHeld,
+          headBefore: head,
+          snapshot: of.snapshot === null ? null : snapshotOf(of.snapshot, toTurn, of),
+        }),
+      }),
+    },
+  ),
+];
+
+function snapshotOf(
+  commit: string,
+  turn: number,
+  { tree, manifest, unanswered }: Pick<SnapshotState, "tree" | "manifest" | "unanswered">,
+): SnapshotState {
+  return { commit, tree, manifest, turn, unanswered };
+}
+
+export function inTask(
+  { task }: Pick<SessionState, "task">,
+  change: Partial<TaskState>,
+): Partial<SessionState> {
+  return task ? { task: { ...task, ...change } } : {};
+}

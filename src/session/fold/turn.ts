@@ -1,0 +1,101 @@
+/**
+ * Owns the part of the fold that turns are: which one is open, its calls without a result, the conversation as ranges
+ * of turns, and what was spent.
+ */
+import type { HoldfastError, JsonObject } from "../../contract/index.ts";
+import type { OpenTurn, SessionState, Spent, TurnRange } from "../state.ts";
+import { amountIn, objectIn, textIn } from "./fields.ts";
+import { type Rule, refuse, rule } from "./rule.ts";
+
+export const turnRules: readonly Rule[] = [
+  rule(
+    "turn_started",
+    { turn: amountIn },
+    {
+      refuse: ({ openTurn, turns }, { turn }) =>
+        refusalWhileOpen(openTurn) ??
+        (turn === turns + 1 ? undefined : refuse("invalid_data", `the next turn is ${turns + 1}`)),
+      apply: ({ history }, { turn }, startedAt) => ({
+        turns: turn,
+        history: withTurn(history, turn),
+        openTurn: { turn, startedAt, calls: {} },
+      }),
+    },
+  ),
+  rule(
+    "message_added",
+    { turn: amountIn },
+    { refuse: ({ openTurn }, { turn }) => refusalUnlessOpen(openTurn, turn) },
+  ),
+  rule(
+    "tool_called",
+    { turn: amountIn, call: textIn, tool: textIn },
+    {
+      refuse: ({ openTurn }, { turn, call }) =>
+        refusalUnlessOpen(openTurn, turn) ??
+        (hasCall(openTurn, call) ? refuse("invalid_data", `call ${call} is open already`) : undefined),
+      apply: ({ openTurn }, { call, tool }) => withCalls(openTurn, { ...openTurn?.calls, [call]: tool }),
+    },
+  ),
+  rule(
+    "tool_returned",
+    { turn: amountIn, call: textIn },
+    {
+      refuse: ({ openTurn }, { turn, call }) =>
+        refusalUnlessOpen(openTurn, turn) ??
+        (hasCall(openTurn, call) ? undefined : refuse("invalid_data", `no call ${call} is open`)),
+      apply: ({ openTurn }, { call }) => withCalls(openTurn, without(openTurn?.calls ?? {}, call)),
+    },
+  ),
+  rule(
+    "turn_ended",
+    { turn: amountIn, outcome: textIn, usage: objectIn, durationMs: amountIn },
+    {
+      refuse: ({ openTurn }, { turn }) => refusalUnlessOpen(openTurn, turn) ?? refusalOfOpenCalls(openTurn),
+      apply: ({ spent }, { outcome, usage, durationMs }) => ({
+        openTurn: null,
+        spent: added(spent, usage, durationMs),
+        ...(outcome !== "interrupted" && { crashes: 0 }),
+      }),
+    },
+  ),
+];
+
+/** For every event that needs a session between two turns. */
+export function refusalWhileOpen(openTurn: OpenTurn | null): HoldfastError | undefined {
+  return openTurn ? refuse("turn_open", `turn ${openTurn.turn} is still open`) : undefined;
+}
+
+function refusalUnlessOpen(openTurn: OpenTurn | null, turn: number): HoldfastError | undefined {
+  return openTurn?.turn === turn ? undefined : refuse("turn_closed", `turn ${turn} is not open`);
+}
+
+function refusalOfOpenCalls(openTurn: OpenTurn | null): HoldfastError | undefined {
+  const open = Object.keys(openTurn?.calls ?? {}).length;
+  return open > 0 ? refuse("turn_open", `${open} tool calls have no result yet`) : undefined;
+}
+
+const hasCall = (openTurn: OpenTurn | null, call: string) => Object.hasOwn(openTurn?.calls ?? {}, call);
+
+function withCalls(openTurn: OpenTurn | null, calls: OpenTurn["calls"]): Partial<SessionState> {
+  return openTurn ? { openTurn: { ...openTurn, calls } } : {};
+}
+
+function withTurn(history: readonly TurnRange[], turn: number): readonly TurnRange[] {
+  const last = history.at(-1);
+  return last?.[1] === turn - 1 ? [...history.slice(0, -1), [last[0], turn]] : [...history, [turn, turn]];
+}
+
+function added(spent: Spent, usage: JsonObject, durationMs: number): Spent {
+  return {
+    inputTokens: spent.inputTokens + amountIn(usage["inputTokens"]),
+    outputTokens: spent.outputTokens + amountIn(usage["outputTokens"]),
+    usd: spent.usd + amountIn(usage["usd"]),
+    durationMs: spent.durationMs + durationMs,
+    turns: spent.turns + 1,
+  };
+}
+
+export function without<T>(values: Readonly<Record<string, T>>, key: string): Record<string, T> {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => name !== key));
+}
