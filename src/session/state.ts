@@ -184,19 +184,7 @@ export interface SessionState {
   readonly oddities: number;
 }
 
-export const nothingSpent: Spent = { inputTokens: 0, outputTokens: 0, usd: 0, durationMs: 0, turns: 0 };
-
-/** What a session has of its own, and a fork does not inherit: nobody wrote to it yet, and nothing went wrong. */
-export const nothingOfItsOwn = {
-  queue: [],
-  unread: [],
-  arrived: [],
-  lastSent: null,
-  crashes: 0,
-  branch: null,
-  isKept: false,
-  handoff: null,
-} satisfies Partial<SessionState>;
+const nothingSpent: Spent = { inputTokens: 0, outputTokens: 0, usd: 0, durationMs: 0, turns: 0 };
 
 export const emptyState: SessionState = {
   id: "",
@@ -222,7 +210,14 @@ export const emptyState: SessionState = {
   head: null,
   hadValues: false,
   home: null,
-  ...nothingOfItsOwn,
+  queue: [],
+  unread: [],
+  arrived: [],
+  lastSent: null,
+  crashes: 0,
+  branch: null,
+  isKept: false,
+  handoff: null,
   parent: null,
   unknown: 0,
   oddities: 0,

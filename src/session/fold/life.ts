@@ -3,7 +3,7 @@
  * from and who has its files. Which status an event leads to stands in lifecycle.ts.
  */
 import { type Json, type PauseReason, pauseReasons } from "../../contract/index.ts";
-import { nothingOfItsOwn, nothingSpent, type SessionState } from "../state.ts";
+import type { SessionState } from "../state.ts";
 import {
   amountIn,
   budgetIn,
@@ -15,8 +15,8 @@ import {
   textIn,
   textOrNull,
 } from "./fields.ts";
+import { inherited } from "./inheritance.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
-import { inTask } from "./task.ts";
 import { refusalWhileOpen } from "./turn.ts";
 
 const origin = {
@@ -42,15 +42,11 @@ export const lifeRules: readonly Rule[] = [
     { ...origin, parent: textIn, parentSeq: amountIn, atTurn: amountIn },
     {
       ...betweenTurns,
-      // Not inherited: requests, and what was spent. The budget is that of the record: the parent's, or another.
       apply: (state, data, createdAt) => ({
+        ...inherited(state, "fork"),
         ...originOf(data),
         lacksRepo: isWithoutItsRepo(state, data.repo),
         createdAt,
-        pending: {},
-        spent: nothingSpent,
-        ...inTask(state, { capsule: "none", branch: null, request: null }),
-        ...nothingOfItsOwn,
         parent: { id: data.parent, seq: data.parentSeq, turn: data.atTurn },
       }),
     },
@@ -60,25 +56,15 @@ export const lifeRules: readonly Rule[] = [
     { user: textIn, name: nameIn, repo: textOrNull, home: homeIn },
     {
       ...betweenTurns,
-      // The repo is a path of another machine, and requests were made under other rules.
       apply: (state, { user, name, repo, home }) => ({
+        ...inherited(state, "import"),
         user,
         name: name ?? state.name,
         repo,
         lacksRepo: isWithoutItsRepo(state, repo),
         pausedFor: "import",
-        pending: {},
-        // What waits was asked for elsewhere, by somebody else perhaps: nothing of it runs here.
-        queue: [],
-        arrived: [],
-        lastSent: null,
-        crashes: 0,
-        handoff: null,
-        // What somebody wrote to another user is not this one's to read.
         unread: user === state.user ? state.unread : [],
-        // Unless it came along, it stays where it was.
         home,
-        ...inTask(state, { capsule: "none", request: null }),
       }),
     },
   ),
