@@ -23,6 +23,12 @@ const gitObject = z.string().check(z.regex(/^[0-9a-f]{40,64}$/));
 const content = z.custom<Json>((value) => value !== undefined, "is missing");
 const turn = z.int().check(z.positive());
 const task = z.int().check(z.positive());
+/** As a record's own `at`: the two are compared as they stand. */
+const moment = z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
+
+/** What a task goes through, in order. */
+export const stages = ["route", "capsule", "plan", "act", "verify", "approve", "persist"] as const;
+export type Stage = (typeof stages)[number];
 
 export const usageSchema = z.strictObject({
   inputTokens: z.optional(count),
@@ -169,6 +175,8 @@ export const eventForms = {
       home: z.optional(home),
       lane: z.optional(name),
     }),
+  stage_started: () => fields({ task, stage: z.enum(stages) }),
+  stage_ended: () => fields({ task, stage: z.enum(stages), outcome: z.optional(name) }),
   /** It never began: it could not be started, or was taken back. */
   task_refused: () => fields({ request: name, code: name, reason: z.string() }),
   /** It began, and what it left can't be kept as it should: its capsule stays as it is. */
@@ -245,7 +253,8 @@ export const eventForms = {
   message_entered_context: () => fields({ message: name, turn: z.optional(turn), certain: z.boolean() }),
   message_set_aside: () => fields({ message: name, reason: z.string() }),
   message_sent: () => fields({ message: name, to: name, text: content }),
-  question_asked: () => fields({ question: name, text: content }),
+  question_asked: () =>
+    fields({ question: name, text: content, task: z.optional(task), expiresAt: z.optional(moment) }),
   question_answered: () => fields({ question: name, by: name, text: content }),
 
   // The gate.
@@ -256,6 +265,8 @@ export const eventForms = {
       tool: name,
       args: content,
       task: z.optional(task),
+      /** From then on it can't be granted. */
+      expiresAt: z.optional(moment),
     }),
   approval_granted: () => fields({ approval: name, by: name, grant: content }),
   approval_denied: () => fields({ approval: name, by: name, reason: z.optional(z.string()) }),

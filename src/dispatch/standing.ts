@@ -67,7 +67,12 @@ export function standOf(session: Stood): Stand {
       break;
   }
   if (Object.keys(pending).length > 0)
-    return { standing: "waiting for you", why: Object.values(pending).join(", ") };
+    return {
+      standing: "waiting for you",
+      why: Object.values(pending)
+        .map(({ kind }) => kind)
+        .join(", "),
+    };
   if (waits !== null) return { standing: "queued", why: waits };
   // All is done, and its process is about to go.
   const isLeaving = task !== null && task.outcome !== null && queue === 0;

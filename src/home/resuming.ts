@@ -6,6 +6,7 @@ import { type Budget, HoldfastError } from "../contract/index.ts";
 import {
   assertRaised,
   budgetReached,
+  isWaiting,
   nextStatus,
   reachedLimits,
   Session,
@@ -70,7 +71,7 @@ export async function resumeSession(
     const { tornBytes, brokenFile } = session.recovery;
     const from = before ? shownStatus(before, false) : "open";
     const torn = tornBytes > 0 ? { tornBytes, ...present({ brokenFile }) } : {};
-    const isAtRest = before?.status === "open" || (before?.status === "active" && !before.openTurn);
+    const isAtRest = before && working.includes(before.status) && !before.openTurn && !isWaiting(before);
     const isInOrder = isAtRest && tornBytes === 0 && options.by === undefined;
     if (!isInOrder || !options.isHandedOver)
       await session.append("session_resumed", { from, ...torn, ...present({ by: options.by }) });

@@ -5,14 +5,15 @@ import type { Budget } from "../contract/index.ts";
 import { probeOwner } from "../journal/index.ts";
 import {
   type Inspected,
+  isWaiting,
   type SessionState,
   type Spent,
   type StoredStatus,
   working,
 } from "../session/index.ts";
 
-/** `running`: a turn is open. `interrupted`: its process ended in the middle of work. */
-export type ShownStatus = StoredStatus | "running" | "interrupted";
+/** `running`: a turn is open. `waiting`: a request is due. `interrupted`: its process ended in the middle of work. */
+export type ShownStatus = StoredStatus | "running" | "waiting" | "interrupted";
 
 export interface SessionSummary {
   readonly id: string;
@@ -106,14 +107,16 @@ export function summarise(
 }
 
 export function shownStatus(
-  { status, openTurn, task, queue }: Pick<SessionState, "status" | "openTurn" | "task" | "queue">,
+  state: Pick<SessionState, "status" | "openTurn" | "task" | "queue" | "pending">,
   isHeld: boolean,
 ): ShownStatus {
+  const { status, openTurn, task, queue } = state;
   if (!working.includes(status)) return status;
-  if (isHeld) return status === "waiting" ? "waiting" : openTurn ? "running" : "open";
+  if (isHeld) return isWaiting(state) ? "waiting" : openTurn ? "running" : "open";
   // There is something to do, and nobody who does it.
   const isDriven = task !== null && task.request !== null;
   if (openTurn || (isDriven && task.outcome === null) || queue.length > 0) return "interrupted";
+  if (isWaiting(state)) return "waiting";
   // Its process was killed when all was done but to say so. Of a harness of somebody else's nobody knows that.
   if (status === "active") return isDriven ? "paused" : "interrupted";
   return status;

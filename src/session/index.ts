@@ -12,6 +12,7 @@ export {
 export { Excerpt, notKept } from "./excerpt.ts";
 export { textIn } from "./fold/fields.ts";
 export { MAX_ARRIVED } from "./fold/mail.ts";
+export { isWaiting } from "./fold/requests.ts";
 export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
 export { type Inspected, inspectSession } from "./inspect.ts";

@@ -2,11 +2,13 @@
  * Owns the table of a session's life: which event moves which stored status where. What is not in the table
  * is illegal: refused before the append, and without effect on a fold.
  *
- *   open ──turn──▶ active ◀─answer─▶ waiting        open: ready, nothing under way since it was opened or resumed
+ *   open ──turn──▶ active                           open: ready, nothing under way since it was opened or resumed
  *    ▲ ╲            │  ╲                            active: turns have been run
- *    │  ╲           ▼   ▼                           waiting: an approval or an answer is due
+ *    │  ╲           ▼   ▼
  *    │   ╰──────▶ paused  handed_off ─return─▶ open
  *    ╰─resume─ paused, closed, archived, and what a crash left
+ *
+ * That a session waits for a person is no status: its pending requests tell it.
  *
  * `damaged` is never written: a journal that is damaged can't be written. Readers find it out.
  */
@@ -15,7 +17,6 @@ import type { EventType } from "../contract/index.ts";
 export const storedStatuses = [
   "open",
   "active",
-  "waiting",
   "handed_off",
   "paused",
   "closed",
@@ -27,7 +28,7 @@ export type StoredStatus = (typeof storedStatuses)[number];
 type Moves = Partial<Record<StoredStatus, StoredStatus>>;
 
 /** The statuses of a session that somebody owns, or did until a crash. */
-export const working: readonly StoredStatus[] = ["open", "active", "waiting"];
+export const working: readonly StoredStatus[] = ["open", "active"];
 const from = (statuses: readonly StoredStatus[], to: StoredStatus): Moves =>
   Object.fromEntries(statuses.map((status) => [status, to]));
 const staying = (statuses: readonly StoredStatus[]): Moves =>
@@ -44,9 +45,7 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   // A fork is a new session and an import lands paused, whatever the history before them ended with.
   session_forked: from(storedStatuses, "open"),
   session_imported: from(storedStatuses, "paused"),
-  turn_started: from(["open", "active"], "active"),
-  approval_requested: from(["active", "waiting"], "waiting"),
-  question_asked: from(["active", "waiting"], "waiting"),
+  turn_started: from(working, "active"),
   // A person may answer while nothing runs.
   approval_granted: staying([...working, "paused"]),
   approval_denied: staying([...working, "paused"]),
@@ -62,6 +61,11 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   publishing_started: staying([...working, "paused", "closed"]),
   work_published: staying([...working, "paused", "closed"]),
   commits_published: staying([...working, "paused", "closed"]),
+  work_merged: staying([...working, "paused", "closed"]),
+  merge_conflicted: staying([...working, "paused", "closed"]),
+  // A budget may pause the session before its task has come to its last stage.
+  stage_started: staying([...working, "paused", "closed"]),
+  stage_ended: staying([...working, "paused", "closed"]),
   task_ended: staying([...working, "paused", "closed"]),
   session_rewound: staying([...working, "paused"]),
   session_kept: staying([...working, "handed_off", "paused", "closed", "archived"]),

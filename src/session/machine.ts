@@ -5,7 +5,8 @@
  * M1 Total: any sequence of records folds, also a hostile or a newer one. What makes no sense has no effect
  *    and is counted in `oddities`; a type that this version doesn't know is counted in `unknown` and kept.
  * M2 Bounded: the size of the state depends on what is open now, not on how long the session is (J6).
- * M3 `refusal` is asked before an append, `fold` after it; what the one allows, the other never finds odd.
+ * M3 `refusal` is asked before an append, `fold` after it; what the one allows, the other never finds odd at the same
+ *    time. A grant that reaches the disk after its request expired is odd, and grants nothing.
  */
 import {
   type EventType,
@@ -24,7 +25,7 @@ import { nextStatus, type StoredStatus } from "./lifecycle.ts";
 import type { SessionState } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 11;
+export const MACHINE_VERSION = 12;
 
 /** An event without a rule changes nothing but the status. */
 const rules: ReadonlyMap<EventType, Rule> = new Map(
@@ -51,11 +52,16 @@ export function fold(state: SessionState, record: JournalRecord): SessionState {
   };
 }
 
-/** Why this event can't be recorded in this state; undefined when it can. */
-export function refusal(state: SessionState, type: EventType, data: JsonObject): HoldfastError | undefined {
+/** Why this event can't be recorded in this state at that time; undefined when it can. */
+export function refusal(
+  state: SessionState,
+  type: EventType,
+  data: JsonObject,
+  at: string,
+): HoldfastError | undefined {
   const { status } = state;
   const rule = rules.get(type);
-  if (statusAfter(state, type) !== undefined) return rule?.refuse?.(state, rule.read(data), state.updatedAt);
+  if (statusAfter(state, type) !== undefined) return rule?.refuse?.(state, rule.read(data), at);
   if (state.id === "") return refuse("illegal_transition", `${type} before session_opened`);
   return refuse("illegal_transition", `${type} is not possible while the session is ${status}`, { status });
 }

@@ -32,6 +32,7 @@ import { redactingValues, type Secret } from "../redaction/index.ts";
 import { assertRaised, budgetReached, reachedLimits } from "./budget.ts";
 import { KnownSecrets, removeEnvironment } from "./environment.ts";
 import { parseEvent } from "./event.ts";
+import { isWaiting } from "./fold/requests.ts";
 import { type CachedFold, readFold, writeFold } from "./fold-cache.ts";
 import { type HistoryTurn, historyOf } from "./history.ts";
 import { fold, refusal } from "./machine.ts";
@@ -181,9 +182,12 @@ export class Session implements AsyncDisposable {
     if (this.#releasing) throw new HoldfastError("session_released", `session ${this.id} was released`);
     if (this.#writer.failure) throw this.#writer.failure;
     const { data: clean, json } = parseEvent(type, data);
-    const reason = refusal(this.#ahead, type, clean);
+    const { seq, updatedAt } = this.#ahead;
+    const now = new Date(this.#ports.clock.nowMs()).toISOString();
+    // A clock that went back must not make a record older than the one before it.
+    const at = now > updatedAt ? now : updatedAt;
+    const reason = refusal(this.#ahead, type, clean, at);
     if (reason) throw reason;
-    const { seq, updatedAt: at } = this.#ahead;
     this.#ahead = fold(this.#ahead, { seq: seq + 1, at, epoch: 0, durable: 0, type, data: clean, hash: "" });
     const record = await this.#writer.append(type, clean, json);
     return { seq: record.seq, hash: record.hash };
@@ -294,7 +298,8 @@ export class Session implements AsyncDisposable {
     try {
       if (!this.#writer.failure) {
         await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
-        const isWorking = this.#ahead.status === "active" || this.#ahead.status === "waiting";
+        const { status } = this.#ahead;
+        const isWorking = status === "active" || (status === "open" && isWaiting(this.#ahead));
         if (isWorking) await this.append("session_paused", { reason: "released" });
       }
     } finally {

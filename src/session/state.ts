@@ -1,7 +1,7 @@
 /**
  * Owns the form of a session's state: what its records add up to, and what it is before the first.
  */
-import type { Budget, PauseReason } from "../contract/index.ts";
+import type { Budget, PauseReason, Stage } from "../contract/index.ts";
 import type { StoredStatus } from "./lifecycle.ts";
 
 export interface OpenTurn {
@@ -54,6 +54,8 @@ export interface TaskState {
   /** The commit that its files began with. */
   readonly base: string | null;
   readonly outcome: string | null;
+  /** The stage that began and did not end; null where none did, and once the task ended. */
+  readonly stage: Stage | null;
   /** What its work is against its base, in numbers; null until it ends. */
   readonly changed: {
     readonly files: number;
@@ -89,6 +91,7 @@ export const newTask: TaskState = {
   asked: null,
   base: null,
   outcome: null,
+  stage: null,
   changed: null,
   ...noCommandEnded,
   capsule: "none",
@@ -129,6 +132,17 @@ export interface UnreadMessage {
   readonly isHanded: boolean;
 }
 
+/** What a person is to decide or to answer. */
+export interface PendingRequest {
+  readonly kind: "approval" | "question";
+  /** The task that it ends with; null where none was under way. */
+  readonly task: number | null;
+  /** What exactly is to be approved; null for a question. */
+  readonly fingerprint: string | null;
+  /** From then on it can't be granted; null where that was not said. */
+  readonly expiresAt: string | null;
+}
+
 export interface SessionState {
   readonly id: string;
   readonly user: string;
@@ -153,7 +167,7 @@ export interface SessionState {
   /** The turns of the conversation as it stands: first and last of those that follow each other. A rewind leaves some out. */
   readonly history: readonly TurnRange[];
   /** Approvals and questions that are due, by id. */
-  readonly pending: Readonly<Record<string, "approval" | "question">>;
+  readonly pending: Readonly<Record<string, PendingRequest>>;
   readonly budget: Budget;
   /** Since the session was opened or forked. */
   readonly spent: Spent;

@@ -9,7 +9,7 @@ export const NOTE_FILE = "HANDOFF.md";
 export function noteOf(state: SessionState, directory: string): string {
   const { id, name, title, task, turns } = state;
   const label = name ?? id;
-  const pending = Object.entries(state.pending).map(([request, what]) => `- ${what} ${request}`);
+  const pending = Object.entries(state.pending).map(([request, { kind }]) => `- ${kind} ${request}`);
   return `# Hand-off of ${label}
 
 - Session: ${id}

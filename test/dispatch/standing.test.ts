@@ -7,6 +7,7 @@ import type { TaskState } from "../../src/session/state.ts";
 
 const task = (outcome: string | null, published: string | null = null) =>
   ({ number: 1, outcome, request: "task_1", published }) as TaskState;
+const approval = { kind: "approval", task: 1, fingerprint: "f", expiresAt: null } as const;
 const rest: Stood = {
   status: "paused",
   pausedFor: "idle",
@@ -27,7 +28,7 @@ describe("how a session stands", () => {
       [{ task: task("interrupted") }, "interrupted", null],
       [{ task: task("needs_review") }, "waiting for you", "its work needs a review"],
       [{ task: task("needs_review", "a commit") }, "done", null],
-      [{ pending: { appr_1: "approval" }, status: "active" }, "waiting for you", "approval"],
+      [{ pending: { appr_1: approval }, status: "active" }, "waiting for you", "approval"],
       [{ status: "open", pausedFor: null, task: null }, "new", null],
       [{ status: "running", pausedFor: null, pid: 7, task: task(null) }, "working", null],
       [{ status: "open", pausedFor: null, pid: 7, task: null, queue: 1 }, "working", null],

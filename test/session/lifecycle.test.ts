@@ -4,45 +4,38 @@ import { emptyState, fold, refusal, type SessionState } from "../../src/session/
 import { nextStatus, type StoredStatus, storedStatuses } from "../../src/session/lifecycle.ts";
 
 /** Written out by hand from the design, not from the code: for each event the statuses that it may meet, and where it leads. */
-const working = ["open", "active", "waiting"] as const;
+const working = ["open", "active"] as const;
 const legal: Partial<Record<EventType, Partial<Record<StoredStatus, StoredStatus>>>> = {
   session_resumed: {
     open: "open",
     active: "open",
-    waiting: "open",
     paused: "open",
     closed: "open",
     archived: "open",
   },
-  session_paused: { open: "paused", active: "paused", waiting: "paused" },
+  session_paused: { open: "paused", active: "paused" },
   session_closed: {
     open: "closed",
     active: "closed",
-    waiting: "closed",
     paused: "closed",
   },
   session_archived: { closed: "archived", paused: "archived" },
   session_handed_off: {
     open: "handed_off",
     active: "handed_off",
-    waiting: "handed_off",
     paused: "handed_off",
   },
   session_returned: { handed_off: "open" },
   turn_started: { open: "active", active: "active" },
-  approval_requested: { active: "waiting", waiting: "waiting" },
-  question_asked: { active: "waiting", waiting: "waiting" },
   message_received: {
     open: "open",
     active: "active",
-    waiting: "waiting",
     paused: "paused",
     handed_off: "handed_off",
   },
   budget_raised: {
     open: "open",
     active: "active",
-    waiting: "waiting",
     paused: "paused",
     closed: "closed",
     archived: "archived",
@@ -54,11 +47,11 @@ for (const type of [
   "approval_expired",
   "question_answered",
 ] as const) {
-  legal[type] = { open: "open", active: "active", waiting: "waiting", paused: "paused" };
+  legal[type] = { open: "open", active: "active", paused: "paused" };
 }
 const wherever = (...statuses: StoredStatus[]) =>
   Object.fromEntries(statuses.map((status) => [status, status]));
-legal.snapshot_taken = wherever("open", "active", "waiting", "paused", "closed", "handed_off");
+legal.snapshot_taken = wherever("open", "active", "paused", "closed", "handed_off");
 legal.checkpoint_taken = legal.snapshot_taken;
 legal.capsule_restored = legal.snapshot_taken;
 legal.capsule_torn_down = legal.snapshot_taken;
@@ -70,11 +63,19 @@ for (const type of [
   "task_refused",
   "session_rewound",
 ] as const)
-  legal[type] = wherever("open", "active", "waiting", "paused");
-legal.session_kept = wherever("open", "active", "waiting", "handed_off", "paused", "closed", "archived");
-legal.capsule_created = wherever("open", "active", "waiting", "paused");
-legal.artifact_written = wherever("open", "active", "waiting", "paused", "closed");
-for (const type of ["publishing_started", "work_published", "commits_published"] as const)
+  legal[type] = wherever("open", "active", "paused");
+legal.session_kept = wherever("open", "active", "handed_off", "paused", "closed", "archived");
+legal.capsule_created = wherever("open", "active", "paused");
+legal.artifact_written = wherever("open", "active", "paused", "closed");
+for (const type of [
+  "publishing_started",
+  "work_published",
+  "commits_published",
+  "work_merged",
+  "merge_conflicted",
+  "stage_started",
+  "stage_ended",
+] as const)
   legal[type] = legal.artifact_written;
 legal.task_ended = legal.artifact_written;
 const everywhere: Partial<Record<EventType, StoredStatus>> = {
@@ -96,7 +97,7 @@ describe("the lifecycle table", () => {
 
   it("an illegal transition is refused with a code, and folds without effect", () => {
     const closed: SessionState = { ...emptyState, id: "s", seq: 4, status: "closed" };
-    expect(refusal(closed, "turn_started", { turn: 1, input: "x" })).toMatchObject({
+    expect(refusal(closed, "turn_started", { turn: 1, input: "x" }, "")).toMatchObject({
       code: "illegal_transition",
     });
     const record = {

@@ -32,6 +32,9 @@ const turnData = fc.record({
   call: fc.constantFrom("a", "b", "__proto__"),
   approval: fc.constantFrom("x", "constructor"),
   question: fc.constantFrom("x", "q"),
+  task: fc.integer({ min: 0, max: 3 }),
+  stage: fc.constantFrom("act", "persist", "dance"),
+  expiresAt: fc.constantFrom("1970-01-01T00:00:03.000Z", "2970-01-01T00:00:00.000Z", "soon"),
 });
 const anyData = fc.oneof(
   turnData,
@@ -69,7 +72,11 @@ describe("the fold", () => {
       ["turn_ended", { turn: 3, outcome: "completed", durationMs: 1 }],
     ];
     const asked = run(...before);
-    expect(asked).toMatchObject({ status: "waiting", pending: { q: "question" }, history: [[1, 3]] });
+    expect(asked).toMatchObject({
+      status: "active",
+      pending: { q: { kind: "question" } },
+      history: [[1, 3]],
+    });
     const data = { toTurn: 1, fromTurn: 3, history: [[1, 1]], home: {}, base: "b".repeat(40) };
     const rewound = run(...before, ["session_rewound", data]);
     expect(rewound).toMatchObject({
@@ -110,8 +117,9 @@ describe("the fold", () => {
         (events) => {
           let state = run(opened);
           for (const [type, data] of events) {
-            const isRefused = refusal(state, type, data) !== undefined;
-            const next = fold(state, record(state.seq + 1, type, data));
+            const recorded = record(state.seq + 1, type, data);
+            const isRefused = refusal(state, type, data, recorded.at) !== undefined;
+            const next = fold(state, recorded);
             expect(next.oddities).toBe(state.oddities + (isRefused ? 1 : 0));
             if (isRefused)
               expect({ ...next, seq: 0, hash: "", updatedAt: "", oddities: 0 }).toEqual({
@@ -162,59 +170,5 @@ describe("the fold", () => {
     expect(
       reachedLimits(fold(state, record(4, "budget_raised", { budget: { tokens: 200, turns: 1 } }))),
     ).toEqual(["turns"]);
-  });
-
-  it("waits while an approval or a question is due, and goes on with the last answer", () => {
-    const asked = run(
-      opened,
-      ["turn_started", { turn: 1, input: "x" }],
-      ["approval_requested", { approval: "a1" }],
-      ["question_asked", { question: "q1" }],
-    );
-    expect(asked.status).toBe("waiting");
-    const half = fold(asked, record(5, "approval_granted", { approval: "a1", by: "ani", grant: {} }));
-    expect(half.status).toBe("waiting");
-    expect(fold(half, record(6, "question_answered", { question: "q1", by: "ani", text: "" }))).toMatchObject(
-      { status: "active", pending: {} },
-    );
-    expect(refusal(half, "approval_granted", { approval: "a1" })).toMatchObject({ code: "invalid_data" });
-  });
-
-  it("a resume brings pending requests back; a fork and an import leave them behind", () => {
-    const paused = run(
-      opened,
-      ["turn_started", { turn: 1, input: "x" }],
-      ["question_asked", { question: "q1" }],
-      ["turn_ended", { turn: 1, outcome: "completed", durationMs: 1 }],
-      ["session_paused", { reason: "asked" }],
-    );
-    expect(fold(paused, record(6, "session_resumed", { from: "paused" }))).toMatchObject({
-      status: "waiting",
-      pending: { q1: "question" },
-    });
-    const forked = fold(
-      paused,
-      record(6, "session_forked", {
-        session: "sess_b",
-        user: "ani",
-        parent: "sess_a",
-        parentSeq: 5,
-        parentHash: "h",
-        atTurn: 1,
-      }),
-    );
-    expect(forked).toMatchObject({
-      id: "sess_b",
-      status: "open",
-      pending: {},
-      turns: 1,
-      parent: { id: "sess_a", turn: 1 },
-      spent: { turns: 0 },
-    });
-    expect(fold(paused, record(6, "session_imported", { user: "bo" }))).toMatchObject({
-      status: "paused",
-      user: "bo",
-      pending: {},
-    });
   });
 });

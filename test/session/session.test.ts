@@ -1,6 +1,8 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { JournalRecord } from "../../src/contract/record.ts";
+import { MACHINE_VERSION } from "../../src/session/index.ts";
+import { sealJson } from "../../src/util/index.ts";
 import { sessionWithTurns, TestHome } from "../support/home.ts";
 
 const journal = (records: AsyncIterable<JournalRecord>) => Array.fromAsync(records);
@@ -109,6 +111,52 @@ describe("a session", () => {
       .map(({ data }) => data["payload"]);
     expect(back).toEqual(payloads);
     expect((await hf.auditSession(session.id)).findings).toEqual([]);
+  });
+
+  it("is shown as waiting while a request is due, and as paused when it is let go; an approval in time is granted", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const session = await hf.openSession();
+    const fingerprint = "f".repeat(64);
+    const ask = (approval: string, expiresAt: string) =>
+      session.append("approval_requested", { approval, fingerprint, tool: "push", args: {}, expiresAt });
+    await ask("late", "2020-01-01T00:00:00.000Z");
+    await ask("timely", "2999-01-01T00:00:00.000Z");
+    expect((await hf.showSession(session.id)).status).toBe("waiting");
+    const turn = await session.beginTurn("meanwhile");
+    await turn.end();
+    await session.append("approval_granted", { approval: "timely", by: "ani", grant: {} });
+    await expect(
+      session.append("approval_granted", { approval: "late", by: "ani", grant: {} }),
+    ).rejects.toMatchObject({ code: "invalid_data" });
+    expect((await hf.showSession(session.id)).status).toBe("waiting");
+    await session[Symbol.asyncDispose]();
+    expect((await hf.showSession(session.id)).status).toBe("paused");
+    const again = await hf.resumeSession(session.id);
+    expect((await hf.showSession(session.id)).status).toBe("waiting");
+    await again.append("approval_expired", { approval: "late" });
+    expect((await hf.showSession(session.id)).status).toBe("open");
+    await again.release();
+  });
+
+  it("C2 a cached fold of an earlier version, which stored that it waits, is left out", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const session = await hf.openSession();
+    await session.append("question_asked", { question: "q1", text: "which?" });
+    const { state, position } = session;
+    await session.release();
+    const stored = { ...state, status: "waiting", pending: { q1: "question" } };
+    writeFileSync(
+      home.sessionDir(session.id, "fold.json"),
+      sealJson({ machine: MACHINE_VERSION - 1, position, state: stored }),
+    );
+    expect(await hf.showSession(session.id)).toMatchObject({
+      status: "waiting",
+      pending: { q1: { kind: "question" } },
+    });
+    await using again = await hf.resumeSession(session.id);
+    expect(again.state).toMatchObject({ status: "open", pending: { q1: { kind: "question" } } });
   });
 
   it("J5 a turn that a crash cut off is closed on resume: open calls get an interrupted outcome", async () => {

@@ -60,7 +60,8 @@ export function command(): Command {
       if (session.crashes > 0) line("crashes", `${session.crashes} in a row`);
       if (session.handoff) line("with", `${session.handoff.to}, in ${session.handoff.directory}`);
       if (parent) line("fork of", `${parent.id} at turn ${parent.turn}`);
-      for (const [request, kind] of Object.entries(session.pending)) line("waits for", `${kind} ${request}`);
+      for (const [request, { kind }] of Object.entries(session.pending))
+        line("waits for", `${kind} ${request}`);
       if (damage)
         line("damaged", `${damage.file} at byte ${damage.offset}, seq ${damage.seq}: ${damage.reason}`);
       for (const [index, step] of nextSteps(session).entries()) line(index === 0 ? "next" : "", step);

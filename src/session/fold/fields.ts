@@ -10,6 +10,8 @@ import {
   isSessionName,
   type Json,
   type JsonObject,
+  type Stage,
+  stages,
 } from "../../contract/index.ts";
 import type { HomeState, TurnRange } from "../state.ts";
 
@@ -97,6 +99,19 @@ export function budgetIn(value: Json | undefined): Budget {
 export function homeIn(value: Json | undefined): HomeState | null {
   if (!isObject(value)) return null;
   return { commit: textIn(value["snapshot"]), manifest: textIn(value["manifest"]) };
+}
+
+/** Null for one that this version doesn't know. */
+export function stageIn(value: Json | undefined): Stage | null {
+  return stages.find((stage) => stage === value) ?? null;
+}
+
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** Null only where the field is missing. What is no moment counts as one that is long over. */
+export function givenMoment(value: Json | undefined): string | null {
+  if (value === undefined) return null;
+  return typeof value === "string" && MOMENT.test(value) ? value : "";
 }
 
 /** Pairs of the first and the last turn, and only those that rise. */

@@ -66,6 +66,7 @@ export const taskInheritance: Ways<TaskState> = {
   asked: both("kept"),
   base: both("kept"),
   outcome: both("kept"),
+  stage: both("dropped"),
   changed: both("kept"),
   exitCode: both("kept"),
   signal: both("kept"),

@@ -73,11 +73,8 @@ export const lifeRules: readonly Rule[] = [
     { from: textIn, by: isGiven },
     {
       ...betweenTurns,
-      apply: ({ crashes, pending }, { from, by }) => ({
-        // A person who resumes it begins to count anew.
-        crashes: from === "interrupted" && by ? crashes + 1 : 0,
-        ...(Object.keys(pending).length > 0 && { status: "waiting" as const }),
-      }),
+      // A person who resumes it begins to count anew.
+      apply: ({ crashes }, { from, by }) => ({ crashes: from === "interrupted" && by ? crashes + 1 : 0 }),
     },
   ),
   rule(

@@ -1,6 +1,7 @@
 /**
  * Owns the part of the fold that the latest task is: how far it came, its files, and what of its work was published.
  */
+import type { HoldfastError } from "../../contract/index.ts";
 import type { SessionState, SnapshotState, TaskState } from "../state.ts";
 import { newTask, noCommandEnded, SECRET_IN_WORK } from "../state.ts";
 import {
@@ -13,10 +14,12 @@ import {
   isTrue,
   objectIn,
   rangesIn,
+  stageIn,
   textIn,
   textOrNull,
 } from "./fields.ts";
 import { refusalUnlessQueued, unqueued } from "./mail.ts";
+import { ofNoTask, withoutTask } from "./requests.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 import { refusalWhileOpen } from "./turn.ts";
 
@@ -43,6 +46,7 @@ export const taskRules: readonly Rule[] = [
         const hasUnpublished = isTrue(carried["hasUnpublished"]);
         return {
           queue: unqueued(state.queue, request),
+          pending: ofNoTask(state.pending),
           hadValues: state.hadValues || env,
           task: {
             ...newTask,
@@ -64,6 +68,7 @@ export const taskRules: readonly Rule[] = [
   rule(
     "task_ended",
     {
+      task: amountIn,
       outcome: textIn,
       files: givenAmount,
       insertions: amountIn,
@@ -72,14 +77,41 @@ export const taskRules: readonly Rule[] = [
       unpublished: objectIn,
     },
     {
-      apply: (state, { outcome, files, insertions, deletions, head, unpublished }) => ({
+      apply: (state, { task, outcome, files, insertions, deletions, head, unpublished }) => ({
+        pending: withoutTask(state.pending, task),
         ...inTask(state, {
           outcome,
+          stage: null,
           changed: files === null ? null : { files, insertions, deletions },
           ...(unpublished["code"] === SECRET_IN_WORK && { isHeld: true }),
         }),
         ...(head !== null && { head }),
       }),
+    },
+  ),
+  rule(
+    "stage_started",
+    { task: amountIn, stage: stageIn },
+    {
+      refuse: (state, { task }) => {
+        if (task === state.task?.number && state.task.outcome !== null)
+          return refuse("invalid_data", `task ${task} has ended`);
+        return refusalOfStage(state, task);
+      },
+      apply: (state, { task, stage }) => (task === state.task?.number ? inTask(state, { stage }) : {}),
+    },
+  ),
+  rule(
+    "stage_ended",
+    { task: amountIn, stage: stageIn },
+    {
+      refuse: (state, { task, stage }) => {
+        const open = task === state.task?.number ? state.task.stage : null;
+        return open !== null && open !== stage
+          ? refuse("invalid_data", `task ${task} is at stage ${open}`)
+          : refusalOfStage(state, task);
+      },
+      apply: (state, { task }) => (task === state.task?.number ? inTask(state, { stage: null }) : {}),
     },
   ),
   rule("process_started", {}, { apply: (state) => inTask(state, noCommandEnded) }),
@@ -160,11 +192,11 @@ export const taskRules: readonly Rule[] = [
         // Only turns that there were.
         history: history.filter(([, last]) => last <= state.turns),
         pending: {},
-        ...(state.status === "waiting" && { status: "active" as const }),
         head,
         ...(home && { home }),
         ...inTask(state, {
           outcome: "rewound",
+          stage: null,
           ...noCommandEnded,
           capsule: "rewound",
           base: of.base,
@@ -179,6 +211,13 @@ export const taskRules: readonly Rule[] = [
     },
   ),
 ];
+
+/** A task comes to its first stages before it is started: until then they are on record, and not in the state. */
+function refusalOfStage({ task: current }: SessionState, task: number): HoldfastError | undefined {
+  const number = current?.number ?? 0;
+  if (task === number + 1 || (current && task === number)) return undefined;
+  return refuse("invalid_data", `task ${task} is neither the latest one nor the next`);
+}
 
 function snapshotOf(
   commit: string,

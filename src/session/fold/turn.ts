@@ -96,6 +96,6 @@ function added(spent: Spent, usage: JsonObject, durationMs: number): Spent {
   };
 }
 
-export function without<T>(values: Readonly<Record<string, T>>, key: string): Record<string, T> {
+function without<T>(values: Readonly<Record<string, T>>, key: string): Record<string, T> {
   return Object.fromEntries(Object.entries(values).filter(([name]) => name !== key));
 }

@@ -1,0 +1,37 @@
+/**
+ * The stage that a task is at: from the records of its stages, also where a crash left some out.
+ */
+import { describe, expect, it } from "vitest";
+import { type Event, folded, next } from "../support/fold.ts";
+
+describe("stages", () => {
+  const started: Event = ["task_started", { task: 1 }];
+  const at = (stage: string, task = 1): Event => ["stage_started", { task, stage }];
+  const stageOf = (...events: Event[]) => folded(...events).task?.stage;
+
+  it("the task is at the one that began and did not end", () => {
+    expect(stageOf(started)).toBeNull();
+    expect(stageOf(started, at("act"))).toBe("act");
+    expect(stageOf(started, at("act"), ["stage_ended", { task: 1, stage: "act", outcome: "ok" }])).toBeNull();
+    // After a crash the same one begins again, or the next.
+    expect(stageOf(started, at("act"), at("act"), at("persist"))).toBe("persist");
+    expect(stageOf(started, at("persist"), ["task_ended", { task: 1, outcome: "done" }])).toBeNull();
+    expect(
+      stageOf(started, at("act"), ["session_rewound", { toTurn: 0, fromTurn: 0, history: [] }]),
+    ).toBeNull();
+    expect(stageOf(started, at("act"), at("dance"))).toBeNull();
+  });
+
+  it("those of the next task are on record before it starts; other tasks have none", () => {
+    expect(
+      folded(at("route"), ["stage_ended", { task: 1, stage: "route" }], at("capsule"), started),
+    ).toMatchObject({ oddities: 0, task: { number: 1, stage: null } });
+    const another: Event = ["stage_ended", { task: 1, stage: "persist" }];
+    for (const odd of [at("act", 0), at("act", 3), another]) {
+      const state = next(folded(started, at("act")), odd);
+      expect(state, JSON.stringify(odd)).toMatchObject({ oddities: 1, task: { stage: "act" } });
+    }
+    const ended = folded(started, ["task_ended", { task: 1, outcome: "done" }]);
+    expect(next(ended, at("persist"))).toMatchObject({ oddities: 1, task: { stage: null } });
+  });
+});
