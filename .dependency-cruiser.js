@@ -6,6 +6,7 @@ const tiers = [
   ["session"],
   ["home"],
   ["line"],
+  ["agent"],
   ["task"],
   ["upkeep"],
   ["library"],

@@ -102,11 +102,9 @@ export async function benchProcesses(directory: string, progress: (text: string)
 /** A session whose command runs. */
 async function running(dispatcher: Dispatcher, repo: string): Promise<string> {
   const spec: TaskSpec = {
-    command: ["sleep", "3600"],
+    agent: { adapter: "exec", command: ["sleep", "3600"], input: "nothing", restart: false },
     definition: "exec:sleep",
     sandbox: true,
-    input: "nothing",
-    restart: false,
   };
   const { id } = await dispatcher.begin({ repo }, spec);
   while ((await dispatcher.show(id)).status !== "running") await sleep(10);

@@ -1,7 +1,19 @@
 /**
  * The library. `openHoldfast` is the door; the rest are the types of what stands behind it.
  */
+export type {
+  Adapter,
+  AgentEnd,
+  AgentProcess,
+  AgentTurn,
+  Message,
+  Messages,
+  ProcessEnd,
+  ProcessOptions,
+  Workplace,
+} from "./agent/index.ts";
 export {
+  type AgentSpec,
   type Appended,
   type Budget,
   type ErrorCode,

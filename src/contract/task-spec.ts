@@ -9,8 +9,23 @@ import { MAX_VARIABLES, variableSchema } from "./variables.ts";
 const text = z.string().check(z.maxLength(4096));
 const isName = (part: string) => part !== "" && part !== "." && part !== ".." && !part.includes("\0");
 
-export const taskSpecSchema = z.strictObject({
+/** Any command. */
+const execSchema = z.strictObject({
+  adapter: z.literal("exec"),
   command: z.array(z.string()).check(z.minLength(1)),
+  /** What the command is fed with: nothing, the session's messages a line each, or a terminal. */
+  input: z.enum(["nothing", "messages", "terminal"]),
+  /** Started again after a crash of the session process: for loops that know how to go on. */
+  restart: z.boolean(),
+});
+export type ExecSpec = z.infer<typeof execSchema>;
+
+/** Which adapter drives the agent, and with what. */
+const agentSchema = z.discriminatedUnion("adapter", [execSchema]);
+export type AgentSpec = z.infer<typeof agentSchema>;
+
+const formSchema = z.strictObject({
+  agent: agentSchema,
   /** The agent definition, or what stands in for one: what its need of memory is remembered by. */
   definition: z.string().check(z.minLength(1), z.maxLength(200)),
   /** What it is about, in a person's words. */
@@ -32,17 +47,22 @@ export const taskSpecSchema = z.strictObject({
     text.check(z.refine((path) => path.split("/").every(isName), "is no path from the top of the repo")),
   ),
   sandbox: z.boolean(),
-  /** What the command is fed with: nothing, the session's messages a line each, or a terminal. */
-  input: z.enum(["nothing", "messages", "terminal"]),
-  /** Started again after a crash of the session process: for loops that know how to go on. */
-  restart: z.boolean(),
   /** Variables that it gets beside the usual ones: their names. Their values lie in a file of their own. */
   env: z.optional(z.array(variableSchema).check(z.maxLength(MAX_VARIABLES))),
   /** Of an earlier version, whose processes waited: read, and without effect. */
   idlePauseMs: z.optional(z.int().check(z.nonnegative())),
 });
 
-export type TaskSpec = z.infer<typeof taskSpecSchema>;
+/** Of an earlier version, which knew commands only: read as what it means now. */
+function withAgent(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("command" in value)) return value;
+  const { command, input, restart, ...rest } = value as Record<string, unknown>;
+  return { ...rest, agent: { adapter: "exec", command, input, restart } };
+}
+
+export const taskSpecSchema = z.pipe(z.transform(withAgent), formSchema);
+
+export type TaskSpec = z.infer<typeof formSchema>;
 
 export function parseTaskSpec(value: unknown): TaskSpec {
   const parsed = taskSpecSchema.safeParse(value);

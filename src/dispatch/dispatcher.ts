@@ -36,13 +36,14 @@ import {
   type SessionSummary,
   sessionDirOf,
 } from "../home/index.ts";
-import { assertWhole, CutOutput, readRefusals } from "../host/index.ts";
+import { CutOutput, readRefusals } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
 import { Holdfast } from "../library/index.ts";
 import { enterLine, type Limits, type Place, readLimits, readPlace, writeLimits } from "../line/index.ts";
 import { idOf, type Maildir } from "../mail/index.ts";
 import { redactingValues, secretsIn, shortened, withoutSecrets } from "../redaction/index.ts";
 import { findLastRecord, inspectSession, type Session, type SessionState } from "../session/index.ts";
+import { assertWhole } from "../task/index.ts";
 import type { Archived, Removal, RemovalOptions } from "../upkeep/index.ts";
 import { isPlainObject, present, shellText } from "../util/index.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";

@@ -100,7 +100,7 @@ async function takenIn({ dir }: FoundSession, { queue }: SessionState): Promise<
   return queue.flatMap(({ request }) => records.get(request) ?? []);
 }
 
-const askedIn = ({ title, command }: TaskSpec) => title ?? commandLine(command);
+const askedIn = ({ title, agent }: TaskSpec) => title ?? commandLine(agent.command);
 
 function whyItWaits(home: Home, { id, dir }: FoundSession, state: SessionState): string | null {
   const place = readPlace(home, id);

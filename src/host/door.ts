@@ -11,11 +11,11 @@ import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
+import type { Message } from "../agent/index.ts";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { isSameToken } from "../home/index.ts";
 import { MAX_MESSAGE_BYTES } from "../mail/index.ts";
 import { parseObject, readTextOr, temporaryPath } from "../util/index.ts";
-import type { Message } from "./specs.ts";
 
 export interface DoorHandler {
   token(): Promise<string | undefined>;

@@ -6,6 +6,8 @@
  * inbox with what was not taken in. The next session process goes on from there; in its sandbox, nothing of the
  * command lives.
  */
+
+import { adapterOf } from "../agent/index.ts";
 import { isHoldfastError, type JournalRecord, parseSessionId, type TaskSpec } from "../contract/index.ts";
 import { type Home, readToken, sessionDirOf } from "../home/index.ts";
 import { leavePlace, takePlace } from "../line/index.ts";
@@ -17,16 +19,14 @@ import {
   type Session,
   textIn,
 } from "../session/index.ts";
+import { Feed, Intake, Named, restFiles, type Stop } from "../task/index.ts";
 import { arrive, mailIn } from "./arrival.ts";
 import { Door } from "./door.ts";
-import type { Stop, Surroundings } from "./drive.ts";
-import { Feed } from "./feed.ts";
-import { Intake } from "./intake.ts";
+import { driveTask, type HostParts } from "./drive.ts";
 import { Outgoing } from "./outgoing.ts";
 import { Presence } from "./presence.ts";
 import { RefusalCount } from "./refusals.ts";
 import { Shells } from "./shells.ts";
-import { Named } from "./specs.ts";
 import { removeOldSpools } from "./spool.ts";
 import { callDispatcher, dispatcherCalled, type StartOptions } from "./start.ts";
 import { TerminalSocket } from "./terminal-socket.ts";
@@ -206,9 +206,9 @@ export class Host {
     }
     const spec = await this.#named.spec(request);
     // To keep its work takes no memory; to start it again does.
-    if (spec.restart && !(await this.#takePlace(spec, queue[0]?.priority ?? 0))) return;
-    const { driveCutTask } = await import("./drive.ts");
-    await this.#driving(request, (stop) => driveCutTask(this.#surroundings(), { request, spec, stop }));
+    if (adapterOf(spec.agent).goesOn(spec.agent) && !(await this.#takePlace(spec, queue[0]?.priority ?? 0)))
+      return;
+    await this.#driving(request, (stop) => driveTask(this.#parts(), { request, spec, stop }));
   }
 
   async #drive(request: string): Promise<void> {
@@ -222,11 +222,10 @@ export class Host {
       return;
     }
     const { priority = 0 } = this.#session.state.queue.find((one) => one.request === request) ?? {};
-    const { driveTask } = await import("./drive.ts");
     // Taken back meanwhile, or one that is more urgent came in.
     const isNext = () => this.#session.state.queue[0]?.request === request;
     if (!(await this.#takePlace(spec, priority, isNext))) return;
-    await this.#driving(request, (stop) => driveTask(this.#surroundings(), { request, spec, stop }));
+    await this.#driving(request, (stop) => driveTask(this.#parts(), { request, spec, stop }));
   }
 
   #isQueued(request: string): boolean {
@@ -303,7 +302,7 @@ export class Host {
     });
   }
 
-  #surroundings(): Surroundings {
+  #parts(): HostParts {
     return {
       home: this.#home,
       session: this.#session,
@@ -342,7 +341,7 @@ export class Host {
     if (this.#session.state.status !== "paused") {
       const { task } = this.#session.state;
       // A task that ended has its checkpoint, and nothing has run since.
-      if (task?.outcome === null) await (await import("./drive.ts")).restFiles(this.#home, this.#session);
+      if (task?.outcome === null) await restFiles(this.#home, this.#session);
     }
     // What came in while we got ready to leave is for the next one. It is ours until nothing of us is left.
     if (this.#session.state.status !== "paused")

@@ -11,7 +11,6 @@ export {
 export { shellSocket } from "./presence.ts";
 export { readRefusals } from "./refusals.ts";
 export { readServeRecord, removeServeRecord, writeServeRecord } from "./serve-record.ts";
-export { assertWhole } from "./specs.ts";
 export { readProgress } from "./spooled-progress.ts";
 export { lastWords, startHost } from "./start.ts";
 export { encodeKeys, encodeSize, encodeText, type TypedText } from "./terminal-frames.ts";

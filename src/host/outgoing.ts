@@ -11,7 +11,7 @@ import type { Redactor } from "../journal/index.ts";
 import { assertMessageSize, encodeEnvelope, MAX_WAITING, type Maildir } from "../mail/index.ts";
 import { withoutSecrets } from "../redaction/index.ts";
 import type { Session } from "../session/index.ts";
-import type { Named } from "./specs.ts";
+import type { Named } from "../task/index.ts";
 
 const REMIND_MS = 2000;
 const REMIND_MAX_MS = 5 * 60_000;

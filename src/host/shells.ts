@@ -7,17 +7,11 @@
  */
 import type { CommandEnd } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
-import type { BesideOptions } from "../task/index.ts";
+import type { BesideOptions, ShellRequest } from "../task/index.ts";
 import { TerminalSocket } from "./terminal-socket.ts";
 
 /** Runs a command beside the one of the turn. */
 export type RunBeside = (command: readonly string[], options: BesideOptions) => Promise<CommandEnd>;
-
-export interface ShellRequest {
-  readonly shell: string;
-  readonly by: string;
-  readonly command: readonly string[];
-}
 
 export class Shells {
   readonly #session: Session;

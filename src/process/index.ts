@@ -3,6 +3,7 @@ export { diskUse, diskUseOfEach } from "./disk-use.ts";
 export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export { findProgram } from "./find-program.ts";
 export { runInForeground } from "./foreground.ts";
+export { freezeTree, thawTree } from "./freezing.ts";
 export { endHolder, enterHolder, type Holder, mountedBy, startHolder, throughHolder } from "./holder.ts";
 export { limited, type ProcessLimits } from "./limits.ts";
 export { CAPSULE_MARK, endMarked, freezeMarked, markedProcesses } from "./marks.ts";

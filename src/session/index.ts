@@ -20,11 +20,7 @@ export { nextStatus, type StoredStatus, working } from "./lifecycle.ts";
 export { fold, MACHINE_VERSION, refusal } from "./machine.ts";
 export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
 export { findLastRecord, followRecords, readRecords } from "./records.ts";
-export {
-  type OpenSessionOptions,
-  type PublicEventType,
-  Session,
-} from "./session.ts";
+export { type OpenSessionOptions, type PublicEventType, Session } from "./session.ts";
 export {
   emptyState,
   type HomeState,

@@ -56,6 +56,8 @@ export interface TaskState {
   readonly outcome: string | null;
   /** The stage that began and did not end; null where none did, and once the task ended. */
   readonly stage: Stage | null;
+  /** How its agent ended, while what it left is being kept. */
+  readonly acted: string | null;
   /** What its work is against its base, in numbers; null until it ends. */
   readonly changed: {
     readonly files: number;
@@ -92,6 +94,7 @@ export const newTask: TaskState = {
   base: null,
   outcome: null,
   stage: null,
+  acted: null,
   changed: null,
   ...noCommandEnded,
   capsule: "none",

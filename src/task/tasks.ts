@@ -9,11 +9,14 @@ import { capsulePorts, type Home, repoOf, repoPathOf, sessionDirOf, trashDir } f
 import { idOf, Maildir } from "../mail/index.ts";
 import type { Session } from "../session/index.ts";
 import { settleFiles } from "./begin.ts";
+import type { TaskOptions } from "./in-hand.ts";
 import { finishRewind } from "./rewind.ts";
 import { openCapsule, type Room } from "./room.ts";
 import { bringHome, lacksHome } from "./session-home.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
-import { Task, type TaskOptions } from "./task.ts";
+import { makeCapsule } from "./stages/capsule.ts";
+import { findRoute } from "./stages/route.ts";
+import { Task } from "./task.ts";
 import { type Restored, restore } from "./teardown.ts";
 
 export async function roomOf(home: Home, session: Session): Promise<Room> {
@@ -29,7 +32,10 @@ export async function roomOf(home: Home, session: Session): Promise<Room> {
 /** A new task in a session that is open. */
 export async function startTask(home: Home, session: Session, options: TaskOptions = {}): Promise<Task> {
   const room = await roomOf(home, session);
-  return locatingDamage(home, keeperOf(home, session), () => Task.start(room, options));
+  return locatingDamage(home, keeperOf(home, session), async () => {
+    const route = await findRoute(room, options);
+    return makeCapsule(room, route, options);
+  });
 }
 
 /** As `locatingDamage` wants to know it. */

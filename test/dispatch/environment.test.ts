@@ -4,13 +4,20 @@
 import { readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { TaskSpec } from "../../src/contract/task-spec.ts";
 import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
 import { writeEnvironment } from "../../src/session/index.ts";
 import { realDisk } from "../../src/util/index.ts";
 import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { ask, doorOf, tokenOf } from "../support/doors.ts";
-import { agent, type Dispatcher, HostHome, script, typesOf, until } from "../support/hosts.ts";
+import {
+  agent,
+  type Dispatcher,
+  HostHome,
+  type ScriptOptions,
+  script,
+  typesOf,
+  until,
+} from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 import { filesWith, newValue, objectsHave, processesWith } from "../support/values.ts";
 
@@ -32,7 +39,7 @@ async function waiting(
   home: HostHome,
   dispatcher: Dispatcher,
   env: Record<string, string>,
-  more: Partial<TaskSpec> = {},
+  more: ScriptOptions = {},
 ) {
   const spec = script('echo "$FIRST"; exec sleep 60', more);
   const { id, request } = await dispatcher.begin({ repo: home.main }, spec, { env });
@@ -265,7 +272,7 @@ describe("values of an environment", () => {
   it("that can be none are refused before anything is made, and no message has them", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    const begin = (env: Record<string, string>, more: Partial<TaskSpec> = {}) =>
+    const begin = (env: Record<string, string>, more: ScriptOptions = {}) =>
       dispatcher.begin({ repo: home.main }, script("true", more), { env });
     for (const name of [
       "HOME",

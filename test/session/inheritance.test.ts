@@ -14,6 +14,7 @@ const task: TaskState = {
   base: "b".repeat(40),
   outcome: "done",
   stage: "persist",
+  acted: "done",
   changed: { files: 1, insertions: 2, deletions: 3 },
   exitCode: 0,
   signal: "SIGTERM",

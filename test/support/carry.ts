@@ -4,7 +4,7 @@
 import { expect, vi } from "vitest";
 import type { Holdfast } from "../../src/library/holdfast.ts";
 import { Session } from "../../src/session/index.ts";
-import type { TaskEnd, TaskOptions } from "../../src/task/task.ts";
+import type { TaskEnd, TaskOptions } from "../../src/task/in-hand.ts";
 import { gitIn } from "./repo.ts";
 import { sandbox, TaskHome } from "./tasks.ts";
 

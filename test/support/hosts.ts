@@ -16,14 +16,17 @@ const library = join(import.meta.dirname, "..", "..", "dist", "index.js");
 export const { Dispatcher } = (await import(library)) as typeof import("../../src/index.ts");
 export type Dispatcher = Awaited<ReturnType<typeof Dispatcher.open>>;
 
+export type ScriptOptions = Partial<Omit<TaskSpec, "agent"> & Pick<TaskSpec["agent"], "input" | "restart">>;
+
 /** A shell script as a task. */
-export function script(text: string, options: Partial<TaskSpec> = {}): TaskSpec {
+export function script(
+  text: string,
+  { input = "nothing", restart = false, ...options }: ScriptOptions = {},
+): TaskSpec {
   return {
-    command: ["sh", "-c", text],
+    agent: { adapter: "exec", command: ["sh", "-c", text], input, restart },
     definition: "exec:sh",
     sandbox: hasSandbox,
-    input: "nothing",
-    restart: false,
     ...options,
   };
 }
@@ -31,7 +34,7 @@ export function script(text: string, options: Partial<TaskSpec> = {}): TaskSpec 
 const fixtures = join(import.meta.dirname, "..", "fixtures");
 
 /** An agent of test/fixtures, as a task: it is in the repo, because a sandbox may not show where the tests are. */
-export function agent(name: string, options: Partial<TaskSpec> = {}, args = ""): TaskSpec {
+export function agent(name: string, options: ScriptOptions = {}, args = ""): TaskSpec {
   return script(`exec node ${name} ${args}`, options);
 }
 

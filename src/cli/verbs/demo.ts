@@ -152,11 +152,9 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
 
 function taskOf(script: string, sandbox: boolean): TaskSpec {
   return {
-    command: ["sh", "-c", script],
+    agent: { adapter: "exec", command: ["sh", "-c", script], input: "nothing", restart: false },
     definition: "exec:sh",
     sandbox,
-    input: "nothing",
-    restart: false,
   };
 }
 

@@ -215,12 +215,12 @@ async function lookAt(
     await tellUnseen({ unseen }, options);
     return note(`it goes on by itself: holdfast attach ${label} looks on, holdfast log ${label} tells`);
   }
-  const wasShown = spec.input === "terminal";
+  const wasShown = spec.agent.input === "terminal";
   const view = new TaskView({ session, user, json: options.json ?? false, request, wasShown });
   view.tell("session", named, label === id ? id : `${label} ${id}`);
   const telling = tellUnseen({ unseen }, options);
-  if (spec.input === "terminal") await telling;
-  if (spec.input === "terminal" && (await inWindow(dispatcher, session, options, request)) === "left")
+  if (wasShown) await telling;
+  if (wasShown && (await inWindow(dispatcher, session, options, request)) === "left")
     return closeSync(outputFd);
   const looking = { session, ...scope(options), view, request, outputFd, fromSeq };
   try {
@@ -235,12 +235,15 @@ async function lookAt(
 
 function specOf(command: string[], options: Options): TaskSpec {
   return {
-    command,
+    agent: {
+      adapter: "exec",
+      command,
+      input: options.interactive ? "terminal" : options.messages ? "messages" : "nothing",
+      restart: options.restart ?? false,
+    },
     definition: `exec:${basename(command[0] ?? "")}`.slice(0, 200),
     ...present({ base: options.base, isFresh: options.fresh, title: options.title?.slice(0, 500) }),
     sandbox: options.sandbox,
-    input: options.interactive ? "terminal" : options.messages ? "messages" : "nothing",
-    restart: options.restart ?? false,
   };
 }
 

@@ -67,6 +67,7 @@ export const taskInheritance: Ways<TaskState> = {
   base: both("kept"),
   outcome: both("kept"),
   stage: both("dropped"),
+  acted: both("dropped"),
   changed: both("kept"),
   exitCode: both("kept"),
   signal: both("kept"),

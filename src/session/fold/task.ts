@@ -2,8 +2,14 @@
  * Owns the part of the fold that the latest task is: how far it came, its files, and what of its work was published.
  */
 import type { HoldfastError } from "../../contract/index.ts";
-import type { SessionState, SnapshotState, TaskState } from "../state.ts";
-import { newTask, noCommandEnded, SECRET_IN_WORK } from "../state.ts";
+import {
+  newTask,
+  noCommandEnded,
+  SECRET_IN_WORK,
+  type SessionState,
+  type SnapshotState,
+  type TaskState,
+} from "../state.ts";
 import {
   amountIn,
   exitCodeIn,
@@ -82,6 +88,7 @@ export const taskRules: readonly Rule[] = [
         ...inTask(state, {
           outcome,
           stage: null,
+          acted: null,
           changed: files === null ? null : { files, insertions, deletions },
           ...(unpublished["code"] === SECRET_IN_WORK && { isHeld: true }),
         }),
@@ -98,12 +105,13 @@ export const taskRules: readonly Rule[] = [
           return refuse("invalid_data", `task ${task} has ended`);
         return refusalOfStage(state, task);
       },
-      apply: (state, { task, stage }) => (task === state.task?.number ? inTask(state, { stage }) : {}),
+      apply: (state, { task, stage }) =>
+        task === state.task?.number ? inTask(state, { stage, ...(stage === "act" && { acted: null }) }) : {},
     },
   ),
   rule(
     "stage_ended",
-    { task: amountIn, stage: stageIn },
+    { task: amountIn, stage: stageIn, outcome: textOrNull },
     {
       refuse: (state, { task, stage }) => {
         const open = task === state.task?.number ? state.task.stage : null;
@@ -111,7 +119,10 @@ export const taskRules: readonly Rule[] = [
           ? refuse("invalid_data", `task ${task} is at stage ${open}`)
           : refusalOfStage(state, task);
       },
-      apply: (state, { task }) => (task === state.task?.number ? inTask(state, { stage: null }) : {}),
+      apply: (state, { task, stage, outcome }) =>
+        task === state.task?.number
+          ? inTask(state, { stage: null, ...(stage === "act" && { acted: outcome }) })
+          : {},
     },
   ),
   rule("process_started", {}, { apply: (state) => inTask(state, noCommandEnded) }),
@@ -197,6 +208,7 @@ export const taskRules: readonly Rule[] = [
         ...inTask(state, {
           outcome: "rewound",
           stage: null,
+          acted: null,
           ...noCommandEnded,
           capsule: "rewound",
           base: of.base,

@@ -12,7 +12,7 @@ import {
   isHoldfastError,
   isSessionId,
   type JsonObject,
-} from "../contract/index.ts";
+} from "../../contract/index.ts";
 import {
   decodeEnvelope,
   type Envelope,
@@ -20,11 +20,19 @@ import {
   idOf,
   MAX_WAITING_FROM_SESSIONS,
   type Maildir,
-} from "../mail/index.ts";
-import { MAX_ARRIVED, type Session } from "../session/index.ts";
-import type { ShellRequest } from "./shells.ts";
+} from "../../mail/index.ts";
+import { MAX_ARRIVED, type Session } from "../../session/index.ts";
+
+/** A person asks for a shell beside the command that runs. */
+export interface ShellRequest {
+  readonly shell: string;
+  readonly by: string;
+  readonly command: readonly string[];
+}
 
 export interface Commands {
+  /** Whether what has this id is taken in now; what is not stays where it is. Default: all of it is. */
+  readonly takes?: (id: string) => boolean;
   interrupt(): void;
   pause(): void;
   cancel(request: string): Promise<void>;
@@ -32,6 +40,16 @@ export interface Commands {
   /** There is room again in an inbox that was full. */
   drained(): void;
 }
+
+/** For whoever has no process to ask anything of. */
+export const messagesOnly: Commands = {
+  takes: (id) => id.startsWith("msg_"),
+  interrupt: () => {},
+  pause: () => {},
+  cancel: async () => {},
+  shell: () => {},
+  drained: () => {},
+};
 
 /** What is refused for one of these may be taken in later: it stays where it is. */
 const LATER: readonly ErrorCode[] = ["inbox_full", "queue_full", "illegal_transition", "disk_full"];
@@ -83,7 +101,8 @@ export class Intake {
   }
 
   async #lookOnce(): Promise<void> {
-    const names = await this.#inbox.waiting();
+    const { takes = () => true } = this.#commands;
+    const names = (await this.#inbox.waiting()).filter((name) => takes(idOf(name)));
     const isAsked = (name: string) => idOf(name).startsWith("ask_");
     const full = new Set<Room>();
     // Y6: what is asked of us comes first, however much lies before it.

@@ -7,10 +7,10 @@
  */
 import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isHoldfastError } from "../contract/index.ts";
-import type { Session } from "../session/index.ts";
-import type { Message, Named } from "./specs.ts";
-import type { TypedText } from "./terminal-frames.ts";
+import type { Message } from "../../agent/index.ts";
+import { isHoldfastError } from "../../contract/index.ts";
+import type { Session } from "../../session/index.ts";
+import type { Named } from "./named.ts";
 
 export class Feed {
   readonly #session: Session;
@@ -76,7 +76,7 @@ export class Feed {
   }
 
   /** What somebody types into its terminal from afar is on record as a message of theirs. */
-  async type({ message, from, text }: TypedText, type: () => Promise<void>): Promise<void> {
+  async type({ message, from, text }: Omit<Message, "at">, type: () => Promise<void>): Promise<void> {
     const turn = this.#session.state.openTurn?.turn;
     // At once, so that nothing else hands it out.
     await Promise.all([

@@ -2,17 +2,11 @@
  * Owns what the session process must know of records that the fold only names: the tasks that wait, the one that is
  * under way, the messages that are unread.
  */
-import { HoldfastError, type JournalRecord, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
-import { loadLongFields, readDurable } from "../journal/index.ts";
-import { decodeEnvelope, type Maildir } from "../mail/index.ts";
-import { findLastRecord, type SessionState, textIn } from "../session/index.ts";
-
-export interface Message {
-  readonly message: string;
-  readonly from: string;
-  readonly text: string;
-  readonly at: string;
-}
+import type { Message } from "../../agent/index.ts";
+import { HoldfastError, type JournalRecord, parseTaskSpec, type TaskSpec } from "../../contract/index.ts";
+import { loadLongFields, readDurable } from "../../journal/index.ts";
+import { decodeEnvelope, type Maildir } from "../../mail/index.ts";
+import { findLastRecord, type SessionState, textIn } from "../../session/index.ts";
 
 export class Named {
   readonly #sessionDir: string;

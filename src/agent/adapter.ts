@@ -1,0 +1,94 @@
+/**
+ * Owns the port between a task and its agent: what an adapter is given to work with, and what it is asked. Nothing
+ * here is for our own adapters alone: a loop of one's own is driven through the same.
+ */
+import type { Writable } from "node:stream";
+import type { AgentSpec, Appended, EventData, Json, Usage } from "../contract/index.ts";
+import type { CommandEnd } from "../process/index.ts";
+import type { ToolCall } from "../session/index.ts";
+
+export type OutputStream = "stdout" | "stderr";
+
+export interface ProcessOptions {
+  /** Where in the capsule it starts, by its path from the top. Default: where the task was asked for. */
+  readonly cwd?: string;
+  /** Whether the adapter writes to its standard input. */
+  readonly hasInput?: boolean;
+  /** Whether it stands in a terminal, which a person can open. */
+  readonly hasTerminal?: boolean;
+  /** What it writes, as it comes; it is shown and kept in any case. */
+  readonly onOutput?: (chunk: Buffer, stream: OutputStream) => void;
+}
+
+/** A process in the task's sandbox, with all that it starts. */
+export interface AgentProcess {
+  readonly pid: number;
+  readonly input: Writable | null;
+  /** Stops all of it where it stands. */
+  freeze(): void;
+  /** Lets it go on. */
+  thaw(): void;
+  /** Resolves when all of it is gone, and that is on record. */
+  readonly ended: Promise<ProcessEnd>;
+}
+
+export interface ProcessEnd extends CommandEnd {
+  /** The beginning and the end of what it wrote, without the values of its environment. */
+  readonly excerpt: string;
+}
+
+/** One turn, open. Its end is followed by a checkpoint of the files. */
+export interface AgentTurn extends AsyncDisposable {
+  readonly number: number;
+  addMessage(role: EventData<"message_added">["role"], content: Json): Promise<Appended>;
+  /** Resolves when the intent is on disk: run the tool after that. */
+  callTool(tool: string, args: Json, options?: { readonly call?: string }): Promise<ToolCall>;
+  end(usage?: Usage): Promise<void>;
+  fail(usage?: Usage): Promise<void>;
+  /** Ends it from outside: open calls get the outcome `interrupted`. */
+  interrupt(): Promise<void>;
+}
+
+export interface Message {
+  readonly message: string;
+  readonly from: string;
+  readonly text: string;
+  readonly at: string;
+}
+
+/** The session's inbox, as its agent sees it. */
+export interface Messages {
+  /** The oldest that the agent has not said to have; waits for one, so long at most. */
+  next(waitMs: number, gone: AbortSignal): Promise<Message | undefined>;
+  /** The agent has it. */
+  entered(message: string): Promise<void>;
+  /** From now on each is written to this input, a line each. */
+  open(input: Writable): void;
+  close(): Promise<void>;
+}
+
+/** Where an agent works: the capsule of its task, its session's record, and its inbox. */
+export interface Workplace {
+  /** Aborted when the turn is to end. */
+  readonly stop: AbortSignal;
+  readonly messages: Messages;
+  beginTurn(input: Json): Promise<AgentTurn>;
+  /** Inside a turn or outside of one. Resolves when it runs, and that is on record. */
+  start(command: readonly string[], options?: ProcessOptions): Promise<AgentProcess>;
+  /** Shows a text to those who look on, and keeps it with the task's output. */
+  show(text: string): void;
+}
+
+export interface AgentEnd {
+  /** `stopped`: it was asked to end before it was done. */
+  readonly outcome: "done" | "failed" | "stopped";
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface Adapter<Spec extends AgentSpec = AgentSpec> {
+  readonly name: Spec["adapter"];
+  /** Whether it is driven again after a cut, on the files as they are; else its work is kept as it is. */
+  goesOn(spec: Spec): boolean;
+  drive(work: Workplace, spec: Spec): Promise<AgentEnd>;
+}

@@ -1,0 +1,78 @@
+/**
+ * Owns the inbox of a session that a harness of one's own has open, with no session process: it takes in messages while
+ * they are asked for. What else lies there, tasks for instance, waits for the next session process.
+ */
+import { watch } from "node:fs";
+import { join } from "node:path";
+import type { Writable } from "node:stream";
+import type { Message, Messages } from "../../agent/index.ts";
+import { Maildir } from "../../mail/index.ts";
+import type { Room } from "../room.ts";
+import { Feed } from "./feed.ts";
+import { Intake, messagesOnly } from "./intake.ts";
+import { Named } from "./named.ts";
+
+interface Opened {
+  readonly inbox: Maildir;
+  readonly intake: Intake;
+  readonly feed: Feed;
+}
+
+export class OwnInbox implements Messages {
+  readonly #room: Pick<Room, "session" | "sessionDir" | "ports">;
+  #opening: Promise<Opened> | undefined;
+
+  constructor(room: Pick<Room, "session" | "sessionDir" | "ports">) {
+    this.#room = room;
+  }
+
+  async next(waitMs: number, gone: AbortSignal): Promise<Message | undefined> {
+    const { inbox, intake, feed } = await this.#open();
+    // Before the first look, so that nothing comes in between.
+    const watcher = watch(inbox.newDir, () => {
+      intake.look().catch(() => {});
+    });
+    try {
+      await intake.look();
+      return await feed.next(waitMs, gone);
+    } finally {
+      watcher.close();
+    }
+  }
+
+  async entered(message: string): Promise<void> {
+    await (await this.#open()).feed.entered(message);
+  }
+
+  open(input: Writable): void {
+    this.#open().then(
+      async ({ intake, feed }) => {
+        feed.open(input);
+        await intake.look();
+      },
+      () => {},
+    );
+  }
+
+  async close(): Promise<void> {
+    if (this.#opening) await (await this.#opening).feed.close();
+  }
+
+  #open(): Promise<Opened> {
+    this.#opening ??= this.#make();
+    return this.#opening;
+  }
+
+  async #make(): Promise<Opened> {
+    const { session, sessionDir, ports } = this.#room;
+    const inbox = new Maildir(ports.disk, join(sessionDir, "inbox"));
+    await inbox.make();
+    const named = await Named.read(sessionDir, inbox, session.state);
+    const feed = new Feed(session, named);
+    session.observe((records) => {
+      named.note(records);
+      feed.wake();
+    });
+    return { inbox, feed, intake: new Intake(session, inbox, messagesOnly) };
+  }
+}

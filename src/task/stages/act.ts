@@ -1,0 +1,55 @@
+/**
+ * Owns the stage in which the agent works: its adapter drives it, and what the session process joins to it is there
+ * before its first process and gone after its last.
+ *
+ * What a kill leaves: `stage_started` without its end, perhaps an open turn, and files beyond the last checkpoint. An
+ * adapter that knows how to go on is driven again on these files; else they are kept as the work of a task that was
+ * interrupted.
+ */
+import { adapterOf } from "../../agent/index.ts";
+import type { TaskSpec } from "../../contract/index.ts";
+import type { TaskEnd } from "../in-hand.ts";
+import type { Task } from "../task.ts";
+import type { Surroundings } from "../workplace.ts";
+
+/** What a session process has ready for the agent of a task. */
+export interface Joined {
+  readonly surroundings: Surroundings;
+  /** Takes it away again, whatever became of the agent. */
+  part(): Promise<{ readonly isOverQuota: boolean }>;
+}
+
+export interface Acted {
+  /** Undefined: it was paused, and goes on when the session does. */
+  readonly outcome: TaskEnd["outcome"] | undefined;
+  /** It took more than its share: the session waits for a person. */
+  readonly isOverQuota: boolean;
+}
+
+/** Why a turn was ended from outside. */
+export type Stop = "interrupt" | "pause";
+
+export async function act(
+  task: Task,
+  { agent, cwd }: TaskSpec,
+  { stop, join }: { readonly stop: AbortSignal; readonly join: () => Promise<Joined> },
+): Promise<Acted> {
+  const { session } = task.room;
+  // Durable with the turn's own beginning, which follows it.
+  const started = session.append("stage_started", { task: task.number, stage: "act" });
+  started.catch(() => {});
+  const adapter = adapterOf(agent);
+  const joined = await join();
+  let isOverQuota = false;
+  const end = await adapter
+    .drive(task.workplace({ ...joined.surroundings, cwd }), agent)
+    .finally(async () => {
+      ({ isOverQuota } = await joined.part());
+    });
+  await started;
+  if (end.outcome !== "stopped") return { outcome: end.outcome, isOverQuota };
+  // Stopped by its quota, and not by a person.
+  if (!stop.aborted) return { outcome: "failed", isOverQuota };
+  if (stop.reason === "interrupt") return { outcome: "cancelled", isOverQuota };
+  return { outcome: adapter.goesOn(agent) ? undefined : "interrupted", isOverQuota };
+}

@@ -1,0 +1,82 @@
+/**
+ * Owns the second stage: a task gets its capsule, and is on record with it. A task that can't be started leaves the
+ * session as it was.
+ *
+ * What a kill leaves: before the record, a capsule that no record names, which the next beginning clears away, or one
+ * that was handed on, which goes back to its former task (K19). After the record, a task that is cut at its next stage.
+ */
+
+import type { HomeState } from "../../session/index.ts";
+import { present } from "../../util/index.ts";
+import { beginFiles, carriedIn } from "../begin.ts";
+import type { TaskOptions } from "../in-hand.ts";
+import { type Room, runSetupIn } from "../room.ts";
+import { restoreHome } from "../session-home.ts";
+import { assertDirectory } from "../start-directory.ts";
+import { Task } from "../task.ts";
+import type { Route } from "./route.ts";
+
+export async function makeCapsule(room: Room, route: Route, options: TaskOptions): Promise<Task> {
+  const { session } = room;
+  const { number, settings, isSandboxed, quota, from } = route;
+  const { signal, onSetup } = options;
+  if (!isSandboxed) await session.append("sandbox_waived", { task: number, reason: "asked" });
+  const runSetup = runSetupIn(room, {
+    sandbox: isSandboxed,
+    quota,
+    ...present({ onOutput: onSetup }),
+    signal,
+  });
+  const begun = await beginFiles(room, from, { number, settings, isSandboxed, runSetup, signal });
+  const { capsule, missingIncludes } = begun;
+  let mayBeOnRecord = false;
+  try {
+    if (options.cwd !== undefined) assertDirectory((await capsule.attach()).root, options.cwd);
+    if (options.home) await restoreHome(room, options.home);
+    mayBeOnRecord = true;
+    await record(room, route, options, begun);
+    await begun.settle();
+    return new Task(room, capsule, { isSandboxed, missingIncludes });
+  } catch (error) {
+    // Then whose files they are is the journal's to say, and the next look at them goes by it (K19).
+    await (mayBeOnRecord ? capsule.detach() : begun.undo());
+    throw error;
+  }
+}
+
+/** In one batch: where the first is refused, so are the others. */
+async function record(
+  room: Room,
+  { number: task, from, startedMs }: Route,
+  { request, asked, env = [], home: asHome }: TaskOptions,
+  { capsule, missingIncludes }: Awaited<ReturnType<typeof beginFiles>>,
+): Promise<void> {
+  const { session, ports } = room;
+  const base = capsule.spec.base ?? undefined;
+  const snapshot = from.carried?.snapshot;
+  const carried = carriedIn(room, from);
+  const home = homeIn(asHome ?? session.state.home);
+  await Promise.all([
+    session.append("task_started", {
+      task,
+      ...present({ request, asked, snapshot, base, carried, home }),
+      ...(env.length > 0 && { env: [...env] }),
+    }),
+    session.append("stage_ended", { task, stage: "route" }),
+    session.append("capsule_created", {
+      task,
+      strategy: capsule.spec.strategy,
+      ports: capsule.spec.ports,
+      durationMs: Math.round(ports.clock.monotonicMs() - startedMs),
+      ...(missingIncludes.length > 0 && { missing: [...missingIncludes] }),
+      ...present({ base }),
+    }),
+    session.append("stage_ended", { task, stage: "capsule" }),
+  ]);
+}
+
+/** What HOME begins with, for whoever runs the task again; of one that was never looked at, nothing is known. */
+function homeIn(home: HomeState | null): { snapshot?: string; manifest?: string } | undefined {
+  if (home === null) return undefined;
+  return home.commit === "" ? {} : { snapshot: home.commit, manifest: home.manifest };
+}

@@ -1,0 +1,46 @@
+/**
+ * Owns the first stage: what a task begins with, under which settings, and whether it may begin at all.
+ *
+ * What a kill leaves: nothing of the task. The last task's files may have a checkpoint more. It begins here again.
+ */
+import type { CapsuleSettings } from "../../capsule/index.ts";
+import { budgetReached, reachedLimits } from "../../session/index.ts";
+import { settleLast } from "../begin.ts";
+import { type Quota, quotaOf, readSettings } from "../quota.ts";
+import { assertCanSandbox, type Room, readConfig, settingsOf } from "../room.ts";
+import { type StartingOptions, type StartingPoint, startingPoint } from "../starting-point.ts";
+
+export interface Route {
+  readonly number: number;
+  readonly from: StartingPoint;
+  readonly settings: CapsuleSettings;
+  readonly quota: Quota;
+  readonly isSandboxed: boolean;
+  /** By a clock that does not jump. */
+  readonly startedMs: number;
+}
+
+export async function findRoute(
+  room: Room,
+  options: StartingOptions & { readonly sandbox?: boolean },
+): Promise<Route> {
+  const { session, repo, ports } = room;
+  const isSandboxed = options.sandbox ?? true;
+  assertCanSandbox(isSandboxed);
+  const limits = reachedLimits(session.state);
+  if (limits.length > 0) throw budgetReached(limits);
+  await settleLast(room);
+  const startedMs = ports.clock.monotonicMs();
+  const from = await startingPoint(room, options);
+  const config = await readConfig(repo, from.base);
+  const own = await readSettings(ports.homeDir);
+  const number = (session.state.task?.number ?? 0) + 1;
+  return {
+    number,
+    from,
+    settings: settingsOf(config, own),
+    quota: quotaOf(config.quota, own),
+    isSandboxed,
+    startedMs,
+  };
+}

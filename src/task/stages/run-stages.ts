@@ -1,0 +1,178 @@
+/**
+ * Owns the way of a task through its stages: route, capsule, act, persist. It begins wherever the fold says, so that a
+ * task which is new, was cut off or was paused is run by the same code. Whatever becomes of it is on record: refused,
+ * halted or ended.
+ *
+ * | the fold says                        | it begins at                                                       |
+ * |--------------------------------------|--------------------------------------------------------------------|
+ * | the request waits in the queue       | route                                                              |
+ * | the task began, and acts             | act, if its adapter knows how to go on; else persist: interrupted  |
+ * | the task acted, and has not ended    | persist, with the outcome of act                                   |
+ */
+import { adapterOf } from "../../agent/index.ts";
+import type { TaskSpec } from "../../contract/index.ts";
+import { type Home, layBallast, sessionDirOf } from "../../home/index.ts";
+import { assertTerminal } from "../../process/index.ts";
+import { commandLine, shortened } from "../../redaction/index.ts";
+import type { Session, SessionState } from "../../session/index.ts";
+import { type OnProgress, present } from "../../util/index.ts";
+import type { TaskEnd, TaskOptions } from "../in-hand.ts";
+import { Task } from "../task.ts";
+import { bringFiles, roomOf } from "../tasks.ts";
+import { requireValues } from "../values.ts";
+import { type Acted, act, type Joined } from "./act.ts";
+import { makeCapsule } from "./capsule.ts";
+import { halt, refuseTask } from "./failing.ts";
+import { persist } from "./persist.ts";
+import { findRoute } from "./route.ts";
+
+/** What is to be run, until it ends or is stopped. */
+export interface TaskRun {
+  readonly home: Home;
+  readonly session: Session;
+  readonly request: string;
+  readonly spec: TaskSpec;
+  /** Aborted with a `Stop`. */
+  readonly stop: AbortSignal;
+  readonly around: Around;
+}
+
+/** What a session process adds to the tasks that it runs. */
+export interface Around {
+  readonly onProgress: OnProgress;
+  /** What set-up writes. */
+  onSetup(chunk: Buffer): void;
+  /** The task has its files. */
+  onReady(): void;
+  /** Makes ready what the agent's processes hang on. */
+  join(task: Task): Promise<Joined>;
+}
+
+export type Driven = Pick<Acted, "isOverQuota">;
+
+const ASKED_LENGTH = 200;
+const notOver: Driven = { isOverQuota: false };
+
+export async function runStages(run: TaskRun): Promise<Driven> {
+  const first = firstStage(run.session.state, run.request);
+  const task = await (first === "route" ? begin(run) : takeUp(run));
+  if (!task) return notOver;
+  try {
+    const acted = await actFrom(run, task, first);
+    if (acted.outcome === undefined) await task.rest();
+    else await persistAs(task, acted.outcome, first === "route" || first === "act");
+    return acted;
+  } catch (error) {
+    // First what must not be left behind, then what may fail.
+    await task.capsule.detach().catch(() => {});
+    await halt(run, error);
+    return notOver;
+  }
+}
+
+type First = "route" | "act" | "persist";
+
+function firstStage({ task }: SessionState, request: string): First {
+  if (task?.request !== request || task.outcome !== null) return "route";
+  return task.acted === null ? "act" : "persist";
+}
+
+/** Route and capsule. Undefined: it was refused, or goes on waiting. */
+async function begin(run: TaskRun): Promise<Task | undefined> {
+  const { home, session, request, spec, stop, around } = run;
+  try {
+    await layBallast(home.dir);
+    if (spec.agent.input === "terminal") assertTerminal();
+    if (spec.env?.length) requireValues(sessionDirOf(home, session.id), request, spec.env);
+    const room = await roomOf({ ...home, onProgress: around.onProgress }, session);
+    const options = optionsOf(run);
+    const task = await makeCapsule(room, await findRoute(room, options), options);
+    around.onReady();
+    return task;
+  } catch (error) {
+    await refuseTask(run, error, { isPaused: stop.aborted && stop.reason === "pause" });
+    return undefined;
+  }
+}
+
+function optionsOf({ session, request, spec, stop, around }: TaskRun): TaskOptions {
+  const { base, snapshot, isFresh, cwd, env, carried, home, sandbox } = spec;
+  return {
+    request,
+    sandbox,
+    signal: stop,
+    asked: askedOf(session, spec),
+    ...present({ base, snapshot, isFresh, cwd, env }),
+    ...(carried && {
+      carried: {
+        from: carried.from ?? null,
+        tree: carried.tree,
+        hasUnpublished: carried.hasUnpublished ?? false,
+      },
+    }),
+    ...(home && { home: { commit: home.snapshot ?? "", manifest: home.manifest ?? "" } }),
+    onSetup: around.onSetup,
+  };
+}
+
+/** A session's title is what its first task is about. */
+function askedOf({ state, secrets }: Session, { title, agent }: TaskSpec): string {
+  const ofSession = state.task === null ? state.title : null;
+  return shortened(title ?? ofSession ?? commandLine(agent.command), ASKED_LENGTH, secrets);
+}
+
+/** One that a crash or a pause cut off. Undefined: its files can't be had. */
+async function takeUp(run: TaskRun): Promise<Task | undefined> {
+  const { home, session, spec, around } = run;
+  const telling = { ...home, onProgress: around.onProgress };
+  try {
+    await bringFiles(telling, session);
+    const task = await Task.current(await roomOf(telling, session), { sandbox: spec.sandbox });
+    around.onReady();
+    return task;
+  } catch (error) {
+    await halt(run, error);
+    return undefined;
+  }
+}
+
+async function actFrom(run: TaskRun, task: Task, first: First): Promise<Acted> {
+  const { spec, stop, around, session } = run;
+  const isCut = first !== "route";
+  if (first === "persist") return { ...notOver, outcome: actedAs(session.state) };
+  if (isCut && !(await canGoOn(run))) return { ...notOver, outcome: "interrupted" };
+  return act(task, spec, { stop, join: () => around.join(task) });
+}
+
+/** Without what it was promised it is not started again: that is said, and its work is kept. */
+async function canGoOn(run: TaskRun): Promise<boolean> {
+  const { home, session, request, spec } = run;
+  if (!adapterOf(spec.agent).goesOn(spec.agent)) return false;
+  try {
+    if (spec.env?.length) requireValues(sessionDirOf(home, session.id), request, spec.env);
+    return true;
+  } catch (error) {
+    await halt(run, error);
+    return false;
+  }
+}
+
+const outcomes: readonly TaskEnd["outcome"][] = ["done", "failed", "cancelled", "interrupted"];
+
+function actedAs({ task }: SessionState): TaskEnd["outcome"] {
+  return outcomes.find((one) => one === task?.acted) ?? "interrupted";
+}
+
+async function persistAs(task: Task, outcome: TaskEnd["outcome"], hasActed: boolean): Promise<void> {
+  const { session } = task.room;
+  const of = { task: task.number };
+  // In one batch with what is kept first.
+  const told = [
+    ...(hasActed ? [session.append("stage_ended", { ...of, stage: "act" as const, outcome })] : []),
+    session.append("stage_started", { ...of, stage: "persist" as const }),
+  ];
+  for (const one of told) one.catch(() => {});
+  // In a sandbox nothing outlives the agent's processes, so nothing has written since the last checkpoint.
+  await persist(task, outcome, task.isSandboxed && hasActed ? task.lastCheckpoint : undefined);
+  await Promise.all(told);
+}

@@ -1,0 +1,169 @@
+/**
+ * Owns the agent port of a task: processes in its sandbox, turns with a checkpoint behind each, and what the session
+ * process joins to them.
+ */
+import type { Writable } from "node:stream";
+import type {
+  AgentProcess,
+  AgentTurn,
+  Messages,
+  OutputStream,
+  ProcessEnd,
+  ProcessOptions,
+  Workplace,
+} from "../agent/index.ts";
+import type { Json, Usage, Values } from "../contract/index.ts";
+import { freezeTree, runCommand, thawTree } from "../process/index.ts";
+import { commandLine, WholeValues } from "../redaction/index.ts";
+import { Excerpt, type Turn } from "../session/index.ts";
+import type { TaskInHand } from "./in-hand.ts";
+import { type DoorView, invocationOf } from "./invocation.ts";
+
+/** What stands around the processes of a task. */
+export interface Surroundings {
+  /** Ends them. */
+  readonly signal?: AbortSignal | undefined;
+  readonly door?: DoorView | undefined;
+  /** What they were given by name. */
+  readonly values?: Values | undefined;
+  /** Where they start, unless something else is asked for. */
+  readonly cwd?: string | undefined;
+  readonly messages?: Messages | undefined;
+  readonly onOutput?: ((chunk: Buffer, stream: OutputStream) => void) | undefined;
+  /** One runs, and that is on record. */
+  readonly onStart?: ((pid: number, input: Writable | null) => void) | undefined;
+  /** One has ended, and its files were not looked at: what stands beside it has to go. */
+  readonly onEnd?: (() => Promise<void>) | undefined;
+}
+
+export class TaskWorkplace implements Workplace {
+  readonly stop: AbortSignal;
+  readonly messages: Messages;
+  readonly #task: TaskInHand;
+  readonly #around: Surroundings;
+
+  constructor(task: TaskInHand, around: Surroundings & Pick<Workplace, "messages">) {
+    this.#task = task;
+    this.#around = around;
+    this.messages = around.messages;
+    this.stop = around.signal ?? new AbortController().signal;
+  }
+
+  async beginTurn(input: Json): Promise<AgentTurn> {
+    const turn = await this.#task.room.session.beginTurn(input);
+    return new CheckpointedTurn(turn, async () => void (await this.#task.checkpoint()));
+  }
+
+  show(text: string): void {
+    this.#around.onOutput?.(Buffer.from(text), "stdout");
+  }
+
+  async start(command: readonly string[], options: ProcessOptions = {}): Promise<AgentProcess> {
+    const { room, capsule, isSandboxed } = this.#task;
+    const { session } = room;
+    const { door, values, cwd } = this.#around;
+    const { hasTerminal } = options;
+    await capsule.unsettle();
+    const invocation = await invocationOf(room, capsule, command, {
+      isSandboxed,
+      quota: await this.#task.quota(),
+      door,
+      cwd: options.cwd ?? cwd,
+      hasTerminal,
+      values,
+    });
+    const written = new Written(() => session.secrets);
+    const started = Promise.withResolvers<{ readonly pid: number; readonly input: Writable | null }>();
+    const running = runCommand({
+      ...invocation,
+      signal: this.stop,
+      hasInput: options.hasInput ?? false,
+      onOutput: (chunk, stream) => {
+        written.add(chunk, stream);
+        this.#around.onOutput?.(chunk, stream);
+        options.onOutput?.(chunk, stream);
+      },
+      onStart: async (pid, input) => {
+        await session.append("process_started", { pid, command: commandLine(command) });
+        this.#around.onStart?.(pid, input);
+        started.resolve({ pid, input });
+      },
+    });
+    const ended = this.#ended(started.promise, running, written);
+    // One that can't be started has no process to wait for.
+    const { pid, input } = await Promise.race([started.promise, ended.then(() => started.promise)]);
+    return { pid, input, ended, freeze: () => freezeTree(pid), thaw: () => thawTree(pid) };
+  }
+
+  async #ended(
+    started: Promise<{ readonly pid: number }>,
+    running: ReturnType<typeof runCommand>,
+    written: Written,
+  ): Promise<ProcessEnd> {
+    const end = await running;
+    const excerpt = written.excerpt();
+    await this.#around.onEnd?.();
+    const { pid } = await started;
+    const { exitCode, signal } = end;
+    await this.#task.room.session.append("process_ended", { pid, exitCode, signal });
+    return { ...end, excerpt };
+  }
+}
+
+/** What a process wrote, for its record. */
+class Written {
+  readonly #known: ConstructorParameters<typeof WholeValues>[0];
+  readonly #excerpt = new Excerpt();
+  // What comes from the other stream in the middle of a value would hide it.
+  readonly #whole: Readonly<Record<OutputStream, WholeValues>>;
+
+  constructor(known: ConstructorParameters<typeof WholeValues>[0]) {
+    this.#known = known;
+    this.#whole = { stdout: new WholeValues(known), stderr: new WholeValues(known) };
+  }
+
+  add(chunk: Buffer, stream: OutputStream): void {
+    this.#excerpt.add(this.#whole[stream].push(chunk));
+  }
+
+  excerpt(): string {
+    for (const held of Object.values(this.#whole)) this.#excerpt.add(held.end());
+    return this.#excerpt.text(this.#known());
+  }
+}
+
+/** A turn whose end is followed by a checkpoint. One that fails in the middle gets none: its files may be anything. */
+class CheckpointedTurn implements AgentTurn {
+  readonly number: number;
+  readonly #turn: Turn;
+  readonly #checkpoint: () => Promise<void>;
+
+  constructor(turn: Turn, checkpoint: () => Promise<void>) {
+    this.number = turn.number;
+    this.#turn = turn;
+    this.#checkpoint = checkpoint;
+  }
+
+  addMessage: AgentTurn["addMessage"] = (role, content) => this.#turn.addMessage(role, content);
+
+  callTool: AgentTurn["callTool"] = (tool, args, options) => this.#turn.callTool(tool, args, options);
+
+  async end(usage?: Usage): Promise<void> {
+    await this.#turn.end(usage);
+    await this.#checkpoint();
+  }
+
+  async fail(usage?: Usage): Promise<void> {
+    await this.#turn.fail(usage);
+    await this.#checkpoint();
+  }
+
+  async interrupt(): Promise<void> {
+    await this.#turn.interrupt();
+    await this.#checkpoint();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#turn[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * The agent port, used as a harness of one's own would use it: nothing here is ours alone.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import type { Adapter } from "../../src/agent/adapter.ts";
+import type { AgentSpec } from "../../src/contract/task-spec.ts";
+import { HostHome } from "../support/hosts.ts";
+import { sandbox, TaskHome } from "../support/tasks.ts";
+
+const signal = new AbortController().signal;
+
+describe("a loop of one's own", () => {
+  it("runs commands in the capsule inside its own turn, and each turn ends with a checkpoint", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const loop: Adapter<AgentSpec> = {
+      name: "exec",
+      goesOn: () => true,
+      async drive(work, { command }) {
+        await using turn = await work.beginTurn("please");
+        await turn.addMessage("assistant", "I run it twice");
+        for (const number of [1, 2]) {
+          const call = await turn.callTool("shell", { number });
+          const { exitCode, excerpt } = await (await work.start(command)).ended;
+          await call.returned({ exitCode, excerpt });
+        }
+        await turn.end({ outputTokens: 7 });
+        return { outcome: "done", exitCode: 0, signal: null };
+      },
+    };
+    let shown = "";
+    const work = task.workplace({
+      onOutput: (chunk) => {
+        shown += chunk;
+      },
+    });
+    work.show("it begins\n");
+    await loop.drive(work, {
+      adapter: "exec",
+      command: ["sh", "-c", "echo more >> a-file; wc -l < a-file"],
+      input: "nothing",
+      restart: false,
+    });
+    expect(shown).toBe("it begins\n1\n2\n");
+    expect(session.state).toMatchObject({ turns: 1, spent: { outputTokens: 7 }, openTurn: null });
+    expect(session.state.task?.snapshot?.turn).toBe(1);
+    const { stat, branch } = await task.end("done");
+    expect(stat.insertions).toBe(2);
+    expect(branch).not.toBeNull();
+    await session.close();
+  });
+
+  it("is stopped in the middle of a turn, and can end it", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const gone = new AbortController();
+    const work = task.workplace({ signal: gone.signal });
+    const turn = await work.beginTurn("x");
+    const process = await work.start(["sh", "-c", "sleep 60"]);
+    gone.abort();
+    expect(await process.ended).toMatchObject({ isStopped: true });
+    await turn.interrupt();
+    expect(session.state.openTurn).toBeNull();
+    await task.end("cancelled");
+    await session.close();
+  });
+
+  it("freezes a process with all that it started, and lets it go on", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const session = await hf.openSession({ repo: home.main });
+    const task = await hf.startTask(session, sandbox);
+    let ticks = 0;
+    const stop = new AbortController();
+    const work = task.workplace({
+      signal: stop.signal,
+      onOutput: () => {
+        ticks += 1;
+      },
+    });
+    const process = await work.start(["sh", "-c", "(while true; do echo tick; sleep 0.02; done) & wait"]);
+    while (ticks < 3) await sleep(20);
+    process.freeze();
+    // What was in the pipe.
+    await sleep(200);
+    const frozenAt = ticks;
+    await sleep(500);
+    expect(ticks).toBe(frozenAt);
+    process.thaw();
+    while (ticks < frozenAt + 3) await sleep(20);
+    stop.abort();
+    await process.ended;
+    await task.end("cancelled");
+    await session.close();
+  });
+
+  it("takes messages from the inbox, each until it says that it has it", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await dispatcher.send(session.id, "one");
+    const { messages } = task.workplace();
+    const first = await messages.next(10_000, signal);
+    expect(first?.text).toBe("one");
+    expect((await messages.next(10_000, signal))?.message).toBe(first?.message);
+    await messages.entered(first?.message ?? "");
+    const [second] = await Promise.all([messages.next(10_000, signal), dispatcher.send(session.id, "two")]);
+    expect(second?.text).toBe("two");
+    await messages.entered(second?.message ?? "");
+    expect(await messages.next(0, signal)).toBeUndefined();
+    await task.end("cancelled");
+    await session.close();
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * A task goes through its stages, and goes on after a kill at the stage that the fold says.
+ */
+import { describe, expect, it } from "vitest";
+import { parseTaskSpec } from "../../src/contract/index.ts";
+import { TestChild } from "../support/children.ts";
+import { TaskHome } from "../support/tasks.ts";
+
+/** Just before the record, and what becomes of the task when it is taken up again. */
+const CUTS = [
+  // Nothing of the task is on record: it begins anew.
+  { fatal: "task_started", outcome: "done", runs: 1 },
+  // Its agent had not ended, as far as anybody knows.
+  { fatal: "turn_started", outcome: "interrupted", runs: 0 },
+  { fatal: "turn_ended", outcome: "interrupted", runs: 1 },
+  // Its agent had: what it left is kept as what it is.
+  { fatal: "publishing_started", outcome: "done", runs: 1 },
+  { fatal: "work_published", outcome: "done", runs: 1 },
+  { fatal: "task_ended", outcome: "done", runs: 1 },
+] as const;
+
+describe("the stages of a task", () => {
+  it("T7 goes on where it was cut off, and runs no agent again that had ended", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    await Promise.all(
+      CUTS.map(async ({ fatal, outcome, runs }) => {
+        const session = await hf.openSession({ repo: home.main, title: fatal.replaceAll("_", " ") });
+        const { id } = session;
+        await session.release();
+        const run = async (...args: string[]) => {
+          await using child = new TestChild("run-stages.ts", [home.dir, id, ...args]);
+          await child.ended();
+          expect(child.stderr, fatal).toBe("");
+        };
+        await run(fatal);
+        expect((await hf.showSession(id)).task?.outcome ?? null, fatal).toBeNull();
+        await run();
+        const { task } = await hf.showSession(id);
+        expect(task, fatal).toMatchObject({ number: 1, outcome, stage: null, acted: null });
+        expect((await hf.diffSession(id)).stat.insertions, fatal).toBe(runs);
+        expect((await hf.auditSession(id)).findings, fatal).toEqual([]);
+      }),
+    );
+  });
+
+  it("are on record, in order", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const session = await hf.openSession({ repo: home.main, title: "stages" });
+    await session.release();
+    await using child = new TestChild("run-stages.ts", [home.dir, session.id]);
+    await child.ended();
+    const said: string[] = [];
+    for await (const { type, data } of hf.readJournal(session.id))
+      if (type.startsWith("stage_") || type.startsWith("task_"))
+        said.push([type, data["stage"], data["outcome"]].filter(Boolean).join(" "));
+    expect(said).toEqual([
+      "task_queued",
+      "task_started",
+      "stage_ended route",
+      "stage_ended capsule",
+      "stage_started act",
+      "stage_ended act done",
+      "stage_started persist",
+      "task_ended done",
+    ]);
+  });
+});
+
+describe("what a task is asked to be", () => {
+  it("is read from journals of before there were adapters", () => {
+    const before = {
+      command: ["make"],
+      definition: "exec:make",
+      sandbox: true,
+      input: "messages",
+      restart: true,
+    };
+    expect(parseTaskSpec(before)).toEqual({
+      agent: { adapter: "exec", command: ["make"], input: "messages", restart: true },
+      definition: "exec:make",
+      sandbox: true,
+    });
+    expect(() => parseTaskSpec({ ...before, command: [] })).toThrow("agent.command");
+  });
+});
