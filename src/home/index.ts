@@ -34,4 +34,4 @@ export { keepSession, type ResumeOptions, resumeSession } from "./resuming.ts";
 export { abandonedStages, stageSession } from "./staging.ts";
 export { type SessionSummary, type ShownStatus, summarise } from "./status.ts";
 export { type FoundStore, findStore, listStores, PackChecks } from "./stores.ts";
-export { isSameToken, makeToken, readToken, revokeToken, rotateToken } from "./token.ts";
+export { makeToken, readToken, revokeToken, rotateToken } from "./token.ts";

@@ -1,10 +1,9 @@
 /**
  * Owns a session's token: random, in a file of its own, never in an environment variable, an argument or a journal.
- * It opens that session's door and nothing else; it is made with the session, and changed or revoked alone.
- *
- * V1 A token is compared in constant time, with what the file says at that moment.
+ * It opens that session's door and nothing else; it is made with the session, and changed or revoked alone: so the
+ * file is read for every request.
  */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { type Disk, readTextOr, replaceFile } from "../util/index.ts";
 
@@ -36,13 +35,6 @@ export async function readToken(disk: Disk, sessionDir: string): Promise<string 
   }
   const token = text.trim();
   return isToken(token) ? token : undefined;
-}
-
-/** V1: both are hashed first, so that nothing is learnt from lengths either. */
-export function isSameToken(expected: string | undefined, given: string | undefined): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  const isSame = timingSafeEqual(digest(expected ?? ""), digest(given ?? ""));
-  return isSame && expected !== undefined && expected !== "";
 }
 
 const isToken = (text: string) => /^hfs_[A-Za-z0-9_-]{43}$/.test(text);

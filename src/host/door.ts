@@ -12,10 +12,23 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Message } from "../agent/index.ts";
-import { HoldfastError, isHoldfastError } from "../contract/index.ts";
-import { isSameToken } from "../home/index.ts";
+import type { ErrorCode } from "../contract/index.ts";
+import {
+  bearerOf,
+  type FailureForm,
+  fail,
+  findRoute,
+  isSameToken,
+  notFound,
+  parseBody,
+  Refusal,
+  type Route,
+  readBody,
+  reply,
+  urlOf,
+} from "../http/index.ts";
 import { MAX_MESSAGE_BYTES } from "../mail/index.ts";
-import { parseObject, readTextOr, temporaryPath } from "../util/index.ts";
+import { readTextOr, temporaryPath } from "../util/index.ts";
 
 export interface DoorHandler {
   token(): Promise<string | undefined>;
@@ -27,7 +40,7 @@ export interface DoorHandler {
 }
 
 /** A message in JSON, escapes and all. */
-const MAX_BODY_BYTES = 2 * MAX_MESSAGE_BYTES;
+const BODY_LIMIT = { maxBytes: 2 * MAX_MESSAGE_BYTES, code: "message_too_large" };
 const MAX_WAIT_MS = 60_000;
 const MAX_CONNECTIONS = 128;
 const MAX_IN_FLIGHT = 32;
@@ -40,12 +53,14 @@ export class Door {
   #http: Promise<HttpServer> | undefined;
   readonly #dir: string;
   readonly #handler: DoorHandler;
+  readonly #routes: readonly Route<Call>[];
   /** Questions that have no answer yet. */
   #inFlight = 0;
 
   private constructor(dir: string, handler: DoorHandler) {
     this.#dir = dir;
     this.#handler = handler;
+    this.#routes = routesOf(handler);
     this.#server = createServer((socket) => this.#knock(socket));
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
@@ -69,7 +84,7 @@ export class Door {
     socket.setTimeout(SILENCE_MS, () => socket.destroy());
     this.#http ??= import("node:http").then(({ createServer: createHttp }) =>
       createHttp((request, response) => {
-        this.#admit(request, response).catch((error: unknown) => fail(response, error));
+        this.#admit(request, response).catch((error: unknown) => fail(response, error, FAILURES));
       }),
     );
     this.#http.then(
@@ -114,65 +129,73 @@ export class Door {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const given = /^Bearer (\S+)$/.exec(request.headers.authorization ?? "")?.[1];
-    if (!isSameToken(await this.#handler.token(), given)) {
+    if (!isSameToken(await this.#handler.token(), bearerOf(request))) {
       this.#handler.refused();
-      return reply(response, 401, { error: "unauthorized", message: "this session's token is needed" });
+      throw new Refusal(401, "unauthorized", "this session's token is needed");
     }
-    const url = URL.parse(request.url ?? "/", "http://door");
-    if (!url) return reply(response, 400, { error: "invalid_data", message: "that is no path" });
-    const route = `${request.method} ${url.pathname}`;
-    if (route === "GET /v1/inbox") return this.#inbox(url, response);
-    const entered = /^POST \/v1\/inbox\/([a-z0-9_]+)\/entered$/.exec(route)?.[1];
-    if (entered !== undefined) {
-      await this.#handler.entered(entered);
-      return reply(response, 200, { message: entered });
-    }
-    if (route === "POST /v1/outbox") {
-      const body = await readBody(request, MAX_BODY_BYTES);
-      const { to, text } = body;
-      if (typeof to !== "string" || typeof text !== "string")
-        throw new HoldfastError("invalid_data", "to and text are needed");
-      return reply(response, 202, { message: await this.#handler.send(to, text) });
-    }
-    return reply(response, 404, { error: "not_found", message: "there is nothing here" });
-  }
-
-  async #inbox(url: URL, response: ServerResponse): Promise<void> {
-    const seconds = Number(url.searchParams.get("wait") ?? 0);
-    const waitMs = Number.isFinite(seconds) ? Math.min(Math.max(0, seconds * 1000), MAX_WAIT_MS) : 0;
-    const gone = new AbortController();
-    response.once("close", () => gone.abort());
-    const message = await this.#handler.nextMessage(waitMs, gone.signal);
-    if (message) return reply(response, 200, message);
-    response.writeHead(204).end();
+    const url = urlOf(request);
+    const found = findRoute(this.#routes, request.method, url.pathname);
+    if (!found) throw notFound();
+    const answer = await found.route.answer({ request, response, url, params: found.params });
+    if (answer) reply(response, 200, answer);
   }
 }
 
-const STATUS: Partial<Record<string, number>> = { message_too_large: 413, inbox_full: 429, queue_full: 429 };
-
-function fail(response: ServerResponse, error: unknown): void {
-  if (response.headersSent || response.destroyed) response.destroy();
-  else if (!isHoldfastError(error)) reply(response, 500, { error: "bug", message: "a bug of ours" });
-  else reply(response, STATUS[error.code] ?? 400, { error: error.code, message: error.message });
+interface Call {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly url: URL;
+  readonly params: Readonly<Record<string, string>>;
 }
 
-function reply(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
+/** What an agent can ask of its session. docs/protocol.md describes it. */
+function routesOf(handler: DoorHandler): readonly Route<Call>[] {
+  return [
+    {
+      method: "GET",
+      path: "/v1/inbox",
+      answer: async ({ url, response }) => {
+        const seconds = Number(url.searchParams.get("wait") ?? 0);
+        const waitMs = Number.isFinite(seconds) ? Math.min(Math.max(0, seconds * 1000), MAX_WAIT_MS) : 0;
+        const gone = new AbortController();
+        response.once("close", () => gone.abort());
+        const message = await handler.nextMessage(waitMs, gone.signal);
+        if (!message) response.writeHead(204).end();
+        return message;
+      },
+    },
+    {
+      method: "POST",
+      path: "/v1/inbox/:message/entered",
+      answer: async ({ params: { message = "" } }) => {
+        if (!/^[a-z0-9_]+$/.test(message)) throw notFound();
+        await handler.entered(message);
+        return { message };
+      },
+    },
+    {
+      method: "POST",
+      path: "/v1/outbox",
+      answer: async ({ request, response }) => {
+        const { to, text } = parseBody(await readBody(request, BODY_LIMIT));
+        if (typeof to !== "string" || typeof text !== "string")
+          throw new Refusal(400, "invalid_data", "to and text are needed");
+        reply(response, 202, { message: await handler.send(to, text) });
+        return undefined;
+      },
+    },
+  ];
 }
 
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<Record<string, unknown>> {
-  const tooLarge = () => new HoldfastError("message_too_large", `a body has ${maxBytes} bytes at most`);
-  // Said before it is read: whoever is cut off while they write hears nothing.
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge();
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw tooLarge();
-    chunks.push(chunk);
-  }
-  const body = parseObject(Buffer.concat(chunks).toString("utf8"));
-  if (!body) throw new HoldfastError("invalid_data", "the body is not a JSON object");
-  return body;
-}
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  inbox_full: 429,
+  message_too_large: 413,
+  queue_full: 429,
+};
+
+/** The connection stays, so that a client that still writes its body hears what is wrong with it. */
+const FAILURES: FailureForm = {
+  statusOf: (code) => STATUS[code] ?? 400,
+  tellsWayOut: false,
+  endsConnection: false,
+};

@@ -5,7 +5,8 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseUser } from "../contract/index.ts";
-import { type Home, isSameToken, makeToken } from "../home/index.ts";
+import { type Home, makeToken } from "../home/index.ts";
+import { isSameToken } from "../http/index.ts";
 import { readTextOr, replaceFile } from "../util/index.ts";
 
 const usersDir = (home: Pick<Home, "dir">) => join(home.dir, "users");

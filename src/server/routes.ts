@@ -6,9 +6,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { parseBudget, parseSessionId } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
 import { sessionDirOf } from "../home/index.ts";
+import { assertJson, parseBody, Refusal, type Route, readBody } from "../http/index.ts";
 import { present } from "../util/index.ts";
 import type { EventStreams } from "./events.ts";
-import { Refusal, readJson } from "./request.ts";
 
 export interface Call {
   readonly request: IncomingMessage;
@@ -19,15 +19,9 @@ export interface Call {
   readonly id: string;
 }
 
-interface Route {
-  readonly method: "GET" | "POST";
-  /** `:id` stands for a session. */
-  readonly path: string;
-  /** What it returns is the answer; undefined: it has answered by itself. */
-  answer(call: Call): Promise<object | undefined>;
-}
+const BODY_LIMIT = { maxBytes: 1024 * 1024, code: "body_too_large" };
 
-export function routesOf(dispatcher: Dispatcher, streams: EventStreams): readonly Route[] {
+export function routesOf(dispatcher: Dispatcher, streams: EventStreams): readonly Route<Call>[] {
   const { holdfast } = dispatcher;
   const show = ({ id, user }: Call) => dispatcher.show(id, { user });
   const after = (move: (call: Call) => Promise<unknown>) => async (call: Call) => {
@@ -120,6 +114,14 @@ export function routesOf(dispatcher: Dispatcher, streams: EventStreams): readonl
       },
     },
   ];
+}
+
+/** No body is an empty object. */
+async function readJson(request: IncomingMessage): Promise<Record<string, unknown>> {
+  const body = await readBody(request, BODY_LIMIT);
+  if (body.length === 0) return {};
+  assertJson(request);
+  return parseBody(body);
 }
 
 /** A body with these, all of them texts, and nothing else. */

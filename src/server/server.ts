@@ -8,13 +8,25 @@ import { once } from "node:events";
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { errorCodes, exitStatus, HoldfastError, isHoldfastError, isSessionId } from "../contract/index.ts";
+import { errorCodes, exitStatus, HoldfastError, isSessionId } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
-import { errorCode, isDiskFull } from "../util/index.ts";
+import {
+  assertLocal,
+  bearerOf,
+  type FailureForm,
+  fail,
+  findRoute,
+  hasPath,
+  notFound,
+  Refusal,
+  type Route,
+  reply,
+  urlOf,
+} from "../http/index.ts";
+import { errorCode } from "../util/index.ts";
 import { userOf } from "./api-token.ts";
 import { EventStreams } from "./events.ts";
-import { assertLocal, bearer, Refusal } from "./request.ts";
-import { routesOf } from "./routes.ts";
+import { type Call, routesOf } from "./routes.ts";
 import { Strangers } from "./strangers.ts";
 
 export type Address = { readonly path: string } | { readonly host: string; readonly port: number };
@@ -37,7 +49,7 @@ export class ApiServer {
   readonly #dispatcher: Dispatcher;
   readonly #server: Server;
   readonly #stop = new AbortController();
-  readonly #routes: ReturnType<typeof routesOf>;
+  readonly #routes: readonly Route<Call>[];
   readonly #strangers = new Strangers();
   #port: number | null = null;
 
@@ -52,7 +64,7 @@ export class ApiServer {
       connectionsCheckingInterval: 1000,
     };
     this.#server = createServer(timeouts, (request, response) => {
-      this.#answer(request, response).catch((error: unknown) => fail(response, error));
+      this.#answer(request, response).catch((error: unknown) => fail(response, error, FAILURES));
     });
     this.#server.maxConnections = MAX_CONNECTIONS;
     this.#server.on("connection", (socket) => this.#strangers.enter(socket));
@@ -97,22 +109,19 @@ export class ApiServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     assertLocal(request, this.#port);
-    const user = userOf(this.#dispatcher.home, bearer(request));
+    const user = userOf(this.#dispatcher.home, bearerOf(request));
     if (user === undefined) throw new Refusal(401, "unauthorized", "the token of a user is needed");
     this.#strangers.leave(request.socket);
-    const url = URL.parse(request.url ?? "/", "http://localhost");
-    if (!url) throw new Refusal(400, "invalid_data", "that is no path");
-    const id = /^\/v1\/sessions\/([^/]+)/.exec(url.pathname)?.[1] ?? "";
-    const path = url.pathname.replace(/^\/v1\/sessions\/[^/]+/, "/v1/sessions/:id");
-    const there = this.#routes.filter((route) => route.path === path);
-    const route = there.find(({ method }) => method === request.method);
-    if (!route)
-      throw there.length > 0
+    const url = urlOf(request);
+    const found = findRoute(this.#routes, request.method, url.pathname);
+    if (!found)
+      throw hasPath(this.#routes, url.pathname)
         ? new Refusal(405, "wrong_method", `${request.method} is not possible here`)
-        : new Refusal(404, "not_found", "there is nothing here");
-    if (path.includes(":id") && !isSessionId(id))
+        : notFound();
+    const { id } = found.params;
+    if (id !== undefined && !isSessionId(id))
       throw new Refusal(400, "invalid_id", "that is not a session id");
-    const answer = await route.answer({ request, response, url, user, id });
+    const answer = await found.route.answer({ request, response, url, user, id: id ?? "" });
     if (answer) reply(response, 200, answer);
   }
 }
@@ -123,27 +132,8 @@ const STATUS: Readonly<Record<number, number>> = {
   [exitStatus.damaged]: 422,
 };
 
-function fail(response: ServerResponse, error: unknown): void {
-  if (response.headersSent || response.destroyed) response.destroy();
-  else if (error instanceof Refusal) refuse(response, error.status, error.code, error.message);
-  else if (isHoldfastError(error)) {
-    const status = error.code === "message_too_large" ? 413 : (STATUS[errorCodes[error.code][0]] ?? 409);
-    refuse(response, status, error.code, error.message, error.wayOut);
-  } else if (isDiskFull(error)) fail(response, new HoldfastError("disk_full", "the disk is full"));
-  else refuse(response, 500, "bug", "a bug of ours");
-}
-
-function refuse(response: ServerResponse, status: number, code: string, message: string, wayOut = ""): void {
-  // What is left of a body that nobody reads must not be taken for the next request.
-  response.setHeader("connection", "close");
-  reply(response, status, { error: code, message, ...(wayOut && { wayOut }) });
-}
-
-function reply(response: ServerResponse, status: number, body: object): void {
-  const headers = {
-    "content-type": "application/json",
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-  };
-  response.writeHead(status, headers).end(`${JSON.stringify(body)}\n`);
-}
+const FAILURES: FailureForm = {
+  statusOf: (code) => (code === "message_too_large" ? 413 : (STATUS[errorCodes[code][0]] ?? 409)),
+  tellsWayOut: true,
+  endsConnection: true,
+};

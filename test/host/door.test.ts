@@ -5,8 +5,9 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { isSameToken, makeToken } from "../../src/home/index.ts";
+import { makeToken } from "../../src/home/index.ts";
 import { readRefusals } from "../../src/host/index.ts";
+import { isSameToken } from "../../src/http/index.ts";
 import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { ask, doorOf, tokenOf } from "../support/doors.ts";
 import { agent, type Dispatcher, HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";

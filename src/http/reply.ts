@@ -1,0 +1,13 @@
+/**
+ * Owns how an answer is written: JSON on one line, which no cache keeps and no browser takes for something else.
+ */
+import type { ServerResponse } from "node:http";
+
+export function reply(response: ServerResponse, status: number, body: object): void {
+  const headers = {
+    "content-type": "application/json",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  };
+  response.writeHead(status, headers).end(`${JSON.stringify(body)}\n`);
+}
