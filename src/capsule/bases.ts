@@ -9,6 +9,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  type Clock,
   createFile,
   type Disk,
   isAlive,
@@ -52,6 +53,11 @@ export interface BaseRequest {
   readonly onProgress?: OnProgress | undefined;
 }
 
+interface BasePorts {
+  readonly disk: Disk;
+  readonly clock: Clock;
+}
+
 /** Files that decide what an installation gives, in any directory. */
 const MANIFESTS =
   /(^|\/)(package(-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|pnpm-workspace\.yaml|bun\.lockb?|\.npmrc|requirements[^/]*\.txt|pyproject\.toml|poetry\.lock|uv\.lock|Pipfile(\.lock)?|Gemfile(\.lock)?|go\.(mod|sum)|Cargo\.(toml|lock)|composer\.(json|lock)|mix\.(exs|lock)|\.tool-versions|\.nvmrc)$/;
@@ -72,10 +78,14 @@ export function openBase(
 }
 
 /** The base for a commit: the one that is there, one near enough, or a new one. */
-export async function ensureBase(repo: Repo, disk: Disk, request: BaseRequest): Promise<Base> {
+export async function ensureBase(
+  repo: Repo,
+  { disk, clock }: BasePorts,
+  request: BaseRequest,
+): Promise<Base> {
   const key = keyOf(repo, request);
   const there = await readBase(repo, key);
-  if (there) return touched(there, repo);
+  if (there) return touched(there, repo, clock);
   await mkdir(basesDir(repo), { recursive: true, mode: 0o700 });
   const { signal } = request;
   tellStep(request.onProgress, "waiting for the base");
@@ -85,7 +95,7 @@ export async function ensureBase(repo: Repo, disk: Disk, request: BaseRequest): 
     const meanwhile = await readBase(repo, key);
     if (meanwhile) return meanwhile;
     const setupKey = await setupKeyOf(repo, request);
-    const near = request.isExact ? undefined : await nearBase(repo, request, setupKey);
+    const near = request.isExact ? undefined : await nearBase(repo, request, setupKey, clock);
     // One of its own has a name of its own: nobody else finds it near.
     const { privateTo } = request;
     return (
@@ -119,8 +129,8 @@ async function readBase(repo: Repo, key: string): Promise<Base | undefined> {
 }
 
 /** When it was last used decides which one is collected first. */
-async function touched(base: Base, repo: Repo): Promise<Base> {
-  const now = new Date();
+async function touched(base: Base, repo: Repo, clock: Clock): Promise<Base> {
+  const now = new Date(clock.nowMs());
   await utimes(join(openBase(repo, base.key).dir, INFO_FILE), now, now).catch(() => {});
   return base;
 }
@@ -137,7 +147,12 @@ async function listManifests(repo: Repo, commit: string | null): Promise<string[
 }
 
 /** A base with the same installation, a few changed files away: those go into the capsule instead. */
-async function nearBase(repo: Repo, { commit }: BaseRequest, setupKey: string): Promise<Base | undefined> {
+async function nearBase(
+  repo: Repo,
+  { commit }: BaseRequest,
+  setupKey: string,
+  clock: Clock,
+): Promise<Base | undefined> {
   if (commit === null) return undefined;
   const others = (await listBases(repo)).filter((base) => base.setupKey === setupKey && base.commit !== null);
   for (const base of others.slice(0, NEAR_CANDIDATES)) {
@@ -152,7 +167,7 @@ async function nearBase(repo: Repo, { commit }: BaseRequest, setupKey: string): 
       /(^|\0):(160000|\d+ 160000)/.test(out)
     )
       continue;
-    return touched(base, repo);
+    return touched(base, repo, clock);
   }
   return undefined;
 }

@@ -253,6 +253,7 @@ export class Capsule {
       included: Object.keys(included).map(fromText),
       algorithm: this.repo.objectFormat,
       answerMs,
+      clock: this.#ports.clock,
       committedCrlf: (paths) => committedCrlf(this.repo, lower, paths),
     };
   }

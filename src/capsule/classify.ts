@@ -7,6 +7,7 @@
  */
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { type Clock, type Deadline, deadline } from "../util/index.ts";
 import type { Entry } from "./changes.ts";
 import type { Answer, ConfinedGit } from "./confined.ts";
 import { type Role, roleByName } from "./manifest.ts";
@@ -30,6 +31,7 @@ export interface Rules {
   readonly algorithm: "sha1" | "sha256";
   /** How long git may take over one kind of question: patterns can be made that take forever. */
   readonly answerMs: number;
+  readonly clock: Clock;
   /** All of these that don't stand in the capsule, as one text: the answers are the same while it is. */
   readonly key: string;
   /** Of these, those that the base has with CRLF. */
@@ -101,15 +103,15 @@ async function ignoredAmong(
   paths: readonly BytePath[],
 ): Promise<ReadonlySet<BytePath> | undefined> {
   if (paths.length === 0) return new Set();
-  const deadlineMs = performance.now() + rules.answerMs;
+  const patience = deadline(rules.clock, rules.answerMs);
   const copied = copyIndex(rules.view, join(rules.aside, "index"));
   for (const indexFile of [copied, rules.index]) {
-    const found = indexFile && (await ask(rules, indexFile, paths, deadlineMs));
+    const found = indexFile && (await ask(rules, indexFile, paths, patience));
     if (found) return found;
   }
   // Without an index git takes tracked files for ignored ones: those that the base has are not.
   if (rules.index !== undefined) return undefined;
-  const found = await ask(rules, undefined, paths, deadlineMs);
+  const found = await ask(rules, undefined, paths, patience);
   return found && new Set([...found].filter((path) => !rules.tracked.has(path)));
 }
 
@@ -137,13 +139,13 @@ async function ask(
   { confined }: Rules,
   indexFile: string | undefined,
   paths: readonly BytePath[],
-  deadlineMs: number,
+  patience: Deadline,
 ): Promise<ReadonlySet<BytePath> | undefined> {
   const args = ["check-ignore", "-z", "--stdin", ...(indexFile ? [] : ["--no-index"])];
   let asked = paths;
   for (let round = 0; round <= MAX_SUBMODULES; round += 1) {
-    const timeoutMs = deadlineMs - performance.now();
-    if (timeoutMs <= 0) return undefined;
+    const timeoutMs = patience.leftMs;
+    if (timeoutMs === 0) return undefined;
     // With `./` before it no name is taken for anything but a name.
     const input = toBytes(asked.map((path) => `./${path}\0`).join(""));
     const answer = await confined.ask(args, {

@@ -5,6 +5,7 @@
  */
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { deadline } from "../util/index.ts";
 import { BatchReader } from "./batch-reader.ts";
 import { contentId } from "./changes.ts";
 import type { Rules } from "./classify.ts";
@@ -77,10 +78,10 @@ async function codedContents(
   paths: readonly BytePath[],
 ): Promise<Pick<Conversions, "coded" | "unanswered">> {
   const coded = new Map<BytePath, Content>();
-  const deadlineMs = performance.now() + rules.answerMs;
+  const patience = deadline(rules.clock, rules.answerMs);
   let left = [...paths];
   for (let round = 1; left.length > 0 && round <= MAX_ROUNDS; round += 1) {
-    const timeoutMs = deadlineMs - performance.now();
+    const timeoutMs = patience.leftMs;
     const contents = timeoutMs > 0 ? await askContents(rules, left, timeoutMs, `coded-${round}`) : undefined;
     if (!contents) break;
     for (const [index, content] of contents.entries()) {

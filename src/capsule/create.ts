@@ -113,7 +113,7 @@ async function findBase(
 ): Promise<Base> {
   const isUsers = commit === null || (await isUsersCommit(repo, commit));
   const privateTo = isUsers ? undefined : session;
-  return ensureBase(repo, ports.disk, {
+  return ensureBase(repo, ports, {
     commit,
     setup: settings.setup,
     privateTo,

@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { userHome } from "../process/index.ts";
+import { type Clock, deadline } from "../util/index.ts";
 import { readUserConfig, runGit, type UserSetting } from "./git.ts";
 import type { Repo } from "./repo.ts";
 
@@ -16,6 +17,7 @@ export interface Unseen {
 }
 
 export interface UnseenRequest {
+  readonly clock: Clock;
   readonly timeoutMs: number;
   /** Files that somebody wants to know of. */
   readonly files: readonly string[];
@@ -24,14 +26,14 @@ export interface UnseenRequest {
 /** Undefined where there is nothing of the kind, or no checkout, or git gave no answer in time. */
 export async function unseenIn(
   { checkout, headDir }: Repo,
-  { timeoutMs, files }: UnseenRequest,
+  { clock, timeoutMs, files }: UnseenRequest,
 ): Promise<Unseen | undefined> {
   if (checkout === null) return undefined;
-  const deadlineMs = performance.now() + timeoutMs;
+  const patience = deadline(clock, timeoutMs);
   try {
     const config = withoutFilters(await readUserConfig(headDir, SETTINGS, timeoutMs));
-    const leftMs = Math.floor(deadlineMs - performance.now());
-    if (!config || leftMs <= 0) return undefined;
+    const leftMs = Math.floor(patience.leftMs);
+    if (!config || leftMs === 0) return undefined;
     const args = ["status", "--porcelain", "-z", "-unormal", "--no-renames", "--ignore-submodules=dirty"];
     const place = { gitDir: headDir, workTree: checkout };
     const { stdout } = await runGit(place, args, { config, timeoutMs: leftMs });

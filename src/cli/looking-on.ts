@@ -62,6 +62,7 @@ async function isAtRest(dispatcher: Dispatcher, { session, user }: LookOn): Prom
   return ["paused", "closed"].includes((await dispatcher.holdfast.showSession(session.id, scope)).status);
 }
 
+/** Its process is gone, so nothing rings for the record. */
 const ON_RECORD_MS = 300;
 
 const isPause = (happening: Happening) =>

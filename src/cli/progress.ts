@@ -5,7 +5,7 @@
  *
  * It never keeps the process alive, and it draws also from work that leaves no time to timers.
  */
-import { type OnProgress, type Progress, printable } from "../util/index.ts";
+import { type OnProgress, type Progress, printable, systemClock } from "../util/index.ts";
 import { bytes, elapsed, plural } from "./amounts.ts";
 
 const FRAMES = [..."⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"];
@@ -48,7 +48,7 @@ export class ProgressDisplay {
     if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
   };
 
-  constructor(target: ProgressTarget, nowMs: () => number = () => performance.now()) {
+  constructor(target: ProgressTarget, nowMs: () => number = systemClock.monotonicMs) {
     this.#target = target;
     this.#nowMs = nowMs;
   }
@@ -101,6 +101,7 @@ export class ProgressDisplay {
     this.#beganAtMs = this.#nowMs();
     this.#lineAtMs = undefined;
     this.#lastText = "";
+    // The time that it takes is shown also while it says nothing.
     this.#timer = setInterval(() => this.tick(), this.#isTerminal ? DRAW_MS : FIRST_LINE_MS).unref();
     if (this.#isTerminal) for (const signal of SIGNALS) process.on(signal, this.#onSignal);
   }

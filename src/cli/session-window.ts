@@ -10,6 +10,7 @@ import { type CommonOptions, scope } from "./verb.ts";
 import type { NamedSession } from "./which-session.ts";
 import { assertWindow, openWindow } from "./window.ts";
 
+/** A session that waits in line has no process yet that could ring. */
 const LOOK_MS = 20;
 
 /** `request`: of a task that may not have begun yet, whose files may take a while. */

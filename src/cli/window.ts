@@ -10,6 +10,7 @@ import { encodeKeys, encodeSize, TerminalModes } from "../host/index.ts";
 import { makeRaw } from "../process/index.ts";
 
 const LEAVE_KEY = 0x1d;
+/** A terminal answers when it likes, and does not say that it has no more to say. */
 const ANSWERS_MS = 100;
 
 export function assertWindow(): void {

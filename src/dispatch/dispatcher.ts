@@ -100,6 +100,7 @@ export interface Resumed {
 }
 
 const STOP_ATTEMPTS = 50;
+/** The next process needs a moment until it can be found and stopped. */
 const STOP_REST_MS = 100;
 
 interface Scope {
@@ -290,7 +291,7 @@ export class Dispatcher {
   /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
   async resume(id: string, options: ResumeOptions = {}): Promise<Resumed> {
     const found = await this.#find(id, options);
-    if (!options.takeOver) await whenLeft(found.dir);
+    if (!options.takeOver) await whenLeft(this.home, found.dir);
     // One that is being killed may still have its pid, but not its session.
     const isThere = readProcessRecord(found.dir) && probeOwner(found.dir).held;
     if (isThere && !options.takeOver && !options.budget) {

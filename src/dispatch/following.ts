@@ -68,9 +68,9 @@ export async function* followSession(
       if (reason !== "" && reason !== waits) yield { kind: "waits", reason };
       waits = reason;
       if (!isThere && !place && records.length === 0) return yield { kind: "left" };
-      if (!isThere && place && performance.now() >= admitAtMs) {
+      if (!isThere && place && home.ports.clock.monotonicMs() >= admitAtMs) {
         await startWaiting(home);
-        admitAtMs = performance.now() + ADMIT_MS;
+        admitAtMs = home.ports.clock.monotonicMs() + ADMIT_MS;
       }
       if (records.length === 0) await ears.next(LOOK_MS, options.signal);
     }

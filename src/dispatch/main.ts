@@ -3,6 +3,7 @@
  * place in the line is free, so that nothing has to run all the time.
  */
 import { exitStatus, isHoldfastError } from "../contract/index.ts";
+import { systemClock } from "../util/index.ts";
 import { Dispatcher } from "./dispatcher.ts";
 
 const [home = ""] = process.argv.slice(2);
@@ -13,6 +14,6 @@ try {
 } catch (error) {
   const isExpected = isHoldfastError(error);
   const what = isExpected ? `${error.code}: ${error.message}` : error instanceof Error ? error.stack : error;
-  process.stderr.write(`${new Date().toISOString()} dispatcher: ${what}\n`);
+  process.stderr.write(`${new Date(systemClock.nowMs()).toISOString()} dispatcher: ${what}\n`);
   process.exitCode = isExpected ? error.exitStatus : exitStatus.bug;
 }

@@ -37,7 +37,7 @@ import {
 } from "../mail/index.ts";
 import { redactingValues, withoutSecrets } from "../redaction/index.ts";
 import { inspectSession, KnownSecrets, readManifest, removeEnvironment } from "../session/index.ts";
-import { errorCode, type FileLock, tryFileLock, withFileLock } from "../util/index.ts";
+import { deadline, errorCode, type FileLock, tryFileLock, withFileLock } from "../util/index.ts";
 
 const RING_ATTEMPTS = 3;
 
@@ -165,7 +165,7 @@ async function tryLockAgain(path: string): Promise<FileLock | undefined> {
 }
 
 async function deliverForAWhile(home: Home): Promise<boolean> {
-  const deadlineMs = performance.now() + CARRY_MS;
+  const patience = deadline(home.ports.clock, CARRY_MS);
   for (let pauses = 0; ; ) {
     const left: ("more" | "later" | "none")[] = [];
     let bug: unknown;
@@ -182,7 +182,7 @@ async function deliverForAWhile(home: Home): Promise<boolean> {
     if (bug !== undefined) throw bug;
     const isMore = left.includes("more");
     if (!isMore && !left.includes("later")) return false;
-    if (performance.now() > deadlineMs) return isMore;
+    if (patience.isPast) return isMore;
     if (isMore) continue;
     // What could not be delivered now may be in a moment; who comes next tries again.
     pauses += 1;

@@ -18,7 +18,7 @@ import {
   type SessionState,
   textIn,
 } from "../session/index.ts";
-import { isAlive } from "../util/index.ts";
+import { deadline, isAlive } from "../util/index.ts";
 import { inboxOf } from "./post.ts";
 import { cancelTask } from "./stopping.ts";
 
@@ -159,12 +159,12 @@ export async function cancelByName(home: Home, found: FoundSession, name: string
 async function takeBack(home: Home, found: FoundSession, request: string): Promise<void> {
   if (await refuseAsOwner(home, found, request)) return;
   await cancelTask(home, found, request);
-  for (const deadlineMs = performance.now() + TAKE_BACK_MS; ; await sleep(LOOK_MS)) {
+  for (const patience = deadline(home.ports.clock, TAKE_BACK_MS); ; await sleep(LOOK_MS)) {
     const { waiting } = await readQueue(home, found);
     if (waiting.every((one) => one.request !== request)) return;
     // Its process went before it looked.
     if (await refuseAsOwner(home, found, request)) return;
-    if (performance.now() > deadlineMs)
+    if (patience.isPast)
       throw new HoldfastError("process_silent", `the process of session ${found.id} does not take it back`);
   }
 }
@@ -209,4 +209,5 @@ async function recordRefusal(
 }
 
 const TAKE_BACK_MS = 30_000;
+/** The answer is a record, and its process may end without one: then we write it. */
 const LOOK_MS = 50;

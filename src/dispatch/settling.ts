@@ -9,7 +9,7 @@ import { CONFIG_FILE } from "../config/index.ts";
 import { parseTaskSpec, type TaskSpec } from "../contract/index.ts";
 import { type Home, stagingDir } from "../home/index.ts";
 import { cleanBase, directoryMissing, readConfig } from "../task/index.ts";
-import { present } from "../util/index.ts";
+import { type Clock, present } from "../util/index.ts";
 import type { SubmitOptions } from "./submitting.ts";
 import { directoryIn } from "./where.ts";
 
@@ -54,7 +54,7 @@ export async function settleSpec(
       unseen: nothing,
     };
   }
-  const unseen = where && base === undefined ? () => unseenOf(repo) : nothing;
+  const unseen = where && base === undefined ? () => unseenOf(home.ports.clock, repo) : nothing;
   // Where there is nothing that could be wrong, nobody waits for git to say so.
   const hasConfig = repo.checkout === null || existsSync(join(repo.checkout, CONFIG_FILE));
   if (base !== undefined || cwd !== undefined || hasConfig) {
@@ -66,8 +66,8 @@ export async function settleSpec(
 }
 
 /** What lies in the checkout, and in no commit that the task could begin with. */
-function unseenOf(repo: Repo): Promise<Unseen | undefined> {
-  return unseenIn(repo, { timeoutMs: LOOK_MS, files: [CONFIG_FILE] });
+function unseenOf(clock: Clock, repo: Repo): Promise<Unseen | undefined> {
+  return unseenIn(repo, { clock, timeoutMs: LOOK_MS, files: [CONFIG_FILE] });
 }
 
 /** Set-up, and what is included, may make directories that are in no commit. */

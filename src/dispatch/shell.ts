@@ -7,9 +7,11 @@ import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import { shellSocket } from "../host/index.ts";
 import { inspectSession } from "../session/index.ts";
+import { deadline } from "../util/index.ts";
 import { put, ringSession, stamp } from "./post.ts";
 
 const OPEN_MS = 20_000;
+/** What answers is a socket that is there: until then there is nothing to listen at. */
 const LOOK_MS = 20;
 
 /** The socket of its terminal. */
@@ -28,7 +30,7 @@ export async function askForShell(
   await put(home, found.dir, { ...asked, kind: "shell", epoch, command: [...command] });
   await ringSession(found.dir);
   const path = shellSocket(bell, id);
-  for (const deadlineMs = performance.now() + OPEN_MS; performance.now() < deadlineMs; await sleep(LOOK_MS)) {
+  for (const patience = deadline(home.ports.clock, OPEN_MS); !patience.isPast; await sleep(LOOK_MS)) {
     if (existsSync(path)) return path;
     if (!(await inspectSession(found.dir)).state.openTurn) throw notRunning(label);
   }

@@ -7,7 +7,7 @@ import { type FoundSession, type Home, type ProcessRecord, readProcessRecord } f
 import { readPlace, withLine } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
 import { inspectSession, removeEnvironment } from "../session/index.ts";
-import { isAlive, signalIfThere } from "../util/index.ts";
+import { deadline, isAlive, signalIfThere } from "../util/index.ts";
 import { inboxOf, put, ringSession, stamp } from "./post.ts";
 
 /** To end a turn, keep its files and write down where they are takes a moment; longer than this, something is wrong. */
@@ -55,11 +55,11 @@ export async function stopProcess(
   const record = await whenStarted(home, found);
   if (!record) return false;
   await ask(home, found, record, "pause");
-  const startedMs = performance.now();
+  const startedMs = home.ports.clock.monotonicMs();
   let isTold = false;
   let isSignalled = false;
   for (; isAlive(record); await sleep(LOOK_MS)) {
-    const waitedMs = performance.now() - startedMs;
+    const waitedMs = home.ports.clock.monotonicMs() - startedMs;
     if (!isTold && waitedMs > TELL_MS) onWait?.({ session: found.id, pid: record.pid });
     isTold ||= waitedMs > TELL_MS;
     // One that does not find the time to look into its inbox hears this all the same, and does the same.
@@ -75,11 +75,11 @@ export async function stopProcess(
 
 /** A process that was started just now is there in a moment; undefined when there is none, and none comes. */
 async function whenStarted(home: Home, { id, dir }: FoundSession): Promise<ProcessRecord | undefined> {
-  for (const deadlineMs = performance.now() + START_MS; ; await sleep(LOOK_MS)) {
+  for (const patience = deadline(home.ports.clock, START_MS); ; await sleep(LOOK_MS)) {
     const record = readProcessRecord(dir);
     const place = readPlace(home, id);
     const isComing = place?.state === "granted" && place.holder !== null && isAlive(place.holder);
-    if (record || !isComing || performance.now() > deadlineMs) return record;
+    if (record || !isComing || patience.isPast) return record;
   }
 }
 
@@ -97,7 +97,7 @@ async function ask(
 export async function askToKeep(home: Home, { id, user, dir }: FoundSession, isKept: boolean): Promise<void> {
   await put(home, dir, { ...stamp(home, home.newId("ask"), `user:${user}`), kind: "keep", isKept });
   await ringSession(dir);
-  for (const deadlineMs = performance.now() + START_MS; performance.now() < deadlineMs; await sleep(LOOK_MS))
+  for (const patience = deadline(home.ports.clock, START_MS); !patience.isPast; await sleep(LOOK_MS))
     if ((await inspectSession(dir)).state.isKept === isKept) return;
   throw new HoldfastError("process_silent", `the process of session ${id} does not take it in`);
 }

@@ -33,7 +33,7 @@ import {
   working,
   writeEnvironment,
 } from "../session/index.ts";
-import { isAlive, present } from "../util/index.ts";
+import { deadline, isAlive, present } from "../util/index.ts";
 import { inboxOf, put, ringSession, stamp } from "./post.ts";
 import { startWaiting } from "./starting.ts";
 import { cancelTask } from "./stopping.ts";
@@ -187,7 +187,7 @@ async function tryToMakeReady(
   { id, dir, user }: FoundSession,
   budget: Budget | undefined,
 ): Promise<void> {
-  const { held, owner, isRunning } = await whenSettled(dir);
+  const { held, owner, isRunning } = await whenSettled(home, dir);
   if (isRunning && !budget) return;
   if (isRunning) throw new HoldfastError("session_owned", `session ${id} runs: pause it to raise its budget`);
   if (held)
@@ -206,21 +206,17 @@ async function tryToMakeReady(
 }
 
 /** One process may just be giving the session to the next. */
-async function whenSettled(dir: string) {
-  for (const deadlineMs = performance.now() + SETTLE_MS; ; await sleep(LOOK_MS)) {
+async function whenSettled(home: Home, dir: string) {
+  for (const patience = deadline(home.ports.clock, SETTLE_MS); ; await sleep(LOOK_MS)) {
     if (readProcessRecord(dir)) return { held: true, owner: undefined, isRunning: true };
     const probed = probeOwner(dir);
-    if (!probed.held || performance.now() > deadlineMs) return { ...probed, isRunning: false };
+    if (!probed.held || patience.isPast) return { ...probed, isRunning: false };
   }
 }
 
 /** A process that has recorded the pause of its session is about to let go of it. */
-export async function whenLeft(dir: string): Promise<void> {
-  for (
-    const deadlineMs = performance.now() + SETTLE_MS;
-    performance.now() < deadlineMs;
-    await sleep(LOOK_MS)
-  ) {
+export async function whenLeft(home: Home, dir: string): Promise<void> {
+  for (const patience = deadline(home.ports.clock, SETTLE_MS); !patience.isPast; await sleep(LOOK_MS)) {
     if (!probeOwner(dir).held || (await inspectSession(dir)).state.status !== "paused") return;
   }
 }
@@ -235,12 +231,13 @@ export async function startUntil(
   let started: number | undefined;
   let hasEntered = false;
   let ringAtMs = 0;
-  for (const deadlineMs = performance.now() + TAKE_IN_MS; ; await sleep(LOOK_MS)) {
+  const { clock } = home.ports;
+  for (const patience = deadline(clock, TAKE_IN_MS); ; await sleep(LOOK_MS)) {
     const record = readProcessRecord(found.dir);
     const place = readPlace(home, found.id);
     if (record) {
-      if (performance.now() >= ringAtMs) await ringSession(found.dir);
-      if (performance.now() >= ringAtMs) ringAtMs = performance.now() + RING_AGAIN_MS;
+      if (clock.monotonicMs() >= ringAtMs) await ringSession(found.dir);
+      if (clock.monotonicMs() >= ringAtMs) ringAtMs = clock.monotonicMs() + RING_AGAIN_MS;
     } else if (!place || place.holder === null || !isAlive(place.holder)) {
       // It may have come and gone while we were not looking.
       if (await isDone()) return;
@@ -259,7 +256,7 @@ export async function startUntil(
       started = now?.holder?.pid;
     }
     if (await isDone()) return;
-    if (performance.now() > deadlineMs) throw startFailed(home, found, started);
+    if (patience.isPast) throw startFailed(home, found, started);
   }
 }
 

@@ -8,6 +8,7 @@
  */
 
 import type { SessionSummary } from "../home/index.ts";
+import type { Clock } from "../util/index.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { firstTaskIn } from "./post.ts";
 
@@ -20,6 +21,7 @@ const RETENTION_MS = 60 * 60 * 1000;
 
 export class Supervisor {
   readonly #dispatcher: Dispatcher;
+  readonly #clock: Clock;
   readonly #say: (text: string) => void;
   /** When a crash was first seen, by a clock that does not jump. */
   readonly #seen = new Map<string, number>();
@@ -32,6 +34,7 @@ export class Supervisor {
 
   constructor(dispatcher: Dispatcher, say: (text: string) => void) {
     this.#dispatcher = dispatcher;
+    this.#clock = dispatcher.home.ports.clock;
     this.#say = say;
   }
 
@@ -85,10 +88,10 @@ export class Supervisor {
       return false;
     }
     this.#givenUp.delete(id);
-    const seenMs = this.#seen.get(key) ?? performance.now();
+    const seenMs = this.#seen.get(key) ?? this.#clock.monotonicMs();
     this.#seen.set(key, seenMs);
     const backoffMs = crashes === 0 ? 0 : Math.min(FIRST_BACKOFF_MS * 2 ** (crashes - 1), MAX_BACKOFF_MS);
-    return performance.now() - seenMs >= backoffMs;
+    return this.#clock.monotonicMs() - seenMs >= backoffMs;
   }
 
   /** A task in the inbox of a session that nobody started: whoever put it there was killed. */
@@ -107,8 +110,8 @@ export class Supervisor {
   }
 
   async #retain(): Promise<void> {
-    if (performance.now() < this.#retentionAtMs) return;
-    this.#retentionAtMs = performance.now() + RETENTION_MS;
+    if (this.#clock.monotonicMs() < this.#retentionAtMs) return;
+    this.#retentionAtMs = this.#clock.monotonicMs() + RETENTION_MS;
     const { done } = await this.#dispatcher.holdfast.gc();
     for (const { action, what, why } of done) this.#say(`${action} ${what}: ${why}`);
   }

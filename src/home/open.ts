@@ -25,9 +25,10 @@ export interface HoldfastOptions {
 /** For those who work below the library's face: session processes and the dispatcher. */
 export async function openHome(options: HoldfastOptions = {}): Promise<Home> {
   const dir = options.home ?? defaultHomeDir();
+  const clock = options.clock ?? systemClock;
   const ports: JournalPorts = {
-    disk: options.disk ?? withBallast(realDisk, ballastPath(resolve(dir))),
-    clock: options.clock ?? systemClock,
+    disk: options.disk ?? withBallast(realDisk, clock, ballastPath(resolve(dir))),
+    clock,
     redact: options.redact ?? redactSecrets,
   };
   const newId = options.newId ?? ((prefix) => typeid(prefix).toString());

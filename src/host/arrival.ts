@@ -8,6 +8,7 @@ import { type Home, notFound, resumeSession, sessionDirOf } from "../home/index.
 import { holdPlace, readPlace } from "../line/index.ts";
 import { Maildir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
+import { deadline } from "../util/index.ts";
 import { CutOutput } from "./cut-output.ts";
 import { type StartOptions, settleIn } from "./start.ts";
 
@@ -15,7 +16,7 @@ import { type StartOptions, settleIn } from "./start.ts";
 export async function arrive(home: Home, id: SessionId, { by }: StartOptions): Promise<Session> {
   const user = await whenThere(home, id);
   const cut = new CutOutput(sessionDirOf(home, id));
-  const session = await whenFree(() =>
+  const session = await whenFree(home, () =>
     resumeSession(home, id, {
       user,
       isHandedOver: true,
@@ -36,20 +37,20 @@ export const mailIn = (home: Home, id: SessionId, name: "inbox" | "outbox") =>
 
 /** Whose session it is. It may be on its way: then our place in the line is there before it. */
 async function whenThere(home: Home, id: SessionId): Promise<string> {
-  for (const deadlineMs = performance.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
+  for (const patience = deadline(home.ports.clock, WAIT_MS); ; await sleep(LOOK_MS)) {
     const manifest = await readManifest(sessionDirOf(home, id));
     if (manifest) return manifest.user;
-    if (!readPlace(home, id) || performance.now() > deadlineMs) throw notFound(id);
+    if (!readPlace(home, id) || patience.isPast) throw notFound(id);
   }
 }
 
 /** Whoever opened it lets go of it soon. */
-async function whenFree(own: () => Promise<Session>): Promise<Session> {
-  for (const deadlineMs = performance.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
+async function whenFree(home: Home, own: () => Promise<Session>): Promise<Session> {
+  for (const patience = deadline(home.ports.clock, WAIT_MS); ; await sleep(LOOK_MS)) {
     try {
       return await own();
     } catch (error) {
-      if (!isHoldfastError(error, "session_owned") || performance.now() > deadlineMs) throw error;
+      if (!isHoldfastError(error, "session_owned") || patience.isPast) throw error;
     }
   }
 }

@@ -61,7 +61,7 @@ export class Host {
     this.#presence = presence;
     this.#sessionDir = sessionDirOf(home, session.id);
     this.#named = named;
-    this.#feed = new Feed(session, named);
+    this.#feed = new Feed(session, named, home.ports.clock);
     this.#inbox = mailIn(home, session.id, "inbox");
     this.#intake = new Intake(session, this.#inbox, {
       interrupt: () => this.#end("interrupt"),

@@ -3,13 +3,13 @@
  */
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { openHome } from "../home/index.ts";
-import { isDiskFull } from "../util/index.ts";
+import { isDiskFull, systemClock } from "../util/index.ts";
 import { Host } from "./host.ts";
 
 const [homeDir = "", session = "", options = "{}"] = process.argv.slice(2);
 
 function say(text: string): void {
-  process.stderr.write(`${new Date().toISOString()} ${text}\n`);
+  process.stderr.write(`${new Date(systemClock.nowMs()).toISOString()} ${text}\n`);
 }
 
 try {

@@ -13,6 +13,7 @@ import { withoutSecrets } from "../redaction/index.ts";
 import type { Session } from "../session/index.ts";
 import type { Named } from "../task/index.ts";
 
+/** Whoever was told may have been killed before it came. */
 const REMIND_MS = 2000;
 const REMIND_MAX_MS = 5 * 60_000;
 

@@ -6,7 +6,7 @@
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { type Secret, ValueFilter, withoutBegun } from "../redaction/index.ts";
-import { errorCode } from "../util/index.ts";
+import { ageMs, errorCode } from "../util/index.ts";
 import { END_CODE, encodeFrame, type Left, logDir, type OutputStream, spoolPath, streams } from "./frames.ts";
 
 /** Of what set-up says, which is for whoever looks on, and not kept. */
@@ -116,7 +116,7 @@ export function removeOldSpools(sessionDir: string, isNeeded: (request: string) 
     if (!name.endsWith(".out") || isNeeded(name.slice(0, -".out".length))) continue;
     const path = join(logDir(sessionDir), name);
     const stat = statSync(path, { throwIfNoEntry: false });
-    if (stat && Date.now() - stat.mtimeMs > YOUNG_MS) rmSync(path, { force: true });
+    if (stat && ageMs(stat) > YOUNG_MS) rmSync(path, { force: true });
   }
 }
 

@@ -2,7 +2,7 @@
  * Owns the way of progress from a session process to whoever looks on: small frames among the output of its task, which
  * are no part of that output. An empty one says that the work is over.
  */
-import { type OnProgress, type Progress, parseObject, present } from "../util/index.ts";
+import { type Clock, type OnProgress, type Progress, parseObject, present } from "../util/index.ts";
 import type { Spool } from "./spool.ts";
 
 /** Between two words; and before the first: what is over by then is not worth waking whoever looks on. */
@@ -10,6 +10,7 @@ const SPEAK_MS = 250;
 
 export class SpooledProgress {
   readonly #spool: Spool;
+  readonly #clock: Clock;
   readonly #news: () => void;
   readonly #speakMs: number;
   #step: Progress | undefined;
@@ -18,8 +19,9 @@ export class SpooledProgress {
   #speakAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(spool: Spool, news: () => void, speakMs = SPEAK_MS) {
+  constructor(spool: Spool, clock: Clock, news: () => void, speakMs = SPEAK_MS) {
     this.#spool = spool;
+    this.#clock = clock;
     this.#news = news;
     this.#speakMs = speakMs;
   }
@@ -31,7 +33,7 @@ export class SpooledProgress {
     if (isOther) this.#speak();
     this.#step = step;
     // Work that leaves no time to timers comes by here all the same.
-    if (isOther || performance.now() >= this.#speakAtMs) this.#speak();
+    if (isOther || this.#clock.monotonicMs() >= this.#speakAtMs) this.#speak();
   };
 
   /** Nothing of it is under way any more: what comes next is the command's. */
@@ -43,13 +45,13 @@ export class SpooledProgress {
   }
 
   #begin(): void {
-    this.#speakAtMs = performance.now() + this.#speakMs;
+    this.#speakAtMs = this.#clock.monotonicMs() + this.#speakMs;
     this.#timer = setInterval(() => this.#speak(), SPEAK_MS).unref();
   }
 
   #speak(): void {
     const text = JSON.stringify(this.#step);
-    this.#speakAtMs = performance.now() + this.#speakMs;
+    this.#speakAtMs = this.#clock.monotonicMs() + this.#speakMs;
     if (text === this.#last) return;
     this.#last = text;
     this.#hasSpoken = true;

@@ -24,6 +24,7 @@ import {
   type TypedText,
 } from "./terminal-frames.ts";
 
+/** How long a window may take to show the rest. */
 const LAST_LOOK_MS = 500;
 /** A window that is this far behind is closed; it can be opened again. */
 const MAX_BEHIND_BYTES = 4 * 1024 * 1024;

@@ -7,6 +7,7 @@ import { statfsSync } from "node:fs";
 import type { EventData } from "../contract/index.ts";
 import { diskUse, measureTree, unnamedBytes } from "../process/index.ts";
 import type { Quota } from "../task/index.ts";
+import type { Clock } from "../util/index.ts";
 
 export type Exceeded = EventData<"quota_reached">;
 
@@ -26,6 +27,7 @@ const COUNT_ANYWAY_MS = 30_000;
 const ANYWAY_REST = 100;
 
 export class Watch {
+  readonly #clock: Clock;
   readonly #pid: number;
   readonly #dirs: readonly string[];
   readonly #quota: Quota;
@@ -41,18 +43,20 @@ export class Watch {
   readonly #before: { readonly bytes: number; readonly files: number };
 
   constructor(
+    clock: Clock,
     pid: number,
     dirs: readonly string[],
     quota: Quota,
     onExceeded: (exceeded: Exceeded) => void,
     { countAnywayMs = COUNT_ANYWAY_MS }: { readonly countAnywayMs?: number } = {},
   ) {
+    this.#clock = clock;
     this.#pid = pid;
     this.#dirs = dirs;
     this.#quota = quota;
     this.#onExceeded = onExceeded;
     this.#countAnywayMs = countAnywayMs;
-    this.#anywayAtMs = Date.now() + countAnywayMs;
+    this.#anywayAtMs = clock.monotonicMs() + countAnywayMs;
     this.#before = this.#free();
     this.#timer = setTimeout(() => this.#look(), SHORT_LOOK_MS);
   }
@@ -80,7 +84,7 @@ export class Watch {
     const before = this.#counted ?? this.#before;
     const isNotable = before.bytes - free.bytes > NOTABLE_BYTES || before.files - free.files > NOTABLE_FILES;
     const isLow = free.bytes < this.#quota.reserveBytes;
-    const isDue = isNotable || isLow || Date.now() >= this.#anywayAtMs;
+    const isDue = isNotable || isLow || this.#clock.monotonicMs() >= this.#anywayAtMs;
     if (!isDue || this.#isCounting || this.#isResting(isLow)) return isShort;
     this.#isCounting = true;
     this.#counted = free;
@@ -94,16 +98,16 @@ export class Watch {
 
   #isResting(isLow: boolean): boolean {
     const { endedAtMs, tookMs } = this.#lastCount;
-    return Date.now() < endedAtMs + tookMs * (isLow ? COUNT_REST_LOW : COUNT_REST);
+    return this.#clock.monotonicMs() < endedAtMs + tookMs * (isLow ? COUNT_REST_LOW : COUNT_REST);
   }
 
   async #count(isLow: boolean, free: { bytes: number; files: number }): Promise<void> {
     const { maxBytes, maxFiles, reserveBytes } = this.#quota;
-    const startedMs = Date.now();
+    const startedMs = this.#clock.monotonicMs();
     // Its own bytes, and nobody else's: what the disk has lost meanwhile may be anybody's doing.
     const counted = await diskUse(this.#dirs);
     const used = { files: counted.files, bytes: counted.bytes + unnamedBytes(this.#pid) };
-    const endedAtMs = Date.now();
+    const endedAtMs = this.#clock.monotonicMs();
     const tookMs = endedAtMs - startedMs;
     this.#lastCount = { endedAtMs, tookMs };
     this.#anywayAtMs = endedAtMs + Math.max(this.#countAnywayMs, ANYWAY_REST * tookMs);

@@ -10,7 +10,14 @@
 import { lstatSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BlobReference } from "../contract/index.ts";
-import { isPlainObject, openSealedJson, readIfThere, sealJson, temporaryPath } from "../util/index.ts";
+import {
+  isPlainObject,
+  openSealedJson,
+  readIfThere,
+  sealJson,
+  systemClock,
+  temporaryPath,
+} from "../util/index.ts";
 import { blobReferences, readBlob } from "./blobs.ts";
 import { isPosition, type Position } from "./line.ts";
 import { JOURNAL_START, type ScannedRecord } from "./scan.ts";
@@ -93,7 +100,7 @@ export class CheckedFiles {
 
   /** For the next one, when all of it was found good. Others may have made links to the files since. */
   save(): void {
-    const nowMs = Date.now();
+    const nowMs = systemClock.nowMs();
     const kept = [...stampsIn(this.#sessionDir)].filter(([file, stamp]) => {
       const old = this.#now.get(file);
       return old && isSameContent(old, stamp) && stamp[3] < nowMs - racyMs(stamp);

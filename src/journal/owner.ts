@@ -9,12 +9,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import {
+  deadline,
   isAlive,
   type ProcessIdentity,
   parseIdentity,
   parseObject,
   readTextOr,
   signalIfThere,
+  systemClock,
   tryFileLock,
   writeProcessFile,
 } from "../util/index.ts";
@@ -23,6 +25,7 @@ const LOCK_FILE = "owner.lock";
 const OWNER_FILE = "owner.json";
 /** How long a new owner may take to write its name, and a probe to let go. */
 const SETTLE_MS = 1000;
+/** A lock of SQLite's tells nobody when it is free. */
 const RETRY_MS = 10;
 /** How long an owner that was sent SIGKILL may take to be gone. */
 const TAKEOVER_MS = 10_000;
@@ -35,7 +38,7 @@ export interface OwnerLock {
 
 /** Fails with `session_owned`, which names the pid, while another process (or this one) holds the lock. */
 export async function acquireOwner(sessionDir: string): Promise<OwnerLock> {
-  const deadline = Date.now() + SETTLE_MS;
+  const patience = deadline(systemClock, SETTLE_MS);
   for (;;) {
     const lock = tryLock(sessionDir);
     if (lock) {
@@ -48,7 +51,7 @@ export async function acquireOwner(sessionDir: string): Promise<OwnerLock> {
       return lock;
     }
     const owner = readOwner(sessionDir);
-    if ((owner && isAlive(owner)) || Date.now() > deadline) {
+    if ((owner && isAlive(owner)) || patience.isPast) {
       const who = owner ? `process ${owner.pid}` : "another process";
       throw new HoldfastError("session_owned", `the session is open in ${who}`, { pid: owner?.pid ?? null });
     }
@@ -58,14 +61,13 @@ export async function acquireOwner(sessionDir: string): Promise<OwnerLock> {
 
 /** Ends the process that owns the session, waits until it is gone, and becomes the owner. */
 export async function takeOver(sessionDir: string): Promise<OwnerLock> {
-  const deadline = Date.now() + TAKEOVER_MS;
+  const patience = deadline(systemClock, TAKEOVER_MS);
   for (;;) {
     try {
       return await acquireOwner(sessionDir);
     } catch (error) {
       const owner = readOwner(sessionDir);
-      if (!owner || owner.pid === process.pid || owner.startTicks === null || Date.now() > deadline)
-        throw error;
+      if (!owner || owner.pid === process.pid || owner.startTicks === null || patience.isPast) throw error;
       if (isAlive(owner)) signalIfThere(owner.pid, "SIGKILL");
       await sleep(RETRY_MS);
     }

@@ -9,7 +9,7 @@
 import { constants } from "node:fs";
 import { lstat, open, readdir, readFile, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { createFile, type Disk, errorCode } from "../util/index.ts";
+import { ageMs, createFile, type Disk, errorCode } from "../util/index.ts";
 
 /** More than the longest message and its envelope can be. */
 export const MAX_ENVELOPE_BYTES = 1024 * 1024;
@@ -194,7 +194,7 @@ async function forgetDraft(disk: Disk, path: string): Promise<void> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => undefined);
   const stat = await handle?.stat();
   await handle?.close();
-  if (stat && Date.now() - stat.mtimeMs > DRAFT_LIFE_MS) await disk.unlink(path).catch(() => {});
+  if (stat && ageMs(stat) > DRAFT_LIFE_MS) await disk.unlink(path).catch(() => {});
 }
 
 /** `000000000012-msg_01k…` → `msg_01k…`; a name that is none of ours stands for itself. */

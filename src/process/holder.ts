@@ -32,6 +32,7 @@ export interface OverlayMount {
 
 const SCRIPT =
   'cd "$1" && mount -t overlay overlay -o "$2" "$3" && echo ready && read -r go && exec sleep infinity';
+/** A mount may hang in the kernel: then there is no holder. */
 const START_MS = 10_000;
 const isRoot = () => process.getuid?.() === 0;
 

@@ -4,11 +4,13 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
-import { readTextOr, signalIfThere } from "../util/index.ts";
+import { deadline, readTextOr, signalIfThere, systemClock } from "../util/index.ts";
 import { allPids } from "./pids.ts";
 
 export const CAPSULE_MARK = "HOLDFAST_CAPSULE";
 const END_MS = 10_000;
+/** They are not our children: the kernel does not tell us of their end. */
+const LOOK_MS = 2;
 
 /** Processes that carry the mark of a capsule, with the mark. */
 export function markedProcesses(): { readonly pid: number; readonly mark: string }[] {
@@ -43,7 +45,7 @@ export function freezeMarked(mark: string): Disposable {
 
 /** Ends whatever is found, until nothing is. */
 export async function endAll(find: () => readonly number[]): Promise<void> {
-  for (const deadlineMs = Date.now() + END_MS; Date.now() < deadlineMs; await sleep(2)) {
+  for (const patience = deadline(systemClock, END_MS); !patience.isPast; await sleep(LOOK_MS)) {
     const living = find();
     if (living.length === 0) return;
     for (const pid of living) signalIfThere(pid, "SIGKILL");

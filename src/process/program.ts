@@ -5,7 +5,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
-import { errorCode } from "../util/index.ts";
+import { errorCode, systemClock } from "../util/index.ts";
 
 export interface ProgramOptions {
   readonly cwd?: string;
@@ -45,7 +45,7 @@ export async function runProgram(argv: readonly string[], options: ProgramOption
   const timer = options.timeoutMs
     ? setTimeout(() => child.kill("SIGKILL"), options.timeoutMs).unref()
     : undefined;
-  const startedMs = performance.now();
+  const startedMs = systemClock.monotonicMs();
   const started = new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", (error) => reject(missing(program, error, options.cwd)));
@@ -59,7 +59,8 @@ export async function runProgram(argv: readonly string[], options: ProgramOption
       feed(child, options.input, ended),
     ]);
     await ended;
-    const isTimedOut = options.timeoutMs !== undefined && performance.now() - startedMs >= options.timeoutMs;
+    const tookMs = systemClock.monotonicMs() - startedMs;
+    const isTimedOut = options.timeoutMs !== undefined && tookMs >= options.timeoutMs;
     return { exitCode: child.exitCode, signal: child.signalCode, isTimedOut, stdout, stderr };
   } catch (error) {
     child.kill("SIGKILL");

@@ -19,6 +19,7 @@ export interface TerminalSize {
 const MAX_SIDE = 1000;
 /** On a busy machine it takes a while until the command has its terminal. */
 const OPEN_ATTEMPTS = 1000;
+/** The terminal is made by a program in the sandbox, which tells nobody. */
 const OPEN_MS = 20;
 const USUAL_SIZE = '[ "$(stty size)" != "0 0" ] || stty rows 24 cols 80';
 

@@ -8,16 +8,20 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { JOURNAL_START, journalDir, loadLongFields, type Position, readDurable } from "../journal/index.ts";
+import type { Clock } from "../util/index.ts";
 
+/** A session may be appended to by a process that has no bell; so its files are looked at. */
 const LOOK_MS = 100;
 const ALIVE_MS = 15_000;
 
 export class EventStreams {
   /** One look for all who follow the same session. */
   readonly #changes = new Map<string, Promise<void>>();
+  readonly #clock: Clock;
   readonly #stop: AbortSignal;
 
-  constructor(stop: AbortSignal) {
+  constructor(clock: Clock, stop: AbortSignal) {
+    this.#clock = clock;
     this.#stop = stop;
   }
 
@@ -32,7 +36,7 @@ export class EventStreams {
     response.once("close", () => gone.abort());
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     response.flushHeaders();
-    let aliveAtMs = performance.now() + ALIVE_MS;
+    let aliveAtMs = this.#clock.monotonicMs() + ALIVE_MS;
     while (!gone.signal.aborted && !this.#stop.aborted) {
       const before = stampOf(sessionDir);
       for await (const { record, end } of readDurable(sessionDir, { from: position })) {
@@ -42,9 +46,9 @@ export class EventStreams {
         if (gone.signal.aborted) return;
       }
       while (stampOf(sessionDir) === before && !gone.signal.aborted && !this.#stop.aborted) {
-        if (performance.now() > aliveAtMs) {
+        if (this.#clock.monotonicMs() > aliveAtMs) {
           await write(response, ":\n\n");
-          aliveAtMs = performance.now() + ALIVE_MS;
+          aliveAtMs = this.#clock.monotonicMs() + ALIVE_MS;
         }
         await this.#look(sessionDir);
       }

@@ -10,6 +10,7 @@ import { dirname, join } from "node:path";
 import { assertValues, MAX_VALUES_BYTES, type Values } from "../contract/index.ts";
 import { type Secret, secretsIn } from "../redaction/index.ts";
 import {
+  ageMs,
   type Disk,
   errorCode,
   isPlainObject,
@@ -95,7 +96,7 @@ export function oldEnvironments(sessionDir: string, isNeeded: (request: string) 
     .map((name) => join(environmentDir(sessionDir), name));
   return paths.filter((path) => {
     const stat = statSync(path, { throwIfNoEntry: false });
-    return stat !== undefined && Date.now() - stat.mtimeMs > YOUNG_MS;
+    return stat !== undefined && ageMs(stat) > YOUNG_MS;
   });
 }
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { JournalRecord } from "../contract/index.ts";
 import { JOURNAL_START, loadLongFields, readDurable } from "../journal/index.ts";
 
-/** How often a follower looks for more. */
+/** How often a follower looks for more: a reader of the library needs no process of the session that could ring. */
 const FOLLOW_MS = 200;
 
 export async function* readRecords(

@@ -5,18 +5,21 @@
 import { existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "./clock.ts";
+import { deadline } from "./deadline.ts";
 import { type Disk, isDiskFull } from "./disk.ts";
 
 /** Whoever fills the disk is stopped within this time; before that, what is thrown over would only be theirs. */
 const PATIENCE_MS = 10_000;
+/** The kernel does not tell when space is free again. */
 const LOOK_MS = 50;
 /** With this much nobody needs the ballast yet. */
 const ENOUGH_BYTES = 8 * 1024 * 1024;
 
-export function withBallast(disk: Disk, ballast: string): Disk {
+export function withBallast(disk: Disk, clock: Clock, ballast: string): Disk {
   const makeRoom = async () => {
     if (!existsSync(ballast)) return false;
-    for (const deadlineMs = performance.now() + PATIENCE_MS; performance.now() < deadlineMs; ) {
+    for (const patience = deadline(clock, PATIENCE_MS); !patience.isPast; ) {
       if (freeBytes(dirname(ballast)) >= ENOUGH_BYTES) return true;
       await sleep(LOOK_MS);
     }

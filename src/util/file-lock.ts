@@ -10,6 +10,7 @@ import { HoldfastError } from "../contract/index.ts";
 
 const SQLITE_BUSY = 5;
 const SQLITE_FULL = 13;
+/** A lock of SQLite's tells nobody when it is free. */
 const RETRY_MS = 3;
 const RETRY_MAX_MS = 40;
 

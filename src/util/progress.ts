@@ -2,6 +2,7 @@
  * Owns what long work says of itself while it is under way: what it is at, and how much of that is done. Whoever does
  * the work counts with a `Meter`, which speaks at once and then a few times a second at most: counting costs nothing.
  */
+import { systemClock } from "./clock.ts";
 import { present } from "./present.ts";
 
 export interface Progress {
@@ -31,7 +32,7 @@ export class Meter {
     onProgress: OnProgress | undefined,
     what: string,
     of: { readonly ofFiles?: number; readonly ofBytes?: number } = {},
-    nowMs: () => number = () => performance.now(),
+    nowMs: () => number = systemClock.monotonicMs,
   ) {
     this.#onProgress = onProgress;
     this.#what = what;

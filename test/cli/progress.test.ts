@@ -12,7 +12,7 @@ import { Spool } from "../../src/host/spool.ts";
 import { SpooledProgress } from "../../src/host/spooled-progress.ts";
 import { findProgram } from "../../src/process/index.ts";
 import { emptyState, type SessionState } from "../../src/session/index.ts";
-import { Meter, type Progress, sha256Hex, tryFileLock } from "../../src/util/index.ts";
+import { Meter, type Progress, sha256Hex, systemClock, tryFileLock } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";
 import { TempDir } from "../support/home.ts";
@@ -253,7 +253,7 @@ describe("whoever looks on", () => {
   it("finds none of it in the output of a command that was cut off", () => {
     using dir = new TempDir();
     const spool = new Spool(dir.path, "task_1", () => []);
-    const spooled = new SpooledProgress(spool, () => {}, 0);
+    const spooled = new SpooledProgress(spool, systemClock, () => {}, 0);
     spooled.onProgress({ what: "packing", files: 1 });
     spool.add("stdout", Buffer.from("said\n"));
     spooled.onProgress({ what: "packing", files: 2 });

@@ -9,6 +9,7 @@ import { describe, expect, it } from "vitest";
 import { parseConfig, parseSettings, within } from "../../src/config/index.ts";
 import { type Exceeded, Watch } from "../../src/host/watch.ts";
 import { findProgram } from "../../src/process/index.ts";
+import { systemClock } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { TempDir } from "../support/home.ts";
 import { HostHome, reaches, script, typesOf } from "../support/hosts.ts";
@@ -85,7 +86,7 @@ describe("the watch", () => {
     const exceeded: Exceeded[] = [];
     const quota = { maxBytes: 40 * MEGABYTE, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1 };
     // One of the directories is gone, so that the counting has something to complain about.
-    const watch = new Watch(process.pid, [temp.join("own"), temp.join("gone")], quota, (one) =>
+    const watch = new Watch(systemClock, process.pid, [temp.join("own"), temp.join("gone")], quota, (one) =>
       exceeded.push(one),
     );
     writeFileSync(temp.join("of-another"), Buffer.alloc(120 * MEGABYTE, "x"));
@@ -103,7 +104,7 @@ describe("the watch", () => {
     spawnSync("sync", ["-f", temp.path]);
     const exceeded = Promise.withResolvers<Exceeded | string>();
     const quota = { maxBytes: 40 * MEGABYTE, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1 };
-    const watch = new Watch(process.pid, [temp.join("own")], quota, exceeded.resolve, {
+    const watch = new Watch(systemClock, process.pid, [temp.join("own")], quota, exceeded.resolve, {
       countAnywayMs: 1000,
     });
     rmSync(temp.join("of-another"));
@@ -125,7 +126,7 @@ describe("the watch", () => {
     process.env["PATH"] = `${temp.join("bin")}:${path}`;
     const exceeded = Promise.withResolvers<Exceeded | string>();
     const quota = { maxBytes: 4 * MEGABYTE, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1e18 };
-    const watch = new Watch(process.pid, [temp.join("own")], quota, exceeded.resolve);
+    const watch = new Watch(systemClock, process.pid, [temp.join("own")], quota, exceeded.resolve);
     try {
       await sleep(2500);
       writeFileSync(temp.join("own/large"), Buffer.alloc(8 * MEGABYTE, "x"));
@@ -148,7 +149,7 @@ describe("the watch", () => {
       ["processes", { maxProcesses: 0 }],
     ] as const) {
       const exceeded = Promise.withResolvers<Exceeded | string>();
-      const watch = new Watch(process.pid, [temp.path], { ...ample, ...own }, exceeded.resolve);
+      const watch = new Watch(systemClock, process.pid, [temp.path], { ...ample, ...own }, exceeded.resolve);
       const said = await Promise.race([exceeded.promise, sleep(3000, "nothing")]);
       watch.end();
       expect(said).toMatchObject({ limit });

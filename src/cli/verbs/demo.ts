@@ -11,7 +11,7 @@ import { Dispatcher } from "../../dispatch/index.ts";
 import { type Holdfast, openHoldfast } from "../../library/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
 import { findProgram, removeTreeNow, runProgram } from "../../process/index.ts";
-import { printable } from "../../util/index.ts";
+import { deadline, printable } from "../../util/index.ts";
 import { formatRecord } from "../record-line.ts";
 import { paint, say, sayJson } from "../screen.ts";
 import { bareVerb } from "../verb.ts";
@@ -183,8 +183,10 @@ async function untilShown(
   id: string,
   isIt: (shown: Shown) => boolean,
 ): Promise<void> {
-  for (const deadlineMs = performance.now() + WAIT_MS; !isIt(await dispatcher.show(id)); await sleep(20))
-    if (performance.now() > deadlineMs) throw new Error(`the tour waits in vain for ${id}`);
+  // As a person would look: what is waited for here is over when no process is left that could ring.
+  const patience = deadline(dispatcher.home.ports.clock, WAIT_MS);
+  for (; !isIt(await dispatcher.show(id)); await sleep(20))
+    if (patience.isPast) throw new Error(`the tour waits in vain for ${id}`);
 }
 
 const untilPaused = (dispatcher: Dispatcher, id: string) =>

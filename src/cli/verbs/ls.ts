@@ -27,6 +27,7 @@ const COLOURS: Partial<Record<Standing, Parameters<typeof paint>[0]>> = {
 };
 const OVER: readonly Standing[] = ["closed", "archived"];
 const HEADS = ["NAME", "STATUS", "REPO", "BRANCH", "FILES", "COST", "LAST", "TITLE"];
+/** All the sessions of a home have no bell in common. */
 const LOOK_MS = 500;
 const TITLE_LENGTH = 60;
 const WHY_LENGTH = 40;
@@ -54,10 +55,10 @@ export function command(): Command {
       const dispatcher = await openDispatcher(options);
       const list = await listing(dispatcher, options);
       if (options.watch) return watch(list, options);
-      const { sessions, isAny } = await list();
+      const { sessions, isAny, atMs } = await list();
       if (options.json) return sayJson(sessions);
       if (sessions.length === 0) return note(emptyText(isAny, options));
-      for (const line of tableLines(rowsOf(sessions))) say(line);
+      for (const line of tableLines(rowsOf(sessions, atMs))) say(line);
     });
 }
 
@@ -65,6 +66,7 @@ interface Listed {
   readonly sessions: readonly SessionView[];
   /** Whether there are others, which are not shown. */
   readonly isAny: boolean;
+  readonly atMs: number;
 }
 
 async function listing(dispatcher: Dispatcher, options: Options): Promise<() => Promise<Listed>> {
@@ -76,7 +78,8 @@ async function listing(dispatcher: Dispatcher, options: Options): Promise<() => 
   };
   return async () => {
     const all = await dispatcher.list(scope(options));
-    return { sessions: all.filter(isShown), isAny: all.length > 0 };
+    const atMs = dispatcher.home.ports.clock.nowMs();
+    return { sessions: all.filter(isShown), isAny: all.length > 0, atMs };
   };
 }
 
@@ -110,10 +113,10 @@ async function watch(list: () => Promise<Listed>, options: Options): Promise<voi
     !stop.signal.aborted;
     await sleep(LOOK_MS, undefined, { signal: stop.signal }).catch(() => {})
   ) {
-    const { sessions, isAny } = await list();
+    const { sessions, isAny, atMs } = await list();
     const text = options.json
       ? JSON.stringify(sessions)
-      : (sessions.length === 0 ? [emptyText(isAny, options)] : tableLines(rowsOf(sessions))).join("\n");
+      : (sessions.length === 0 ? [emptyText(isAny, options)] : tableLines(rowsOf(sessions, atMs))).join("\n");
     if (text === shown) continue;
     shown = text;
     if (options.json) sayJson(sessions);
@@ -122,8 +125,7 @@ async function watch(list: () => Promise<Listed>, options: Options): Promise<voi
   }
 }
 
-function rowsOf(sessions: readonly SessionView[]): string[][] {
-  const nowMs = Date.now();
+function rowsOf(sessions: readonly SessionView[], nowMs: number): string[][] {
   return [HEADS.map((head) => paint("dim", head)), ...sessions.map((one) => rowOf(one, nowMs))];
 }
 

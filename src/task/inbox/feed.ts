@@ -10,18 +10,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Message } from "../../agent/index.ts";
 import { isHoldfastError } from "../../contract/index.ts";
 import type { Session } from "../../session/index.ts";
+import { type Clock, deadline } from "../../util/index.ts";
 import type { Named } from "./named.ts";
 
 export class Feed {
   readonly #session: Session;
   readonly #named: Named;
+  readonly #clock: Clock;
   #input: Writable | undefined;
   #writing: Promise<void> = Promise.resolve();
   #waiters = new Set<() => void>();
 
-  constructor(session: Session, named: Named) {
+  constructor(session: Session, named: Named, clock: Clock) {
     this.#session = session;
     this.#named = named;
+    this.#clock = clock;
   }
 
   /** What was written before a crash or the agent's end, with no word whether it arrived. */
@@ -38,13 +41,13 @@ export class Feed {
   }
 
   async next(waitMs: number, gone: AbortSignal): Promise<Message | undefined> {
-    const deadlineMs = performance.now() + waitMs;
+    const patience = deadline(this.#clock, waitMs);
     for (;;) {
       // What was written or typed is not handed out besides.
       const first = this.#session.state.unread.find(({ isHanded }) => !isHanded);
       if (first) return this.#named.message(first.message);
-      const leftMs = deadlineMs - performance.now();
-      if (leftMs <= 0 || gone.aborted) return undefined;
+      const { leftMs } = patience;
+      if (leftMs === 0 || gone.aborted) return undefined;
       await this.#news(leftMs, gone);
     }
   }

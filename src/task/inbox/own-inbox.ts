@@ -68,7 +68,7 @@ export class OwnInbox implements Messages {
     const inbox = new Maildir(ports.disk, join(sessionDir, "inbox"));
     await inbox.make();
     const named = await Named.read(sessionDir, inbox, session.state);
-    const feed = new Feed(session, named);
+    const feed = new Feed(session, named, ports.clock);
     session.observe((records) => {
       named.note(records);
       feed.wake();
