@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build, type Metafile } from "esbuild";
+import { bundle } from "./bundle.ts";
 
 const root = join(import.meta.dirname, "..");
 process.chdir(root);
@@ -27,25 +28,27 @@ const bundled = {
   splitting: true,
   minifySyntax: true,
   minifyWhitespace: true,
-  metafile: true,
   // CommonJS dependencies in an ES module bundle call require.
   banner: {
     js: 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);',
   },
 } as const;
-const command = await build({
-  ...bundled,
-  entryPoints: { "cli/main": "src/cli/main.ts", "dispatch/main": "src/dispatch/main.ts" },
-  chunkNames: "cli/[name]-[hash]",
-});
+const command = await bundle(
+  {
+    ...bundled,
+    entryPoints: { "cli/main": "src/cli/main.ts", "dispatch/main": "src/dispatch/main.ts" },
+    chunkNames: "cli/[name]-[hash]",
+  },
+  // Not the entrance itself, which answers --version and the like alone.
+  ["src/cli/run-verb.ts", "src/cli/verbs/run.ts"],
+);
 // By itself, because many of them wait: it must not load what only the command needs.
-const host = await build({
-  ...bundled,
-  entryPoints: { "host/main": "src/host/main.ts" },
-  chunkNames: "host/[name]-[hash]",
-});
+const host = await bundle(
+  { ...bundled, entryPoints: { "host/main": "src/host/main.ts" }, chunkNames: "host/[name]-[hash]" },
+  ["src/host/host.ts"],
+);
 chmodSync("dist/cli/main.js", 0o755);
-writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(command.metafile, host.metafile));
+writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(command, host));
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 
 /** The licences of every package that is inside the bundle: their terms ask for it. */

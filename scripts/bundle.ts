@@ -1,0 +1,50 @@
+/**
+ * Bundles a program so that what each call of it needs is in few files, and the rest is loaded when it is called for.
+ *
+ * For esbuild every lazy import is an entry, and modules that are shared by different entries are different chunks: so
+ * what all of them need falls apart into dozens of small files, and opening those costs a start more than reading them.
+ * Here every lazy module is made to import what is always loaded. That changes nothing when it runs, but then all
+ * entries share the same modules, and these are one chunk.
+ */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
+
+/** `always`: source files that are loaded, with all that they import, before any lazy one is. */
+export async function bundle(options: BuildOptions, always: readonly string[]): Promise<Metafile> {
+  const { metafile } = await build({ ...options, metafile: true, write: false });
+  const missing = always.find((path) => !metafile.inputs[path]);
+  if (missing) throw new Error(`${missing} is no part of the program`);
+  const loaded = reachedFrom(metafile, always);
+  const late = [...lazyIn(metafile)].filter((path) => path.startsWith("src/") && !loaded.has(path));
+  const plugins = [importing(always, new Set(late.map((path) => resolve(path))))];
+  // The imports are dropped again, as it should be: that they are there decides about the chunks.
+  const logOverride = { "ignored-bare-import": "silent" } as const;
+  return (await build({ ...options, metafile: true, plugins, logOverride })).metafile;
+}
+
+function reachedFrom({ inputs }: Metafile, begin: readonly string[]): ReadonlySet<string> {
+  const reached = new Set(begin);
+  for (const path of reached)
+    for (const { path: other, kind } of inputs[path]?.imports ?? [])
+      if (kind !== "dynamic-import") reached.add(other);
+  return reached;
+}
+
+function lazyIn({ inputs }: Metafile): ReadonlySet<string> {
+  const imports = Object.values(inputs).flatMap((input) => input.imports);
+  return new Set(imports.filter(({ kind }) => kind === "dynamic-import").map(({ path }) => path));
+}
+
+function importing(always: readonly string[], late: ReadonlySet<string>): Plugin {
+  const imports = always.map((path) => `import ${JSON.stringify(resolve(path))};`).join("\n");
+  return {
+    name: "what is always loaded",
+    setup: ({ onLoad }) =>
+      onLoad({ filter: /\.ts$/ }, ({ path }) =>
+        late.has(path)
+          ? { contents: `${readFileSync(path, "utf8")}\n${imports}`, loader: "ts" as const }
+          : undefined,
+      ),
+  };
+}
