@@ -4,7 +4,10 @@
 import type { Home } from "../home/index.ts";
 import { startHost } from "../host/index.ts";
 import { admitWaiting } from "../line/index.ts";
+import { ownProgram } from "../process/index.ts";
 
 /** Lets those begin for whom there is room. */
 export const startWaiting = (home: Home) =>
-  admitWaiting(home, (session, options) => startHost(home, session, options));
+  admitWaiting(home, (session, options) =>
+    startHost(home, session, { ...options, dispatcher: ownProgram("dispatch") }),
+  );

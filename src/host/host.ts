@@ -21,6 +21,7 @@ import {
 } from "../session/index.ts";
 import { Feed, Intake, Named, restFiles, type Stop } from "../task/index.ts";
 import { arrive, mailIn } from "./arrival.ts";
+import { DispatcherCalls } from "./calling.ts";
 import { Door } from "./door.ts";
 import { driveTask, type HostParts } from "./drive.ts";
 import { Outgoing } from "./outgoing.ts";
@@ -28,11 +29,12 @@ import { Presence } from "./presence.ts";
 import { RefusalCount } from "./refusals.ts";
 import { Shells } from "./shells.ts";
 import { removeOldSpools } from "./spool.ts";
-import { callDispatcher, dispatcherCalled, type StartOptions } from "./start.ts";
+import type { StartOptions } from "./start.ts";
 import { TerminalSocket } from "./terminal-socket.ts";
 
 export class Host {
   readonly #home: Home;
+  readonly #calls: DispatcherCalls;
   readonly #session: Session;
   readonly #sessionDir: string;
   readonly #named: Named;
@@ -55,8 +57,15 @@ export class Host {
   #wake = () => {};
   #failure: unknown;
 
-  private constructor(home: Home, session: Session, named: Named, presence: Presence) {
+  private constructor(
+    home: Home,
+    calls: DispatcherCalls,
+    session: Session,
+    named: Named,
+    presence: Presence,
+  ) {
     this.#home = home;
+    this.#calls = calls;
     this.#session = session;
     this.#presence = presence;
     this.#sessionDir = sessionDirOf(home, session.id);
@@ -68,7 +77,7 @@ export class Host {
       pause: () => this.pause(),
       cancel: (request) => this.#cancel(request),
       shell: (request) => this.#shells.open(request),
-      drained: () => callDispatcher(home),
+      drained: () => calls.call(),
     });
     this.#shells = new Shells(session, (shell) => presence.shellSocket(shell));
     this.#outbox = mailIn(home, session.id, "outbox");
@@ -77,14 +86,14 @@ export class Host {
       redact: session.redact,
       newId: home.newId,
       nowMs: () => home.ports.clock.nowMs(),
-      notify: () => callDispatcher(home),
+      notify: () => calls.call(),
     });
     this.#refusals = new RefusalCount(this.#sessionDir);
     session.observe((records) => this.#note(records));
   }
 
   /** Becomes the session's owner. */
-  static async start(home: Home, idText: string, options: StartOptions = {}): Promise<Host> {
+  static async start(home: Home, idText: string, options: StartOptions): Promise<Host> {
     const session = await arrive(home, parseSessionId(idText), options);
     const { id, state } = session;
     const inbox = mailIn(home, id, "inbox");
@@ -92,7 +101,7 @@ export class Host {
     // Whoever rings before we run is heard: the first thing then is to look.
     let look = () => {};
     const presence = await Presence.begin(home, session, inbox, () => look());
-    const host = new Host(home, session, named, presence);
+    const host = new Host(home, new DispatcherCalls(home, options.dispatcher), session, named, presence);
     look = () => host.#look();
     return host;
   }
@@ -270,7 +279,7 @@ export class Host {
     ) {
       if (!isWanted()) return false;
       if (await takePlace(this.#home, request)) return isWanted();
-      callDispatcher(this.#home);
+      this.#calls.call();
       await this.#news(waitMs);
     }
     return false;
@@ -357,11 +366,11 @@ export class Host {
     await this.#session[Symbol.asyncDispose]().catch(() => {});
     await this.#leavePlace();
     await this.#outgoing.callOnce().catch(() => {});
-    await dispatcherCalled();
+    await this.#calls.done();
   }
 
   async #leavePlace(): Promise<void> {
-    if (await leavePlace(this.#home, this.#session.id)) callDispatcher(this.#home);
+    if (await leavePlace(this.#home, this.#session.id)) this.#calls.call();
   }
 }
 

@@ -6,7 +6,7 @@ import { openHome } from "../home/index.ts";
 import { isDiskFull, systemClock } from "../util/index.ts";
 import { Host } from "./host.ts";
 
-const [homeDir = "", session = "", options = "{}"] = process.argv.slice(2);
+const [homeDir = "", session = "", options = ""] = process.argv.slice(2);
 
 function say(text: string): void {
   process.stderr.write(`${new Date(systemClock.nowMs()).toISOString()} ${text}\n`);

@@ -7,6 +7,7 @@ export { freezeTree, thawTree } from "./freezing.ts";
 export { endHolder, enterHolder, type Holder, mountedBy, startHolder, throughHolder } from "./holder.ts";
 export { limited, type ProcessLimits } from "./limits.ts";
 export { CAPSULE_MARK, endMarked, freezeMarked, markedProcesses } from "./marks.ts";
+export { ownProgram } from "./own-program.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
 export { assertSandbox, canSandbox, type SandboxView, sandboxed } from "./sandbox.ts";
 export {
