@@ -11,7 +11,6 @@ import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import type { Message } from "../agent/index.ts";
 import type { ErrorCode } from "../contract/index.ts";
 import {
   bearerOf,
@@ -20,28 +19,14 @@ import {
   findRoute,
   isSameToken,
   notFound,
-  parseBody,
   Refusal,
   type Route,
-  readBody,
   reply,
   urlOf,
 } from "../http/index.ts";
-import { MAX_MESSAGE_BYTES } from "../mail/index.ts";
 import { readTextOr, temporaryPath } from "../util/index.ts";
+import { type DoorCall, type DoorHandler, doorRoutes } from "./door-routes.ts";
 
-export interface DoorHandler {
-  token(): Promise<string | undefined>;
-  /** The oldest unread message; waits for one at most so long. */
-  nextMessage(waitMs: number, gone: AbortSignal): Promise<Message | undefined>;
-  entered(message: string): Promise<void>;
-  send(to: string, text: string): Promise<string>;
-  refused(): void;
-}
-
-/** A message in JSON, escapes and all. */
-const BODY_LIMIT = { maxBytes: 2 * MAX_MESSAGE_BYTES, code: "message_too_large" };
-const MAX_WAIT_MS = 60_000;
 const MAX_CONNECTIONS = 128;
 const MAX_IN_FLIGHT = 32;
 /** Longer than anybody may wait for a message. */
@@ -53,14 +38,14 @@ export class Door {
   #http: Promise<HttpServer> | undefined;
   readonly #dir: string;
   readonly #handler: DoorHandler;
-  readonly #routes: readonly Route<Call>[];
+  readonly #routes: readonly Route<DoorCall>[];
   /** Questions that have no answer yet. */
   #inFlight = 0;
 
   private constructor(dir: string, handler: DoorHandler) {
     this.#dir = dir;
     this.#handler = handler;
-    this.#routes = routesOf(handler);
+    this.#routes = doorRoutes(handler);
     this.#server = createServer((socket) => this.#knock(socket));
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
@@ -139,52 +124,6 @@ export class Door {
     const answer = await found.route.answer({ request, response, url, params: found.params });
     if (answer) reply(response, 200, answer);
   }
-}
-
-interface Call {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly url: URL;
-  readonly params: Readonly<Record<string, string>>;
-}
-
-/** What an agent can ask of its session. docs/protocol.md describes it. */
-function routesOf(handler: DoorHandler): readonly Route<Call>[] {
-  return [
-    {
-      method: "GET",
-      path: "/v1/inbox",
-      answer: async ({ url, response }) => {
-        const seconds = Number(url.searchParams.get("wait") ?? 0);
-        const waitMs = Number.isFinite(seconds) ? Math.min(Math.max(0, seconds * 1000), MAX_WAIT_MS) : 0;
-        const gone = new AbortController();
-        response.once("close", () => gone.abort());
-        const message = await handler.nextMessage(waitMs, gone.signal);
-        if (!message) response.writeHead(204).end();
-        return message;
-      },
-    },
-    {
-      method: "POST",
-      path: "/v1/inbox/:message/entered",
-      answer: async ({ params: { message = "" } }) => {
-        if (!/^[a-z0-9_]+$/.test(message)) throw notFound();
-        await handler.entered(message);
-        return { message };
-      },
-    },
-    {
-      method: "POST",
-      path: "/v1/outbox",
-      answer: async ({ request, response }) => {
-        const { to, text } = parseBody(await readBody(request, BODY_LIMIT));
-        if (typeof to !== "string" || typeof text !== "string")
-          throw new Refusal(400, "invalid_data", "to and text are needed");
-        reply(response, 202, { message: await handler.send(to, text) });
-        return undefined;
-      },
-    },
-  ];
 }
 
 const STATUS: Partial<Record<ErrorCode, number>> = {
