@@ -33,9 +33,39 @@ const above = tiers.flatMap((tier, level) =>
   })),
 );
 
+/** The parts of capsule/, likewise: a folder imports those before it only. */
+const capsuleParts = [
+  "files",
+  "git",
+  "repo",
+  "store",
+  "gitdir",
+  "place",
+  "layer",
+  "snapshot",
+  "base",
+  "strategy",
+  "life",
+  "work",
+];
+
+const insideCapsule = capsuleParts.slice(0, -1).map((part, at) => ({
+  name: `capsule-${part}-imports-down-only`,
+  severity: "error",
+  from: { path: `^src/capsule/${part}/` },
+  to: { path: `^src/capsule/(${capsuleParts.slice(at + 1).join("|")})/` },
+}));
+
 export default {
   forbidden: [
     ...above.filter(({ to }) => to.path !== "^src/()/"),
+    ...insideCapsule,
+    {
+      name: "capsule-has-no-other-parts",
+      severity: "error",
+      from: {},
+      to: { path: "^src/capsule/", pathNot: `^src/capsule/(index\\.ts$|(${capsuleParts.join("|")})/)` },
+    },
     {
       name: "enter-through-index",
       severity: "error",

@@ -1,12 +1,24 @@
-export { listAgentCommits, publishAgentCommits } from "./agent-commits.ts";
-export { AgentGit } from "./agent-git.ts";
-export { applySnapshot } from "./apply.ts";
-export { abandonedBuilds, listBases, openBase, setIndex } from "./bases.ts";
-export { sandboxAround } from "./borrowed.ts";
-export { Capsule, type CapsulePorts } from "./capsule.ts";
-export { catchUp, differenceFor } from "./catch-up.ts";
-export { checkOut } from "./check-out.ts";
-export type { Limits } from "./choose.ts";
+export { abandonedBuilds, listBases, openBase, setIndex } from "./base/bases.ts";
+export { type RunSetup, setupRunner } from "./base/setup.ts";
+export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/directories.ts";
+export { mirrorFiles } from "./files/mirror.ts";
+export { type BytePath, parentOf, toText } from "./files/path.ts";
+export { checkOut } from "./git/check-out.ts";
+export { type BadFile, findBadPacks, locateObjects, whyDamaged } from "./git/packs.ts";
+export { AgentGit } from "./gitdir/agent-git.ts";
+export { makeGitdir, surroundingsOf } from "./gitdir/gitdir.ts";
+export { forgetFiles } from "./layer/known-files.ts";
+export {
+  dropOnlyCopies,
+  findLayer,
+  forgetLayered,
+  layerDir,
+  listLayered,
+  listLayers,
+} from "./layer/layers.ts";
+export { sandboxAround } from "./life/borrowed.ts";
+export { Capsule, type CapsulePorts } from "./life/capsule.ts";
+export { catchUp, differenceFor } from "./life/catch-up.ts";
 export {
   type CapsuleSettings,
   clearUnfinished,
@@ -14,11 +26,10 @@ export {
   detachCapsule,
   type NewCapsule,
   restoreCapsule,
-} from "./create.ts";
-export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./directories.ts";
-export { commitCheckout } from "./dirty.ts";
-export { makeGitdir, surroundingsOf } from "./gitdir.ts";
-export { equip, findHanded, handBack, handOn, settleHandOn } from "./hand-on.ts";
+} from "./life/create.ts";
+export { equip, findHanded, handBack, handOn, settleHandOn } from "./life/hand-on.ts";
+export { listLeases, releasePorts } from "./place/leases.ts";
+export { type CapsuleSpec, Place, plainPath, type StrategyName } from "./place/place.ts";
 export {
   belowCheckout,
   dropTips,
@@ -28,21 +39,9 @@ export {
   listCheckouts,
   listTips,
   releaseCommit,
-} from "./held.ts";
-export { findBadManifests, findBadObjects, findLost, whyUnusable } from "./integrity.ts";
-export { forgetFiles } from "./known-files.ts";
-export { dropOnlyCopies, findLayer, forgetLayered, layerDir, listLayered, listLayers } from "./layers.ts";
-export type { SnapshotManifest } from "./manifest.ts";
-export { mirrorFiles } from "./mirror.ts";
-export { isBranchTaken, refsDirOf } from "./named-branches.ts";
-export { noRepoDir } from "./no-repo.ts";
-export { type BadFile, findBadPacks, locateObjects, whyDamaged } from "./packs.ts";
-export { type BytePath, parentOf, toText } from "./path.ts";
-export { type CapsuleSpec, Place, plainPath, type StrategyName } from "./place.ts";
-export { listLeases, releasePorts } from "./ports.ts";
-export { probeStrategies } from "./probe.ts";
-export { branchTip, publish, publishedBranch } from "./publish.ts";
-export { readContents, reduceSnapshot } from "./reduced.ts";
+} from "./repo/held.ts";
+export { isBranchTaken, refsDirOf } from "./repo/named-branches.ts";
+export { noRepoDir } from "./repo/no-repo.ts";
 export {
   hasDirectory,
   hasObject,
@@ -59,10 +58,16 @@ export {
   resolveCommit,
   treeOf,
   userIdentity,
-} from "./repo.ts";
-export { type RootRequest, restoreRoot, takeRootSnapshot } from "./root-snapshot.ts";
-export { type RunSetup, setupRunner } from "./setup.ts";
-export type { Snapshot } from "./snapshot.ts";
+} from "./repo/repo.ts";
+export { type Unseen, unseenIn } from "./repo/unseen.ts";
+export { applySnapshot } from "./snapshot/apply.ts";
+export type { Limits } from "./snapshot/choose.ts";
+export { type RootRequest, restoreRoot, takeRootSnapshot } from "./snapshot/root-snapshot.ts";
+export type { Snapshot } from "./snapshot/snapshot.ts";
+export { type Contents, contentsOf, readContents } from "./store/contents.ts";
+export { findBadManifests, findBadObjects, findLost, whyUnusable } from "./store/integrity.ts";
+export type { SnapshotManifest } from "./store/manifest.ts";
+export { reduceSnapshot } from "./store/reduced.ts";
 export {
   abandonedImports,
   adoptSnapshots,
@@ -82,18 +87,19 @@ export {
   type Store,
   takeInPack,
   unpackSnapshots,
-} from "./store.ts";
-export { chooseStrategy } from "./strategies.ts";
-export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./texts.ts";
-export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./unpublish.ts";
-export { type Unseen, unseenIn } from "./unseen.ts";
+} from "./store/store.ts";
+export { probeStrategies } from "./strategy/probe.ts";
+export { chooseStrategy } from "./strategy/strategies.ts";
+export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";
+export { commitCheckout } from "./work/dirty.ts";
+export { branchTip, publish, publishedBranch } from "./work/publish.ts";
+export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./work/texts.ts";
+export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./work/unpublish.ts";
 export {
-  type Contents,
   commitWork,
-  contentsOf,
   type DiffStat,
   makeWork,
   statOf,
   type Work,
   writePatch,
-} from "./work.ts";
+} from "./work/work.ts";

@@ -4,8 +4,8 @@
 import { chownSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { borrowedObjects } from "../../src/capsule/borrowed.ts";
 import { sandboxAround } from "../../src/capsule/index.ts";
+import { borrowedObjects } from "../../src/capsule/life/borrowed.ts";
 import { makeHomeRuntimeDir } from "../../src/mail/index.ts";
 import { CapsuleLab } from "../support/capsules.ts";
 import { TempDir } from "../support/home.ts";

@@ -6,7 +6,7 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { ConfinedGit, makeEmptyGitdir } from "../../src/capsule/confined.ts";
+import { ConfinedGit, makeEmptyGitdir } from "../../src/capsule/git/confined.ts";
 import { type Capsule, sandboxAround } from "../../src/capsule/index.ts";
 import { findProgram, limited, runProgram } from "../../src/process/index.ts";
 import { CapsuleLab, hasSandbox, inside, limits } from "../support/capsules.ts";

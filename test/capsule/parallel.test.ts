@@ -2,7 +2,7 @@
  * Many at once, in several processes: making capsules never fails on a lock, and no two share anything.
  */
 import { describe, expect, it } from "vitest";
-import { probe } from "../../src/capsule/probe.ts";
+import { probe } from "../../src/capsule/strategy/probe.ts";
 import { CapsuleLab, inside } from "../support/capsules.ts";
 import { TestChild } from "../support/children.ts";
 import { TempDir } from "../support/home.ts";

@@ -17,7 +17,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BatchReader } from "../../src/capsule/batch-reader.ts";
+import { OpenDir } from "../../src/capsule/files/open-dir.ts";
+import { decodePath, encodePath, isGitLike, storedPath } from "../../src/capsule/files/path.ts";
+import { BatchReader } from "../../src/capsule/git/batch-reader.ts";
 import {
   applySnapshot,
   listBases,
@@ -27,11 +29,9 @@ import {
   type SnapshotManifest,
   sweepTrash,
 } from "../../src/capsule/index.ts";
-import { KnownFiles, rememberFiles } from "../../src/capsule/known-files.ts";
-import { decodeManifest, encodeManifest } from "../../src/capsule/manifest.ts";
-import { OpenDir } from "../../src/capsule/open-dir.ts";
-import { decodePath, encodePath, isGitLike, storedPath } from "../../src/capsule/path.ts";
-import { probe } from "../../src/capsule/probe.ts";
+import { KnownFiles, rememberFiles } from "../../src/capsule/layer/known-files.ts";
+import { decodeManifest, encodeManifest } from "../../src/capsule/store/manifest.ts";
+import { probe } from "../../src/capsule/strategy/probe.ts";
 import { isHoldfastError } from "../../src/contract/index.ts";
 import { markedProcesses } from "../../src/process/index.ts";
 import { identityOf, isAlive, realDisk, signalIfThere } from "../../src/util/index.ts";

@@ -5,7 +5,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } 
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { probe } from "../../src/capsule/probe.ts";
+import { probe } from "../../src/capsule/strategy/probe.ts";
 import { CapsuleLab, limits } from "../support/capsules.ts";
 import { TempDir } from "../support/home.ts";
 import { commitFiles, listTree } from "../support/repo.ts";

@@ -16,7 +16,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasObject, openRepo } from "../../src/capsule/index.ts";
-import { probe } from "../../src/capsule/probe.ts";
+import { probe } from "../../src/capsule/strategy/probe.ts";
 import { makeHomeRuntimeDir } from "../../src/mail/index.ts";
 import { USER_HOME } from "../../src/process/index.ts";
 import { hasSandbox } from "../support/capsules.ts";

@@ -15,7 +15,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openRepo, openStore } from "../../src/capsule/index.ts";
-import { encodeManifest } from "../../src/capsule/manifest.ts";
+import { encodeManifest } from "../../src/capsule/store/manifest.ts";
 import { realDisk, sha256Hex } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";

@@ -1,0 +1,239 @@
+/**
+ * Owns the base cache: checkouts that many capsules stand on, with what `capsule.setup` installs. Each is built
+ * once, aside, and never changes after; all of it can be built again.
+ *
+ * K11 A base is there whole or not at all, and one that a capsule stands on is never removed.
+ */
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type Clock,
+  createFile,
+  type Disk,
+  isAlive,
+  type OnProgress,
+  openSealedJson,
+  readIfThere,
+  sealJson,
+  sha256Hex,
+  tellStep,
+  withFileLock,
+} from "../../util/index.ts";
+import { removeTree, syncFileSystem } from "../files/directories.ts";
+import { type BytePath, decodePath, encodePath } from "../files/path.ts";
+import { makeShareable } from "../files/share.ts";
+import { checkOut } from "../git/check-out.ts";
+import { git } from "../git/git.ts";
+import { makeGitdir, type Surroundings } from "../gitdir/gitdir.ts";
+import { isAncestor, listCommit, listGitlinks, type Repo, treeOf, userPlace } from "../repo/repo.ts";
+import type { RunSetup } from "./setup.ts";
+
+export interface Base {
+  readonly key: string;
+  readonly commit: string | null;
+  readonly setupKey: string;
+  readonly tree: string;
+  readonly index: string;
+}
+
+export interface BaseRequest {
+  readonly commit: string | null;
+  /** Empty: nothing is installed. */
+  readonly setup: string;
+  /** A commit that is not the user's stands on a base near it, or gets one of its own: nobody else builds on it. */
+  readonly privateTo: string | undefined;
+  readonly surroundings: Surroundings;
+  readonly runSetup: RunSetup;
+  /** No commit near it will do. */
+  readonly isExact?: boolean;
+  /** Ends the waiting for somebody else who builds the same. */
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: OnProgress | undefined;
+}
+
+interface BasePorts {
+  readonly disk: Disk;
+  readonly clock: Clock;
+}
+
+/** Files that decide what an installation gives, in any directory. */
+const MANIFESTS =
+  /(^|\/)(package(-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|pnpm-workspace\.yaml|bun\.lockb?|\.npmrc|requirements[^/]*\.txt|pyproject\.toml|poetry\.lock|uv\.lock|Pipfile(\.lock)?|Gemfile(\.lock)?|go\.(mod|sum)|Cargo\.(toml|lock)|composer\.(json|lock)|mix\.(exs|lock)|\.tool-versions|\.nvmrc)$/;
+/** Above this many files, a commit gets a base of its own. */
+const NEAR_FILES = 500;
+const NEAR_CANDIDATES = 3;
+
+export const basesDir = (repo: Pick<Repo, "dir">) => join(repo.dir, "bases");
+const INFO_FILE = "base.json";
+const BUILDING = "building-";
+
+export function openBase(
+  repo: Pick<Repo, "dir">,
+  key: string,
+): Pick<Base, "tree" | "index"> & { dir: string } {
+  const dir = join(basesDir(repo), key);
+  return { dir, tree: join(dir, "tree"), index: join(dir, "index") };
+}
+
+/** The base for a commit: the one that is there, one near enough, or a new one. */
+export async function ensureBase(
+  repo: Repo,
+  { disk, clock }: BasePorts,
+  request: BaseRequest,
+): Promise<Base> {
+  const key = keyOf(repo, request);
+  const there = await readBase(repo, key);
+  if (there) return touched(there, repo, clock);
+  await mkdir(basesDir(repo), { recursive: true, mode: 0o700 });
+  const { signal } = request;
+  tellStep(request.onProgress, "waiting for the base");
+  // One builder; the others wait for it and find what it built.
+  const lockPath = join(basesDir(repo), `${key}.lock`);
+  const find = async () => {
+    const meanwhile = await readBase(repo, key);
+    if (meanwhile) return meanwhile;
+    const setupKey = await setupKeyOf(repo, request);
+    const near = request.isExact ? undefined : await nearBase(repo, request, setupKey, clock);
+    // One of its own has a name of its own: nobody else finds it near.
+    const { privateTo } = request;
+    return (
+      near ?? build(repo, disk, key, privateTo === undefined ? setupKey : `${setupKey}-${privateTo}`, request)
+    );
+  };
+  return withFileLock(lockPath, find, { signal });
+}
+
+function keyOf({ checkout }: Repo, { commit, setup, privateTo }: BaseRequest): string {
+  return sha256Hex(JSON.stringify([commit, setup, setup && checkout, privateTo ?? null])).slice(0, 32);
+}
+
+async function readInfo(repo: Repo, key: string): Promise<Record<string, unknown> | undefined> {
+  const bytes = await readIfThere(join(openBase(repo, key).dir, INFO_FILE));
+  return bytes && openSealedJson(bytes);
+}
+
+/** Submodules of the base's commit. */
+export async function baseGitlinks(repo: Repo, key: string): Promise<BytePath[]> {
+  const gitlinks = (await readInfo(repo, key))?.["gitlinks"];
+  return Array.isArray(gitlinks) ? gitlinks.map(decodePath) : [];
+}
+
+async function readBase(repo: Repo, key: string): Promise<Base | undefined> {
+  const { tree, index } = openBase(repo, key);
+  const info = await readInfo(repo, key);
+  if (!info) return undefined;
+  const { commit, setupKey } = info;
+  return { key, commit: typeof commit === "string" ? commit : null, setupKey: String(setupKey), tree, index };
+}
+
+/** When it was last used decides which one is collected first. */
+async function touched(base: Base, repo: Repo, clock: Clock): Promise<Base> {
+  const now = new Date(clock.nowMs());
+  await utimes(join(openBase(repo, base.key).dir, INFO_FILE), now, now).catch(() => {});
+  return base;
+}
+
+async function setupKeyOf(repo: Repo, { commit, setup }: BaseRequest): Promise<string> {
+  if (setup === "") return "none";
+  const files = await listManifests(repo, commit);
+  return sha256Hex(JSON.stringify([setup, repo.checkout, files])).slice(0, 32);
+}
+
+async function listManifests(repo: Repo, commit: string | null): Promise<string[]> {
+  const all = await listCommit(repo, commit);
+  return all.filter(({ path }) => MANIFESTS.test(path)).map(({ id, path }) => `${id} ${path}`);
+}
+
+/** A base with the same installation, a few changed files away: those go into the capsule instead. */
+async function nearBase(
+  repo: Repo,
+  { commit }: BaseRequest,
+  setupKey: string,
+  clock: Clock,
+): Promise<Base | undefined> {
+  if (commit === null) return undefined;
+  const others = (await listBases(repo)).filter((base) => base.setupKey === setupKey && base.commit !== null);
+  for (const base of others.slice(0, NEAR_CANDIDATES)) {
+    // Whoever has the commit has its ancestors, too: a snapshot can go wherever the commit is.
+    if (!(await isAncestor(repo, base.commit ?? "", commit))) continue;
+    const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", base.commit ?? "", commit];
+    const out = (await git(userPlace(repo), args).catch(() => undefined))?.toString("latin1");
+    // Where a submodule points is in no file.
+    if (
+      out === undefined ||
+      out.split("\0").length > 2 * NEAR_FILES ||
+      /(^|\0):(160000|\d+ 160000)/.test(out)
+    )
+      continue;
+    return touched(base, repo, clock);
+  }
+  return undefined;
+}
+
+async function build(
+  repo: Repo,
+  disk: Disk,
+  key: string,
+  setupKey: string,
+  request: BaseRequest,
+): Promise<Base> {
+  const { commit, surroundings, setup, onProgress } = request;
+  const final = openBase(repo, key);
+  const building = join(basesDir(repo), `${BUILDING}${process.pid}-${randomUUID().slice(0, 8)}`);
+  try {
+    const tree = join(building, "tree");
+    await mkdir(building, { mode: 0o700 });
+    await makeShareable(tree);
+    const gitDir = join(building, "git");
+    await makeGitdir({ path: gitDir, repo, surroundings, branch: "base", commit });
+    await checkOut({ gitDir, workTree: tree }, commit ?? (await treeOf(repo, null)), {
+      what: "the base",
+      onProgress,
+    });
+    if (setup !== "") {
+      await request.runSetup({ tree, work: building, command: setup });
+      // A gitdir that set-up made would show through every capsule's own.
+      await removeTree(join(tree, ".git"));
+    }
+    await rename(join(gitDir, "index"), join(building, "index"));
+    await rm(gitDir, { recursive: true });
+    for (const scratch of ["home", "tmp"]) await removeTree(join(building, scratch));
+    tellStep(onProgress, "syncing the base to disk");
+    // A base that lost its last bytes with the power would be wrong for every capsule to come.
+    await syncFileSystem(building);
+    const gitlinks = (await listGitlinks(repo, commit)).map(encodePath);
+    await createFile(disk, join(building, INFO_FILE), sealJson({ commit, setupKey, gitlinks }));
+    await disk.syncDir(building);
+    await disk.rename(building, final.dir);
+    await disk.syncDir(basesDir(repo));
+  } catch (error) {
+    await removeTree(building);
+    throw error;
+  }
+  return { key, commit, setupKey, tree: final.tree, index: final.index };
+}
+
+/** The index of another commit, with the files left as they are. */
+export async function setIndex(place: { gitDir: string; workTree?: string }, treeish: string): Promise<void> {
+  await git(place, ["read-tree", "--reset", treeish]);
+}
+
+/** Most recently used first. */
+export async function listBases(repo: Repo): Promise<(Base & { usedAtMs: number })[]> {
+  if (!existsSync(basesDir(repo))) return [];
+  const bases: (Base & { usedAtMs: number })[] = [];
+  for (const key of (await readdir(basesDir(repo))).filter((name) => /^[0-9a-f]{32}$/.test(name))) {
+    const base = await readBase(repo, key);
+    if (base) bases.push({ ...base, usedAtMs: (await stat(join(basesDir(repo), key, INFO_FILE))).mtimeMs });
+  }
+  return bases.sort((a, b) => b.usedAtMs - a.usedAtMs);
+}
+
+/** What builders left that were killed. */
+export async function abandonedBuilds(repo: Pick<Repo, "dir">): Promise<string[]> {
+  const names = (await readdir(basesDir(repo)).catch(() => [])).filter((name) => name.startsWith(BUILDING));
+  const isLeft = (name: string) => !isAlive({ pid: Number(name.split("-")[1]), startTicks: null });
+  return names.filter(isLeft).map((name) => join(basesDir(repo), name));
+}

@@ -1,0 +1,43 @@
+/**
+ * Owns copies that share their blocks with what they were made from: a snapshot of a btrfs subvolume, which costs
+ * the same whatever its size, or a copy file by file (reflink, clonefile).
+ */
+import { statSync } from "node:fs";
+import { mkdir, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import { HoldfastError } from "../../contract/index.ts";
+import { findProgram, runProgram } from "../../process/index.ts";
+
+const BTRFS_MAGIC = 0x9123683e;
+/** The root directory of every subvolume has this inode. */
+const SUBVOLUME_INODE = 256;
+const env = () => ({ PATH: process.env["PATH"] ?? "" });
+
+/** A directory that can be copied at once later, where the file system has such a thing. */
+export async function makeShareable(path: string): Promise<void> {
+  if (await isOnBtrfs(dirname(path))) {
+    const { exitCode } = await runProgram(["btrfs", "subvolume", "create", path], { env: env() });
+    if (exitCode === 0) return;
+  }
+  await mkdir(path, { mode: 0o700 });
+}
+
+async function isOnBtrfs(path: string): Promise<boolean> {
+  return findProgram("btrfs") !== undefined && (await statfs(path)).type === BTRFS_MAGIC;
+}
+
+/** Shares the blocks, or fails: a copy that doesn't would be a slow worktree. */
+export async function copySharing(from: string, to: string): Promise<void> {
+  const { exitCode, stderr } = await runProgram(await copyCommand(from, to), { env: env() });
+  if (exitCode === 0) return;
+  const reason = stderr.trim().split("\n", 1)[0];
+  throw new HoldfastError("strategy_unavailable", `this file system shares no blocks: ${reason}`);
+}
+
+async function copyCommand(from: string, to: string): Promise<string[]> {
+  if (process.platform === "darwin") return ["cp", "-cRp", from, to];
+  const isSubvolume = statSync(from).ino === SUBVOLUME_INODE && (await isOnBtrfs(from));
+  return isSubvolume
+    ? ["btrfs", "subvolume", "snapshot", from, to]
+    : ["cp", "-a", "--reflink=always", from, to];
+}

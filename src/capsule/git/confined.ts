@@ -1,0 +1,118 @@
+/**
+ * Owns git where it reads what an agent wrote: its index, its rules, its files. These parsers can be crashed, kept
+ * busy and taken over by what they read, so whatever they do, they do it where the agent itself could.
+ *
+ * K17 Outside the task's sandbox no git reads what an agent wrote; where the task has none, git runs under limits of
+ *     memory and time. What it says is the agent's word, and when it says nothing, that is an answer too.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  limited,
+  type ProgramOptions,
+  runProgram,
+  type SandboxView,
+  sandboxed,
+} from "../../process/index.ts";
+import type { View } from "../files/view.ts";
+import { gitEnvironment, gitWords } from "./git.ts";
+
+export interface ConfinedOptions {
+  /** One of ours, which goes away with what is asked; or `own`: the capsule's. */
+  readonly gitDir: string;
+  readonly view: View;
+  /** What the task's sandbox shows around its files; undefined where it has none. */
+  readonly sandbox: Omit<SandboxView, "tree" | "writable"> | undefined;
+  /** `name=value` pairs for each call. */
+  readonly config?: readonly string[];
+}
+
+export interface Question extends Pick<ProgramOptions, "input" | "onOutput"> {
+  /** Exit statuses that are answers. Default: 0. */
+  readonly accept?: readonly number[];
+  /** More than this is no answer. */
+  readonly maxOutputBytes: number;
+  readonly timeoutMs: number;
+  readonly indexFile?: string | undefined;
+  /** More files of ours that it reads. */
+  readonly readable?: readonly string[];
+  /** Git writes here and to the files, and not only to a place that is gone with it. */
+  readonly writable?: readonly string[];
+  /** Handed to a shell, with what calls git as its arguments and a place for objects as `$0`. */
+  readonly script?: string;
+}
+
+export interface Answer {
+  readonly exitCode: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+const MAX_MEMORY_BYTES = 1024 * 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024 * 1024;
+/** In the sandbox /tmp is a file system of its own, which is gone with it. */
+const OBJECTS_INSIDE = "/tmp/objects";
+
+/** A gitdir with nothing in it, for questions about files. */
+export async function makeEmptyGitdir(path: string, objectFormat: "sha1" | "sha256"): Promise<void> {
+  const isSha256 = objectFormat === "sha256";
+  for (const part of ["", "objects", "refs"]) await mkdir(join(path, part), { mode: 0o700 });
+  const format = isSha256 ? "[extensions]\n\tobjectFormat = sha256\n" : "";
+  const config = `[core]\n\trepositoryformatversion = ${isSha256 ? 1 : 0}\n\tbare = false\n${format}`;
+  await writeFile(join(path, "config"), config);
+  await writeFile(join(path, "HEAD"), "ref: refs/heads/none\n");
+}
+
+export class ConfinedGit {
+  readonly #options: ConfinedOptions;
+
+  constructor(options: ConfinedOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined when there is no answer: it crashed, was killed, took too long, said too much or something else. */
+  async ask(args: readonly string[], question: Question): Promise<Answer | undefined> {
+    const { input, onOutput, timeoutMs, maxOutputBytes, accept = [0] } = question;
+    const { argv, env } = this.#invocation(args, question);
+    const asked = runProgram(argv, {
+      cwd: "/",
+      env,
+      timeoutMs,
+      maxOutputBytes,
+      ...(input && { input }),
+      ...(onOutput && { onOutput }),
+    });
+    const ended = await asked.catch(() => undefined);
+    if (!ended || ended.exitCode === null || !accept.includes(ended.exitCode)) return undefined;
+    return { exitCode: ended.exitCode, stdout: ended.stdout, stderr: ended.stderr };
+  }
+
+  #invocation(args: readonly string[], { indexFile, readable = [], writable = [], script }: Question) {
+    const { view, sandbox, config } = this.#options;
+    const workTree = sandbox?.at ?? view.workTree;
+    const isOwn = this.#options.gitDir === "own";
+    const gitDir = isOwn ? join(workTree, ".git") : this.#options.gitDir;
+    const objects = sandbox ? OBJECTS_INSIDE : join(gitDir, "objects");
+    const place = { gitDir, workTree, ...(indexFile !== undefined && { indexFile }) };
+    const git = gitWords(place, config);
+    const words =
+      script === undefined
+        ? [...git, ...args]
+        : ["sh", "-c", `mkdir -p "$0" || exit; ${script}`, objects, ...git];
+    const limits = limited({ maxMemoryBytes: MAX_MEMORY_BYTES, maxFileBytes: MAX_FILE_BYTES });
+    const wall = sandbox
+      ? sandboxed({
+          ...sandbox,
+          tree: view.workTree,
+          readable: [
+            ...sandbox.readable,
+            ...[...(isOwn ? [] : [gitDir]), ...readable].map((path) => [path, path] as const),
+          ],
+          writable,
+          isReadOnly: writable.length === 0,
+        })
+      : [];
+    const env = { ...gitEnvironment(place), ...(script !== undefined && { GIT_OBJECT_DIRECTORY: objects }) };
+    return { argv: [...view.enter, ...wall, ...limits, ...words], env };
+  }
+}

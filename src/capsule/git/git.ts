@@ -1,0 +1,239 @@
+/**
+ * Owns the git port: the one place from which git is called outside a sandbox.
+ *
+ * K1 No code of an agent or of a repo is ever run: the caller names a gitdir that no agent could write, every
+ *    hook, monitor, pager, filter driver, signature check and transport is off, no configuration but that gitdir's
+ *    own is read, and nothing goes into nested repos. The one exception is what a person asks of their own checkout.
+ */
+import { open } from "node:fs/promises";
+import { HoldfastError } from "../../contract/index.ts";
+import { type ProgramOptions, type ProgramResult, runProgram, userHome } from "../../process/index.ts";
+
+export interface GitPlace {
+  /** A gitdir of ours, a fresh one, or the user's own: never one that an agent could write. */
+  readonly gitDir: string;
+  readonly workTree?: string;
+  readonly indexFile?: string;
+  /** Where objects are written, if not to the gitdir's own. */
+  readonly objects?: string;
+  /** More object directories to read from. */
+  readonly alternates?: readonly string[];
+}
+
+export interface GitOptions
+  extends Pick<ProgramOptions, "input" | "onOutput" | "onComplaint" | "cwd" | "timeoutMs"> {
+  /** `name=value` pairs for this call. */
+  readonly config?: readonly string[];
+  /** Exit statuses that are answers. Default: 0. */
+  readonly accept?: readonly number[];
+  readonly identity?: Identity;
+}
+
+export interface Identity {
+  readonly name: string;
+  readonly email: string;
+}
+
+const TIMEOUT_MS = 15 * 60 * 1000;
+/** A config may include a pipe, which has no end. */
+const CONFIG_TIMEOUT_MS = 20_000;
+
+const OFF = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "core.untrackedCache=false",
+  "core.attributesFile=/dev/null",
+  "core.excludesFile=/dev/null",
+  "core.pager=cat",
+  "core.alternateRefsCommand=true",
+  "core.sshCommand=false",
+  "credential.helper=",
+  "protocol.allow=never",
+  "submodule.recurse=false",
+  "gc.auto=0",
+  "maintenance.auto=false",
+  "safe.directory=*",
+  "commit.gpgSign=false",
+  "log.showSignature=false",
+  // Nothing that we call signs, checks a signature or asks another program for a diff: if it did, it would fail.
+  "gpg.program=false",
+  "gpg.openpgp.program=false",
+  "gpg.x509.program=false",
+  "gpg.ssh.program=false",
+  "gpg.ssh.defaultKeyCommand=false",
+  "diff.external=false",
+  // What git writes for us is on disk when it returns; names in directories are synced by the caller.
+  "core.fsync=all",
+  "core.fsyncMethod=fsync",
+];
+
+/** What a call of git begins with. */
+export function gitWords({ workTree }: Pick<GitPlace, "workTree">, config: readonly string[] = []): string[] {
+  const settings = [...OFF, ...config].flatMap((setting) => ["-c", setting]);
+  // Git goes there itself: the work tree may be mounted only where it is started.
+  return ["git", ...(workTree ? ["-C", workTree, "-c", "core.bare=false"] : []), ...settings];
+}
+
+/** Standard output of a git command that succeeded. */
+export async function git(
+  place: GitPlace,
+  args: readonly string[],
+  options: GitOptions = {},
+): Promise<Buffer> {
+  return (await runGit(place, args, options)).stdout;
+}
+
+/** The same, for an answer that is one line. */
+export async function gitLine(
+  place: GitPlace,
+  args: readonly string[],
+  options: GitOptions = {},
+): Promise<string> {
+  return (await git(place, args, options)).toString("utf8").trimEnd();
+}
+
+/** Standard output, however long, into a new file. */
+export async function gitToFile(
+  place: GitPlace,
+  args: readonly string[],
+  path: string,
+  { onBytes, ...options }: Omit<GitOptions, "onOutput"> & { readonly onBytes?: (count: number) => void } = {},
+): Promise<void> {
+  const handle = await open(path, "wx", 0o600);
+  const onOutput = (chunk: Buffer) => {
+    onBytes?.(chunk.length);
+    return handle.writeFile(chunk);
+  };
+  try {
+    await runGit(place, args, { ...options, onOutput });
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+}
+
+export async function runGit(
+  place: GitPlace,
+  args: readonly string[],
+  options: GitOptions = {},
+): Promise<ProgramResult> {
+  const { input, onOutput, onComplaint, cwd } = options;
+  const words = gitWords(place, options.config);
+  const result = await runProgram([...words, ...args], {
+    env: gitEnvironment(place, options.identity),
+    cwd: cwd ?? "/",
+    timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+    ...(input && { input }),
+    ...(onOutput && { onOutput }),
+    ...(onComplaint && { onComplaint }),
+  });
+  if ((options.accept ?? [0]).includes(result.exitCode ?? -1)) return result;
+  throw failure(args[0] ?? "", result);
+}
+
+/**
+ * For what a person asks of their own checkout: by their own configuration, filters included, as if they had called
+ * git themselves. Hooks, monitors and transports stay off; their index is not to be written.
+ */
+export async function userGit(
+  place: GitPlace,
+  args: readonly string[],
+  { input }: Pick<GitOptions, "input"> = {},
+): Promise<Buffer> {
+  const {
+    GIT_CONFIG_GLOBAL: _,
+    GIT_CONFIG_NOSYSTEM: __,
+    GIT_ATTR_NOSYSTEM: ___,
+    ...env
+  } = gitEnvironment(place);
+  const own = OFF.filter((setting) => !OF_THE_USER.test(setting));
+  const settings = [...own, "core.bare=false", "core.splitIndex=false", "core.safecrlf=false"];
+  const words = settings.flatMap((setting) => ["-c", setting]);
+  const result = await runProgram(["git", "-C", place.workTree ?? "/", ...words, ...args], {
+    env: { ...env, HOME: userHome() },
+    cwd: "/",
+    timeoutMs: TIMEOUT_MS,
+    ...(input && { input }),
+  });
+  if (result.exitCode === 0) return result.stdout;
+  throw failure(args[0] ?? "", result);
+}
+
+const OF_THE_USER = /^core\.(attributes|excludes)File=/;
+
+export interface UserSetting {
+  readonly name: string;
+  readonly value: string;
+  /** Whether the repo says so, and not the user. */
+  readonly isRepos: boolean;
+}
+
+/** Of the user's own configuration and the repo's, read as the user's git would: reading runs nothing. */
+export async function readUserConfig(
+  gitDir: string,
+  pattern: string,
+  timeoutMs = CONFIG_TIMEOUT_MS,
+): Promise<UserSetting[]> {
+  const { GIT_CONFIG_GLOBAL: _, GIT_CONFIG_NOSYSTEM: __, ...env } = gitEnvironment({ gitDir });
+  const argv = ["git", "config", "-z", "--show-scope", "--get-regexp", pattern];
+  const { stdout } = await runProgram(argv, {
+    env: { ...env, HOME: userHome() },
+    cwd: "/",
+    timeoutMs,
+  });
+  const fields = stdout.toString("utf8").split("\0");
+  const settings: UserSetting[] = [];
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [scope = "", pair = ""] = fields.slice(at, at + 2);
+    const end = pair.indexOf("\n");
+    const [name, value] = end < 0 ? [pair, ""] : [pair.slice(0, end), pair.slice(end + 1)];
+    settings.push({ name, value, isRepos: scope !== "global" && scope !== "system" });
+  }
+  return settings;
+}
+
+export function gitEnvironment(place: GitPlace, identity?: Identity): Record<string, string> {
+  return {
+    PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+    HOME: "/nonexistent",
+    LC_ALL: "C",
+    GIT_DIR: place.gitDir,
+    ...(place.workTree && { GIT_WORK_TREE: place.workTree }),
+    ...(place.indexFile && { GIT_INDEX_FILE: place.indexFile }),
+    ...(place.objects && { GIT_OBJECT_DIRECTORY: place.objects }),
+    ...(place.alternates?.length && {
+      GIT_ALTERNATE_OBJECT_DIRECTORIES: place.alternates.map(quotedDir).join(":"),
+    }),
+    ...(identity && {
+      GIT_AUTHOR_NAME: identity.name,
+      GIT_AUTHOR_EMAIL: identity.email,
+      GIT_COMMITTER_NAME: identity.name,
+      GIT_COMMITTER_EMAIL: identity.email,
+    }),
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_ATTR_NOSYSTEM: "1",
+    GIT_TERMINAL_PROMPT: "0",
+    // Only where a call asks for it.
+    GIT_PROGRESS_DELAY: "0",
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_NO_REPLACE_OBJECTS: "1",
+    GIT_NO_LAZY_FETCH: "1",
+    GIT_ALLOW_PROTOCOL: "none",
+  };
+}
+
+/** The list is separated by colons; a path in quotes may hold one. */
+function quotedDir(path: string): string {
+  return /[":\n]/.test(path) ? `"${path.replace(/["\\]/g, "\\$&")}"` : path;
+}
+
+function failure(command: string, { stderr, exitCode, signal, isTimedOut }: ProgramResult): HoldfastError {
+  const lines = stderr.trim().split("\n").slice(-5);
+  // What it was at is overwritten by what it says at last.
+  const said = lines.map((line) => line.trimEnd().split("\r").at(-1)).join("; ");
+  if (/No space left|Disk quota exceeded|Out of diskspace|unable to write file/i.test(said))
+    return new HoldfastError("disk_full", `git ${command} could not write: ${said}`);
+  const how = isTimedOut ? "took too long" : `ended with ${exitCode ?? signal}`;
+  return new HoldfastError("git_failed", `git ${command} ${how}: ${said}`, { command });
+}

@@ -1,0 +1,29 @@
+/**
+ * Owns what differs between two trees, as git lists it: path by path, renames not followed.
+ */
+
+import type { BytePath } from "../files/path.ts";
+import { type GitPlace, git } from "./git.ts";
+
+export interface RawChange {
+  readonly path: BytePath;
+  readonly oldMode: string;
+  readonly mode: string;
+  readonly id: string;
+}
+
+/** The mode of what is not there. */
+export const NO_MODE = "000000";
+export const GITLINK_MODE = "160000";
+
+export async function rawDiff(place: GitPlace, from: string, to: string): Promise<RawChange[]> {
+  if (from === to) return [];
+  const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from, to];
+  const fields = (await git(place, args)).toString("latin1").split("\0");
+  const changes: RawChange[] = [];
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [oldMode = "", mode = "", , id = ""] = (fields[at] ?? "").slice(1).split(" ");
+    changes.push({ path: fields[at + 1] ?? "", oldMode, mode, id });
+  }
+  return changes;
+}

@@ -1,0 +1,125 @@
+/**
+ * Owns the private gitdir of a capsule: a whole git repo of its own that borrows the user's objects and shares
+ * nothing that can be written. Made by hand, in one go: no git process, no lock.
+ *
+ * K6 What can be read from it is what the user has, and what this task made: no other task's unpublished work.
+ */
+
+import { rmSync, writeFileSync } from "node:fs";
+import { copyFile, mkdir, open, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Cursor } from "../files/open-dir.ts";
+import type { Identity } from "../git/git.ts";
+import { objectsLink, type Repo, readRefs, readShallow, userExcludes, userIdentity } from "../repo/repo.ts";
+import { GIVEN_REFS, packedRefs, type Ref } from "./agent-git.ts";
+
+/** What a gitdir needs to know of the user's repo, read once for many of them. */
+export interface Surroundings {
+  readonly refs: readonly Ref[];
+  readonly identity: Identity;
+  readonly shallow: Buffer | undefined;
+  /** The user's own rules of what is ignored. */
+  readonly excludes: string;
+}
+
+/** For a gitdir that only serves us. */
+export const noSurroundings: Surroundings = {
+  refs: [],
+  identity: { name: "", email: "" },
+  shallow: undefined,
+  excludes: "",
+};
+
+export async function surroundingsOf(repo: Repo): Promise<Surroundings> {
+  const [refs, identity, excludes] = await Promise.all([
+    readRefs(repo),
+    userIdentity(repo),
+    userExcludes(repo),
+  ]);
+  return { refs, identity, shallow: readShallow(repo), excludes };
+}
+
+export interface NewGitdir {
+  readonly path: string;
+  readonly repo: Repo;
+  readonly surroundings: Surroundings;
+  /** Checked out; without a commit, a branch that is yet to be born. */
+  readonly branch: string;
+  readonly commit: string | null;
+  /** Copied, when there is one: no file has to be read again then. */
+  readonly index?: string;
+}
+
+export async function makeGitdir({
+  path,
+  repo,
+  surroundings,
+  branch,
+  commit,
+  index,
+}: NewGitdir): Promise<void> {
+  await mkdir(join(path, "objects", "info"), { recursive: true });
+  await mkdir(join(path, "info"));
+  const refFile = join(path, "refs", "heads", branch);
+  await mkdir(join(refFile, ".."), { recursive: true });
+  const { identity, refs, shallow } = surroundings;
+  const write = (name: string, text: string | Buffer) => writeFile(join(path, name), text, { flush: true });
+  await Promise.all([
+    write("HEAD", `ref: refs/heads/${branch}\n`),
+    write("config", configOf(repo, identity)),
+    write("packed-refs", packedRefs(refs)),
+    // Without it the refs are not brought up to date later, and nothing else: it needs no sync.
+    writeFile(join(path, GIVEN_REFS), packedRefs(refs)),
+    write("info/exclude", surroundings.excludes),
+    write("objects/info/alternates", alternatesOf(repo)),
+    commit && writeFile(refFile, `${commit}\n`, { flush: true }),
+    shallow && write("shallow", shallow),
+    index && copySynced(index, join(path, "index")),
+  ]);
+}
+
+async function copySynced(from: string, to: string): Promise<void> {
+  await copyFile(from, to);
+  const handle = await open(to, "r+");
+  try {
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Where it borrows from, written anew after a restore, because the path is this home's. A gitdir that is not made
+ * of plain directories is the task's own doing, and stays as it is: nothing is written through a link.
+ */
+export function linkObjects(root: string, repo: Repo): void {
+  using cursor = new Cursor(root);
+  cursor.inParent(".git/objects/info/alternates", (dir, name) => {
+    rmSync(dir.at(name), { recursive: true, force: true });
+    writeFileSync(dir.at(name), alternatesOf(repo), { flag: "wx" });
+  });
+}
+
+const alternatesOf = (repo: Repo) => `${objectsLink(repo)}\n`;
+
+function configOf(repo: Repo, { name, email }: Identity): string {
+  const format = repo.objectFormat === "sha256" ? "\n[extensions]\n\tobjectFormat = sha256" : "";
+  return `[core]
+\trepositoryformatversion = ${format ? 1 : 0}
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+\ttrustctime = false${format}
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[user]
+\tname = ${quotedValue(name)}
+\temail = ${quotedValue(email)}
+`;
+}
+
+function quotedValue(text: string): string {
+  return `"${text.replace(/["\\]/g, "\\$&").replace(/\p{Cc}/gu, " ")}"`;
+}

@@ -1,0 +1,184 @@
+/**
+ * Owns sealed layers: the upper layer of a capsule, put away under the name of the snapshot that was taken of it, so
+ * that the next task and every fork can stand on it at once. A layer is a cache of its snapshot, and can be thrown
+ * away; unless the snapshot leaves files out that it has: then it stays while a session names that snapshot.
+ *
+ * K13 A layer is sealed only after everything that could write to it is gone, so it is what its snapshot says.
+ */
+import { existsSync, readdirSync } from "node:fs";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type Disk,
+  openSealedJson,
+  readIfThere,
+  replaceFile,
+  sealJson,
+  sha256Hex,
+  withFileLock,
+} from "../../util/index.ts";
+import { syncFileSystem } from "../files/directories.ts";
+import type { CapsuleSpec, Place } from "../place/place.ts";
+import { type Repo, repoLock } from "../repo/repo.ts";
+import { listNamedSnapshots, openStore } from "../store/store.ts";
+
+/** Above this many they are flattened: mount options have a limit of about 30 layers. */
+export const MAX_LAYERS = 16;
+
+export const layersDir = (repo: Pick<Repo, "dir">) => join(repo.dir, "layers");
+export const layerDir = (repo: Pick<Repo, "dir">, name: string) => join(layersDir(repo), name);
+const infoFile = (repo: Pick<Repo, "dir">, snapshot: string) => join(layersDir(repo), `${snapshot}.json`);
+
+/** What shows a snapshot's files. */
+export interface Layer {
+  /** Names of layers, topmost first. */
+  readonly stack: readonly string[];
+  readonly baseKey: string;
+  /** Whether the snapshot leaves out files that these layers have. */
+  readonly isOnlyCopy: boolean;
+}
+
+/** The layers that show a snapshot's files, if they are all there. */
+export async function findLayer(repo: Repo, snapshot: string): Promise<Layer | undefined> {
+  const layer = await readInfo(repo, snapshot);
+  return layer?.stack.every((name) => existsSync(layerDir(repo, name))) ? layer : undefined;
+}
+
+async function readInfo(repo: Repo, snapshot: string): Promise<Layer | undefined> {
+  const bytes = await readIfThere(infoFile(repo, snapshot));
+  const info = bytes && openSealedJson(bytes);
+  if (!info || !Array.isArray(info["stack"]) || typeof info["baseKey"] !== "string") return undefined;
+  const { stack, baseKey, isOnlyCopy } = info;
+  return { stack: stack.map(String), baseKey, isOnlyCopy: isOnlyCopy === true };
+}
+
+async function writeInfo(disk: Disk, repo: Repo, snapshot: string, layer: Layer): Promise<void> {
+  await replaceFile(disk, infoFile(repo, snapshot), sealJson({ ...layer }));
+}
+
+export interface Sealing {
+  readonly snapshot: string;
+  /** Whether the snapshot leaves out files that the capsule has. */
+  readonly hasOmitted: boolean;
+}
+
+/** Of a capsule that is detached, and whose snapshot was just taken. Returns what the capsule is now. */
+export async function sealUpper(
+  disk: Disk,
+  repo: Repo,
+  place: Place,
+  spec: CapsuleSpec,
+  { snapshot, hasOmitted }: Sealing,
+): Promise<CapsuleSpec> {
+  const { baseKey, stack } = spec;
+  if (baseKey === null) return spec;
+  await mkdir(layersDir(repo), { recursive: true, mode: 0o700 });
+  const below = { baseKey, isOnlyCopy: hasOmitted };
+  const hasUpper = existsSync(place.upper) && readdirSync(place.upper).length > 0;
+  // The very same snapshot was taken before, a moment ago.
+  const isSealed = existsSync(layerDir(repo, snapshot));
+  if (isSealed || (!hasUpper && stack.length > 0)) {
+    // Nothing was written: the snapshot's files are those of the layers below.
+    if (!isSealed) await writeInfo(disk, repo, snapshot, { ...below, stack });
+    const settled = { ...spec, settled: snapshot };
+    await place.writeSpec(disk, settled);
+    return settled;
+  }
+  await syncFileSystem(place.upper);
+  const sealed: CapsuleSpec = { ...spec, stack: [snapshot, ...stack], sealing: null, settled: snapshot };
+  await writeInfo(disk, repo, snapshot, { ...below, stack: sealed.stack });
+  await place.writeSpec(disk, { ...spec, sealing: snapshot });
+  await disk.rename(place.upper, layerDir(repo, snapshot));
+  await finish(disk, repo, place, sealed);
+  return sealed;
+}
+
+/** After a crash: the rename happened, and the layer is under its name; or not, and nothing did. */
+export async function settleSealing(
+  disk: Disk,
+  repo: Repo,
+  place: Place,
+  spec: CapsuleSpec,
+): Promise<CapsuleSpec> {
+  const { sealing } = spec;
+  if (sealing === null) return spec;
+  const isMoved = existsSync(layerDir(repo, sealing));
+  const settled: CapsuleSpec = {
+    ...spec,
+    sealing: null,
+    stack: isMoved ? [sealing, ...spec.stack] : spec.stack,
+  };
+  await finish(disk, repo, place, settled);
+  return settled;
+}
+
+async function finish(disk: Disk, repo: Repo, place: Place, spec: CapsuleSpec): Promise<void> {
+  await mkdir(place.upper, { recursive: true, mode: 0o700 });
+  await disk.syncDir(layersDir(repo));
+  await place.writeSpec(disk, spec);
+}
+
+/** A layer with all that a stack shows, in its place. Its name is no snapshot's: the topmost layer has that one. */
+export async function addFlatLayer(
+  disk: Disk,
+  repo: Repo,
+  dir: string,
+  spec: CapsuleSpec,
+  snapshot: string,
+): Promise<string[]> {
+  const name = sha256Hex(`flat ${snapshot}`).slice(0, snapshot.length);
+  const isOnlyCopy = (await readInfo(repo, snapshot))?.isOnlyCopy ?? false;
+  // What the capsule still has is in the new one; of older turns, their snapshots are what stays.
+  for (const [older, layer] of await onlyCopiesOn(disk, repo, spec))
+    await writeInfo(disk, repo, older, { ...layer, isOnlyCopy: false });
+  // Under the lock: it is in use when a capsule.json names it, and that is written next.
+  await withFileLock(repoLock(repo), async () => {
+    if (!existsSync(layerDir(repo, name))) await disk.rename(dir, layerDir(repo, name));
+    await disk.syncDir(layersDir(repo));
+    await writeInfo(disk, repo, snapshot, { stack: [name], baseKey: spec.baseKey ?? "", isOnlyCopy });
+  });
+  return [name];
+}
+
+export async function listLayers(repo: Repo): Promise<string[]> {
+  if (!existsSync(layersDir(repo))) return [];
+  return (await readdir(layersDir(repo))).filter((name) => /^[0-9a-f]{40,64}$/.test(name));
+}
+
+/** The snapshots that layers show, by their ids. */
+export async function listLayered(repo: Repo): Promise<Map<string, Layer>> {
+  const found = new Map<string, Layer>();
+  for (const name of await readdir(layersDir(repo)).catch(() => [])) {
+    const snapshot = /^([0-9a-f]{40,64})\.json$/.exec(name)?.[1];
+    const layer = snapshot === undefined ? undefined : await readInfo(repo, snapshot);
+    if (snapshot !== undefined && layer) found.set(snapshot, layer);
+  }
+  return found;
+}
+
+/** Without it, the snapshot is read from the store. */
+export async function forgetLayered(repo: Repo, snapshot: string): Promise<void> {
+  await rm(infoFile(repo, snapshot), { force: true });
+}
+
+/**
+ * Snapshots whose layers have files that are nowhere else, among those that stand on any of a capsule's. What another
+ * session names too, a fork or the parent of one, is not this one's to let go of.
+ */
+async function onlyCopiesOn(
+  disk: Disk,
+  repo: Repo,
+  { stack, session }: CapsuleSpec,
+): Promise<[string, Layer][]> {
+  const only = [...(await listLayered(repo))].filter(
+    ([, layer]) => layer.isOnlyCopy && layer.stack.some((name) => stack.includes(name)),
+  );
+  if (only.length === 0) return [];
+  const others = await listNamedSnapshots(await openStore(repo, disk), session);
+  return only.filter(([snapshot]) => !others.has(snapshot));
+}
+
+/** The files that only layers have are let go of: their owner said so. A restore has the snapshot's files only. */
+export async function dropOnlyCopies(disk: Disk, repo: Repo, spec: CapsuleSpec): Promise<void> {
+  for (const [snapshot] of await onlyCopiesOn(disk, repo, spec)) await forgetLayered(repo, snapshot);
+}

@@ -1,0 +1,94 @@
+/**
+ * Owns what a task's sandbox shows around its files: the objects that its gitdir borrows.
+ *
+ * K15 What the user's gitdir names is shown only if it is a store of git objects, belongs to the user, and has
+ *     nothing to do with the home, the place of its sockets, /run or /tmp: a line in a file of the repo opens nothing.
+ */
+import { existsSync, lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { HoldfastError } from "../../contract/index.ts";
+import { findHomeRuntimeDir } from "../../mail/index.ts";
+import type { SandboxView } from "../../process/index.ts";
+import { isOwnUid, readPlainFile } from "../../util/index.ts";
+import { isWithin } from "../repo/discover.ts";
+import { objectsLink, type Repo } from "../repo/repo.ts";
+
+const MAX_ALTERNATES_BYTES = 1024 * 1024;
+/** As git has it. */
+const MAX_DEPTH = 5;
+const NAMES = /^([0-9a-f]{2}|pack|info|tmp_[\w-]+|bulk-fsync[\w-]*|maintenance\.lock)$/;
+/** More names than a store can have. */
+const MAX_NAMES = 2000;
+
+/** What stands around a capsule's files inside its sandbox. */
+export function sandboxAround(homeDir: string, repo: Repo): Omit<SandboxView, "tree" | "writable"> {
+  return {
+    // Without a checkout, one path for all: an agent knows its conversation by it, and set-up its absolute paths.
+    at: repo.checkout ?? join(repo.dir, "files"),
+    borrowed: borrowedObjects(homeDir, repo.objects),
+    hidden: [homeDir],
+    readable: [[objectsOf(homeDir, repo), objectsLink(repo)]],
+  };
+}
+
+/** The repo's own, where they really are. A link that leads to anything else is refused. */
+function objectsOf(homeDir: string, { objects }: Repo): string {
+  const real = realpathSync(objects);
+  if (real === objects || (isApart(homeDir, real) && isStore(real))) return real;
+  throw new HoldfastError("not_a_repo", `${objects} leads to ${real}, which is no store of git objects`, {
+    path: objects,
+  });
+}
+
+/** The object directories that the user's own borrow from, all the way down, as far as they may be shown. */
+export function borrowedObjects(homeDir: string, objects: string): string[] {
+  // Or whoever owns the repo itself, whom the user has accepted.
+  const { uid: owner } = statSync(objects);
+  const isOwn = (uid: number) => uid === owner || isOwnUid(uid);
+  const found: string[] = [];
+  const visit = (dir: string, depth: number) => {
+    for (const path of alternatesOf(dir)) {
+      if (found.includes(path) || depth > MAX_DEPTH) continue;
+      if (!isApart(homeDir, path) || !isStore(path) || !isOwn(statSync(path).uid)) continue;
+      found.push(path);
+      visit(path, depth + 1);
+    }
+  };
+  visit(objects, 1);
+  return found;
+}
+
+/** By their real paths: what a link leads to is what would be shown. */
+function alternatesOf(dir: string): string[] {
+  const bytes = readPlainFile(join(dir, "info", "alternates"), { maxBytes: MAX_ALTERNATES_BYTES });
+  return (bytes?.toString("utf8") ?? "").split("\n").flatMap((line) => {
+    if (line === "" || line.startsWith("#")) return [];
+    try {
+      return [realpathSync(isAbsolute(line) ? line : resolve(dir, line))];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Neither is nor contains what a sandbox covers; nor is it a part of this home, or of any other. */
+function isApart(homeDir: string, path: string): boolean {
+  const runtime = findHomeRuntimeDir(homeDir);
+  const own = runtime === undefined ? [homeDir] : [homeDir, runtime];
+  if (own.some((dir) => isWithin(dir, path))) return false;
+  if ([...own, "/run", "/tmp"].some((dir) => isWithin(path, dir))) return false;
+  for (let dir = path; dir !== dirname(dir); dir = dirname(dir))
+    if (existsSync(join(dir, "home.json")) && existsSync(join(dir, "sessions"))) return false;
+  return true;
+}
+
+function isStore(path: string): boolean {
+  try {
+    const names = readdirSync(path);
+    if (names.length > MAX_NAMES || !names.every((name) => NAMES.test(name))) return false;
+    const isDir = (stats: Stats) => stats.isDirectory();
+    return names.some((name) => (name === "pack" || name === "info") && isDir(lstatSync(join(path, name))));
+  } catch {
+    return false;
+  }
+}

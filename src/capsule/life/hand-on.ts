@@ -1,0 +1,128 @@
+/**
+ * Owns handing a capsule on: the next task of its session gets it with everything in it, by a rename. It never goes
+ * through a teardown, so nothing has to fit into a snapshot for it.
+ *
+ * K19 Until the next task is on record the capsule can go back to the last one: `previous` says whose it was. After a
+ *     kill at any step it stands whole in one of the two places, and `findHanded` puts it where the journal says.
+ */
+import { rmSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Disk } from "../../util/index.ts";
+import { Cursor } from "../files/open-dir.ts";
+import { type BytePath, fromText } from "../files/path.ts";
+import { AgentGit } from "../gitdir/agent-git.ts";
+import { surroundingsOf } from "../gitdir/gitdir.ts";
+import { isUnchangedInclude } from "../place/include.ts";
+import { leasePorts, releasePorts } from "../place/leases.ts";
+import { Place } from "../place/place.ts";
+import { holdCommit } from "../repo/held.ts";
+import type { Repo } from "../repo/repo.ts";
+import { Capsule, type CapsulePorts } from "./capsule.ts";
+import { bringIncludes, type CapsuleSettings, type CreatedCapsule } from "./create.ts";
+
+export interface NextTask {
+  readonly dir: string;
+  readonly task: number;
+  readonly base: string | null;
+  readonly isSandboxed: boolean;
+}
+
+/** The capsule in its new place, not yet final: `handBack` undoes it. */
+export async function handOn(ports: CapsulePorts, capsule: Capsule, next: NextTask): Promise<Capsule> {
+  const { repo, place } = capsule;
+  await capsule.detach();
+  if (next.base !== null) await holdCommit(repo, next.base);
+  const { task, base } = capsule.spec;
+  await capsule.update({ ...capsule.spec, previous: { task, base } });
+  const moved = new Place(next.dir);
+  await move(ports.disk, place, moved);
+  const handed = new Capsule(ports, repo, moved, capsule.spec);
+  const { task: number, base: standsOn, isSandboxed } = next;
+  await handed.update({ ...handed.spec, task: number, base: standsOn, isSandboxed, settled: null });
+  return handed;
+}
+
+/** To whom it belonged before: the next task could not be started. */
+export async function handBack(ports: CapsulePorts, capsule: Capsule, dir: string): Promise<Capsule> {
+  await capsule.detach();
+  const { place, repo, spec } = capsule;
+  const former = new Place(dir);
+  if (place.dir !== dir) await move(ports.disk, place, former);
+  const back = new Capsule(ports, repo, former, spec);
+  await back.update({ ...spec, ...spec.previous, previous: null });
+  return back;
+}
+
+/** The next task is on record: the capsule is its own from here on. */
+export function settleHandOn(capsule: Capsule): Promise<void> {
+  return capsule.update({ ...capsule.spec, previous: null });
+}
+
+/** The capsule of a task, also where a hand-over was cut off. `dirOf` says where a task's capsule is. */
+export async function findHanded(
+  ports: CapsulePorts,
+  repo: Repo,
+  task: number,
+  dirOf: (task: number) => string,
+): Promise<Capsule | undefined> {
+  const own = await Capsule.open(ports, repo, dirOf(task));
+  if (own?.spec.previous?.task === task) return handBack(ports, own, dirOf(task));
+  if (own?.spec.previous) await settleHandOn(own);
+  if (own) return own;
+  const next = await Capsule.open(ports, repo, dirOf(task + 1));
+  return next?.spec.previous?.task === task ? handBack(ports, next, dirOf(task)) : undefined;
+}
+
+async function move(disk: Disk, from: Place, to: Place): Promise<void> {
+  await mkdir(dirname(to.dir), { recursive: true, mode: 0o700 });
+  await disk.rename(from.dir, to.dir);
+  for (const dir of [dirname(to.dir), dirname(from.dir)]) await disk.syncDir(dir);
+}
+
+/** What a capsule that goes on gets anew: ports and files that the settings name, and the user's refs. */
+export async function equip(
+  ports: CapsulePorts,
+  capsule: Capsule,
+  settings: Pick<CapsuleSettings, "ports" | "include">,
+): Promise<CreatedCapsule> {
+  const { repo, spec } = capsule;
+  const { refs } = await surroundingsOf(repo);
+  const { root } = await capsule.attach();
+  new AgentGit(root).refreshRefs(refs);
+  const kept = Object.entries(spec.ports).filter(([name]) => settings.ports.includes(name));
+  const wanted = settings.ports.filter((name) => !Object.hasOwn(spec.ports, name));
+  const leased = await leasePorts(ports.homeDir, wanted, spec.session);
+  const dropped = Object.entries(spec.ports).filter(([name]) => !settings.ports.includes(name));
+  const removed = dropUnchanged(capsule, root);
+  const { copied, missing } = await bringIncludes(capsule, repo, settings.include, removed);
+  await capsule.update({
+    ...capsule.spec,
+    ports: { ...Object.fromEntries(kept), ...leased },
+    included: copied,
+  });
+  await releasePorts(
+    ports.homeDir,
+    dropped.map(([, port]) => port),
+    spec.session,
+  );
+  return { capsule, missingIncludes: missing };
+}
+
+/** Of what `include` brought: what nobody changed makes room for what is there now. Says what the agent removed. */
+function dropUnchanged({ repo, spec: { included } }: Capsule, root: string): ReadonlySet<BytePath> {
+  const removed = new Set<BytePath>();
+  using cursor = new Cursor(root);
+  for (const path of Object.keys(included).map(fromText)) {
+    const isThere = cursor.inParent(path, (dir, name) => {
+      const stats = dir.stat(name);
+      if (!stats) return false;
+      const isPlain = stats.isFile() || stats.isSymbolicLink();
+      if (isPlain && isUnchangedInclude(included, dir, path, repo.objectFormat))
+        rmSync(dir.at(name), { force: true });
+      return true;
+    });
+    if (!isThere) removed.add(path);
+  }
+  return removed;
+}

@@ -1,0 +1,121 @@
+/**
+ * Owns the directory of one capsule and what is written down about it. A capsule is there when its
+ * `capsule.json` says that it is whole; everything else is one that was never finished.
+ */
+
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { HoldfastError } from "../../contract/index.ts";
+import { findProgram, type Holder } from "../../process/index.ts";
+import {
+  type Disk,
+  openSealedJson,
+  parseIdentity,
+  parseObject,
+  readIfThere,
+  readTextOr,
+  replaceFile,
+  sealJson,
+} from "../../util/index.ts";
+
+export const strategyNames = ["overlay", "worktree", "clone"] as const;
+export type StrategyName = (typeof strategyNames)[number];
+
+const commit = z.nullable(z.string());
+const schema = z.object({
+  isWhole: z.boolean(),
+  strategy: z.enum(strategyNames),
+  session: z.string(),
+  task: z.int(),
+  repo: z.string(),
+  base: commit,
+  lower: commit,
+  setup: z.string(),
+  setupKey: z.string(),
+  /** Of the base cache; null where the files were checked out for this capsule alone. */
+  baseKey: z.nullable(z.string()),
+  branch: z.string(),
+  /** Sealed layers between the base and the upper one, topmost first: each is named after its snapshot. */
+  stack: z.array(z.string()),
+  /** A layer that is being sealed: its rename may have happened or not. */
+  sealing: z.nullable(z.string()),
+  /** The snapshot that its files are, for certain: nothing was started in it since. */
+  settled: z._default(z.nullable(z.string()), null),
+  /** Whose it was, until the task that it was handed on to is on record. */
+  previous: z._default(z.nullable(z.object({ task: z.int(), base: commit })), null),
+  ports: z.record(z.string(), z.int()),
+  /** What `include` brought in, with its content's id. */
+  included: z.record(z.string(), z.string()),
+  umask: z.int(),
+  /** Whether its processes run in a sandbox. One that was made before this was written down may have had one. */
+  isSandboxed: z._default(z.boolean(), findProgram("bwrap") !== undefined),
+});
+export type CapsuleSpec = z.infer<typeof schema>;
+
+export class Place {
+  readonly dir: string;
+
+  constructor(dir: string) {
+    this.dir = dir;
+  }
+
+  get specFile(): string {
+    return join(this.dir, "capsule.json");
+  }
+
+  get holderFile(): string {
+    return join(this.dir, "holder.json");
+  }
+
+  /** Where the files are, or are mounted. */
+  get tree(): string {
+    return join(this.dir, "tree");
+  }
+
+  get upper(): string {
+    return join(this.dir, "upper");
+  }
+
+  get work(): string {
+    return join(this.dir, "work");
+  }
+
+  /** What set-up left in a tree of its own. */
+  get listingFile(): string {
+    return join(this.dir, "listing.json");
+  }
+
+  async isThere(): Promise<boolean> {
+    return existsSync(this.specFile) && (await this.readSpec().catch(() => undefined))?.isWhole === true;
+  }
+
+  async make(): Promise<void> {
+    await mkdir(this.dir, { recursive: true, mode: 0o700 });
+  }
+
+  async readSpec(): Promise<CapsuleSpec> {
+    const bytes = await readIfThere(this.specFile);
+    const parsed = schema.safeParse(bytes && openSealedJson(bytes));
+    if (!parsed.success)
+      throw new HoldfastError("no_capsule", `there is no capsule in ${this.dir}`, { path: this.dir });
+    return parsed.data;
+  }
+
+  async writeSpec(disk: Disk, spec: CapsuleSpec): Promise<void> {
+    await replaceFile(disk, this.specFile, sealJson(spec));
+  }
+
+  readHolder(): Holder | undefined {
+    const value = parseObject(readTextOr(this.holderFile, ""));
+    const identity = parseIdentity(value);
+    const { mountNamespace, mount } = value ?? {};
+    if (!identity || typeof mountNamespace !== "string") return undefined;
+    return { ...identity, mountNamespace, mount: typeof mount === "string" ? mount : undefined };
+  }
+}
+
+/** Where a person can work on the files of a capsule; undefined where they are only mounted for its processes. */
+export const plainPath = (place: Place, { strategy }: Pick<CapsuleSpec, "strategy">): string | undefined =>
+  strategy === "overlay" ? undefined : place.tree;

@@ -1,0 +1,114 @@
+/**
+ * Owns the finding of the user's repo, and whether it may be used. A repo is somebody's words: its gitdir says where
+ * its files are, what it borrows, what is run. So it has to be the user's own, as git itself judges that, and what it
+ * says of its place has to be true.
+ *
+ * K16 A repo that somebody else has put in the way is refused: one that belongs to another user, one that stands as
+ *     a bare repo in a checkout, one whose gitdir claims another directory as its checkout, one inside the home.
+ */
+import { existsSync, lstatSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+import { HoldfastError } from "../../contract/index.ts";
+import { runProgram, userHome } from "../../process/index.ts";
+import { present, readPlainFile } from "../../util/index.ts";
+import { readUserConfig } from "../git/git.ts";
+
+export interface Discovered {
+  /** The top of the checkout; null for a bare repo. */
+  readonly checkout: string | null;
+  /** Where its refs and objects are. */
+  readonly gitDir: string;
+  /** Where the HEAD of this checkout is. */
+  readonly headDir: string;
+  readonly objectFormat: string;
+}
+
+/** A gitdir can make git wait for ever, with a pipe in the place of its config say. */
+const TIMEOUT_MS = 20_000;
+const MAX_GITFILE_BYTES = 64 * 1024;
+
+export async function discoverRepo(homeDir: string, path: string): Promise<Discovered> {
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw new HoldfastError("not_a_repo", `there is no directory ${path}`, { path });
+  const found = await askGit(path);
+  for (const dir of [found.gitDir, found.headDir])
+    if (isWithin(homeDir, dir))
+      throw new HoldfastError("not_a_repo", `the gitdir of ${path} is inside the home ${homeDir}`, { path });
+  if (found.checkout === null) await assertDeclared(found.gitDir);
+  else if (!leadsTo(found.checkout, found.headDir))
+    throw new HoldfastError(
+      "not_a_repo",
+      `the gitdir of ${path} claims ${found.checkout} as its checkout, and that has another one`,
+      { path },
+    );
+  return found;
+}
+
+async function askGit(path: string): Promise<Discovered> {
+  const argv = ["git", "-c", "core.fsmonitor=false", "rev-parse"];
+  // The last question has no answer in a bare repo; what was answered before it is still said.
+  const questions = [
+    "--is-bare-repository",
+    "--show-object-format",
+    "--absolute-git-dir",
+    "--git-common-dir",
+    "--show-toplevel",
+  ];
+  const { stdout, stderr, exitCode } = await runProgram([...argv, ...questions], {
+    cwd: path,
+    // With the user's own settings: `safe.directory` is among them. Nothing that is asked here runs anything.
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: userHome(),
+      LC_ALL: "C",
+      ...present({ SUDO_UID: process.env["SUDO_UID"] }),
+    },
+    timeoutMs: TIMEOUT_MS,
+  });
+  const [isBare, format, headDir, common, ...rest] = stdout.toString("utf8").split("\n");
+  const top = rest.join("\n").replace(/\n$/, "");
+  if (/dubious ownership|unsafe repository/.test(stderr))
+    throw refused("it belongs to another user", /--add safe\.directory (.+)/.exec(stderr)?.[1] ?? path);
+  if (!headDir || !common) throw new HoldfastError("not_a_repo", `${path} is not in a git repo`, { path });
+  const gitDir = realpathSync(resolve(path, common));
+  const objectFormat = format ?? "sha1";
+  if (isBare === "true") return { checkout: null, gitDir, headDir: gitDir, objectFormat };
+  if (exitCode !== 0 || top === "")
+    throw new HoldfastError("not_a_repo", `${path} is inside a git directory, not in a checkout`, { path });
+  return { checkout: realpathSync(top), gitDir, headDir, objectFormat };
+}
+
+/** Anybody can commit a directory that looks like a bare repo: whoever only clones it must not be led into it. */
+async function assertDeclared(gitDir: string): Promise<void> {
+  for (let dir = dirname(gitDir); ; dir = dirname(dir)) {
+    if (existsSync(join(dir, ".git"))) break;
+    if (dir === dirname(dir)) return;
+  }
+  const declared = (await readUserConfig(gitDir, "^safe\\.directory$"))
+    .filter(({ isRepos }) => !isRepos)
+    .map(({ value }) => value);
+  if (!declared.includes(gitDir)) throw refused("it is a bare repo inside a checkout", gitDir);
+}
+
+/** Whether the checkout's own `.git` is this gitdir, or names it. */
+function leadsTo(checkout: string, headDir: string): boolean {
+  const path = join(checkout, ".git");
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (!stats) return false;
+  const named =
+    stats.isFile() && /^gitdir: (.+)/.exec(String(readPlainFile(path, { maxBytes: MAX_GITFILE_BYTES })))?.[1];
+  try {
+    return realpathSync(named ? resolve(checkout, named) : path) === realpathSync(headDir);
+  } catch {
+    return false;
+  }
+}
+
+/** `path` is `dir`, or below it. */
+export function isWithin(dir: string, path: string): boolean {
+  return path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep);
+}
+
+function refused(why: string, path: string): HoldfastError {
+  return new HoldfastError("unsafe_repo", `the repo ${path} is not used: ${why}`, { path });
+}

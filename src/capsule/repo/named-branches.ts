@@ -1,0 +1,47 @@
+/**
+ * Owns the look at which names are taken among a repo's branches, and which repo a checkout belongs to: by its plain
+ * files, because each new session asks, and git takes longer to start than to answer.
+ */
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { readPlainFile } from "../../util/index.ts";
+import { runGit } from "../git/git.ts";
+
+export const BRANCH_FOLDER = "holdfast/";
+
+const MAX_POINTER_BYTES = 4096;
+const MAX_PACKED_BYTES = 256 * 1024 * 1024;
+
+/** Where the refs of a repo are, which a session knows by its checkout or by its gitdir. Undefined: it is none. */
+export function refsDirOf(path: string): string | undefined {
+  try {
+    const own = ownGitDir(path);
+    const common = readPlainFile(join(own, "commondir"), { maxBytes: MAX_POINTER_BYTES });
+    const dir = realpathSync(common ? resolve(own, common.toString("utf8").trim()) : own);
+    return existsSync(join(dir, "HEAD")) ? dir : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A linked working tree has a file there, which says where its gitdir is. */
+function ownGitDir(path: string): string {
+  const dotGit = join(path, ".git");
+  const stats = statSync(dotGit, { throwIfNoEntry: false });
+  if (!stats) return path;
+  if (stats.isDirectory()) return dotGit;
+  const pointer = readPlainFile(dotGit, { maxBytes: MAX_POINTER_BYTES })?.toString("utf8") ?? "";
+  return resolve(path, /^gitdir: (.+)/.exec(pointer)?.[1]?.trim() ?? dotGit);
+}
+
+/** Whether a branch of ours could not have this name: one has it, or stands in its way. */
+export async function isBranchTaken(refsDir: string, name: string): Promise<boolean> {
+  const ref = `refs/heads/${BRANCH_FOLDER}${name}`;
+  if (existsSync(join(refsDir, "reftable"))) {
+    const { stdout } = await runGit({ gitDir: refsDir }, ["for-each-ref", "--count=1", ref]);
+    return stdout.length > 0;
+  }
+  if (existsSync(join(refsDir, ref))) return true;
+  const packed = readPlainFile(join(refsDir, "packed-refs"), { maxBytes: MAX_PACKED_BYTES });
+  return packed !== undefined && (packed.includes(` ${ref}\n`) || packed.includes(` ${ref}/`));
+}

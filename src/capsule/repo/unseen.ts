@@ -1,0 +1,74 @@
+/**
+ * Owns the question what of the user's checkout is in no commit, asked in passing: it has little time, writes nothing,
+ * and runs nothing. So a file that goes through a filter counts as changed when only its times are new.
+ */
+import { join } from "node:path";
+import { userHome } from "../../process/index.ts";
+import { type Clock, deadline } from "../../util/index.ts";
+import { readUserConfig, runGit, type UserSetting } from "../git/git.ts";
+import type { Repo } from "./repo.ts";
+
+/** A directory that is not tracked counts as one. */
+export interface Unseen {
+  readonly changed: number;
+  readonly untracked: number;
+  /** Of the files that were asked for, those among them. */
+  readonly named: readonly string[];
+}
+
+export interface UnseenRequest {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  /** Files that somebody wants to know of. */
+  readonly files: readonly string[];
+}
+
+/** Undefined where there is nothing of the kind, or no checkout, or git gave no answer in time. */
+export async function unseenIn(
+  { checkout, headDir }: Repo,
+  { clock, timeoutMs, files }: UnseenRequest,
+): Promise<Unseen | undefined> {
+  if (checkout === null) return undefined;
+  const patience = deadline(clock, timeoutMs);
+  try {
+    const config = withoutFilters(await readUserConfig(headDir, SETTINGS, timeoutMs));
+    const leftMs = Math.floor(patience.leftMs);
+    if (!config || leftMs === 0) return undefined;
+    const args = ["status", "--porcelain", "-z", "-unormal", "--no-renames", "--ignore-submodules=dirty"];
+    const place = { gitDir: headDir, workTree: checkout };
+    const { stdout } = await runGit(place, args, { config, timeoutMs: leftMs });
+    const rows = stdout.toString("utf8").split("\0").filter(Boolean);
+    if (rows.length === 0) return undefined;
+    const untracked = rows.filter((row) => row.startsWith("??")).length;
+    const paths = new Set(rows.map((row) => row.slice(3)));
+    return {
+      changed: rows.length - untracked,
+      untracked,
+      named: files.filter((file) => paths.has(file)),
+    };
+  } catch {
+    // Whatever is wrong with it, the task does not hang on this.
+    return undefined;
+  }
+}
+
+const SETTINGS = "^(core\\.(excludesfile|autocrlf|eol)|filter\\..*\\.(clean|process|required))$";
+
+/** What decides whether a file is changed, by the user's settings; of the filters, none. */
+function withoutFilters(settings: readonly UserSetting[]): string[] | undefined {
+  const filters = settings.filter(({ name }) => name.startsWith("filter."));
+  // Git would read another name.
+  if (filters.some(({ name }) => name.includes("="))) return undefined;
+  const own = settings.filter(({ name, isRepos }) => name !== "core.excludesfile" || !isRepos);
+  const last = (wanted: string) => own.findLast(({ name }) => name === wanted)?.value;
+  const said = ["core.autocrlf", "core.eol"].flatMap((name) => {
+    const value = last(name);
+    return value === undefined ? [] : [`${name}=${value}`];
+  });
+  const excludes = last("core.excludesfile")?.replace(/^~(?=\/)/, userHome());
+  return [
+    ...said,
+    `core.excludesFile=${excludes ?? join(userHome(), ".config", "git", "ignore")}`,
+    ...filters.map(({ name }) => `${name}=${name.endsWith(".required") ? "false" : ""}`),
+  ];
+}

@@ -1,0 +1,167 @@
+/**
+ * Owns putting a snapshot's files into a directory that holds its base.
+ *
+ * K10 It writes below the root only, whatever the manifest says and whatever links the base has: no link is
+ *     followed, and no set-user-id, set-group-id or device comes to life.
+ */
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  lutimesSync,
+  openSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeSync,
+} from "node:fs";
+import { HoldfastError } from "../../contract/index.ts";
+import { runMkfifo } from "../../process/index.ts";
+import { Meter, type OnProgress, temporaryPath } from "../../util/index.ts";
+import type { Entry } from "../files/changes.ts";
+import { Cursor, ensureDir, type OpenDir } from "../files/open-dir.ts";
+import { type BytePath, toText } from "../files/path.ts";
+import { BatchReader } from "../git/batch-reader.ts";
+import { git } from "../git/git.ts";
+import type { ManifestEntry, Role, SnapshotManifest } from "../store/manifest.ts";
+import type { Store } from "../store/store.ts";
+
+export interface ApplyOptions {
+  /** Which of the entries; default: all. */
+  readonly roles?: readonly Role[];
+  readonly onProgress?: OnProgress | undefined;
+}
+
+/** What could not be brought back: sockets and devices have no content. */
+export interface Applied {
+  readonly left: readonly string[];
+}
+
+export async function applySnapshot(
+  root: string,
+  store: Store,
+  manifest: SnapshotManifest,
+  contents: ReadonlyMap<BytePath, string>,
+  { roles, onProgress }: ApplyOptions = {},
+): Promise<Applied> {
+  const entries = manifest.entries.filter(({ role }) => !roles || roles.includes(role));
+  using cursor = new Cursor(root);
+  for (const path of manifest.gone)
+    cursor.inParent(path, (dir, name) => rmSync(dir.at(name), { recursive: true, force: true }));
+  for (const { path, kind } of entries) if (kind === "dir") cursor.inParent(path, ensureDir, { make: true });
+  await writeContents(cursor, store, entries, contents, onProgress);
+  for (const { path, kind } of entries) if (kind === "fifo") makeFifo(cursor, path);
+  // Last, and the deepest first: a directory may be locked, and its time changes with what is put into it.
+  for (const entry of [...entries].reverse()) settle(cursor, entry);
+  const left = entries
+    .filter(({ kind }) => kind === "socket" || kind === "device")
+    .map(({ path }) => toText(path));
+  return { left };
+}
+
+async function writeContents(
+  cursor: Cursor,
+  store: Store,
+  entries: readonly ManifestEntry[],
+  contents: ReadonlyMap<BytePath, string>,
+  onProgress: OnProgress | undefined,
+): Promise<void> {
+  const wanted = entries.filter(({ kind }) => kind === "file" || kind === "symlink");
+  if (wanted.length === 0) return;
+  const ids = wanted.map(({ path }) => contents.get(path) || missing(path));
+  const meter = new Meter(onProgress, "bringing files back", {
+    ofFiles: wanted.length,
+    ofBytes: wanted.reduce((sum, { size }) => sum + size, 0),
+  });
+  const reader = new BatchReader((index, bytes, isLast) => {
+    const entry = wanted[index];
+    if (entry) writer.take(entry, bytes, isLast);
+    meter.add({ files: isLast ? 1 : 0, bytes: bytes.length });
+  });
+  const writer = new ContentWriter(cursor);
+  try {
+    const input = [Buffer.from(`${ids.join("\n")}\n`)];
+    await git(store, ["cat-file", "--batch", "--buffer"], { input, onOutput: (chunk) => reader.push(chunk) });
+  } finally {
+    writer.close();
+  }
+  if (reader.done !== wanted.length)
+    throw new HoldfastError("snapshot_invalid", "contents of the snapshot are missing from the store");
+}
+
+function missing(path: BytePath): never {
+  throw new HoldfastError(
+    "snapshot_invalid",
+    `the snapshot has no content for ${JSON.stringify(toText(path))}`,
+  );
+}
+
+/** Writes one file after the other, as their bytes come. */
+class ContentWriter {
+  readonly #cursor: Cursor;
+  #fd: number | undefined;
+  #target: Buffer[] = [];
+
+  constructor(cursor: Cursor) {
+    this.#cursor = cursor;
+  }
+
+  take(entry: ManifestEntry, bytes: Buffer, isLast: boolean): void {
+    if (entry.kind === "symlink") {
+      this.#target.push(bytes);
+      if (!isLast) return;
+      const target = Buffer.concat(this.#target.splice(0));
+      this.#place(entry, (path) => symlinkSync(target, path));
+      return;
+    }
+    if (this.#fd === undefined) {
+      const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+      this.#place(entry, (path) => {
+        this.#fd = openSync(path, flags, 0o600);
+      });
+    }
+    if (this.#fd === undefined)
+      throw new HoldfastError(
+        "snapshot_invalid",
+        `there is no place for ${JSON.stringify(toText(entry.path))}`,
+      );
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
+    if (isLast) this.close();
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
+  }
+
+  #place({ path }: ManifestEntry, use: (at: Buffer) => void): void {
+    const place = (dir: OpenDir, name: BytePath) => {
+      rmSync(dir.at(name), { recursive: true, force: true });
+      use(dir.at(name));
+    };
+    this.#cursor.inParent(path, place, { make: true });
+  }
+}
+
+export function makeFifo(cursor: Cursor, path: BytePath): void {
+  const place = (dir: OpenDir, name: BytePath) => {
+    // Its own name may be bytes that no argument of a program can hold.
+    const temporary = temporaryPath("fifo");
+    runMkfifo(dir.pathForOthers, temporary);
+    rmSync(dir.at(name), { recursive: true, force: true });
+    renameSync(dir.at(temporary), dir.at(name));
+  };
+  cursor.inParent(path, place, { make: true });
+}
+
+/** The mode and the time that it had. */
+export function settle(cursor: Cursor, { path, kind, mode, mtimeMs }: Entry): void {
+  if (kind === "socket" || kind === "device") return;
+  cursor.inParent(path, (dir, name) => {
+    const stats = dir.stat(name);
+    if (!stats) return;
+    lutimesSync(dir.at(name), new Date(mtimeMs), new Date(mtimeMs));
+    // A mode is set through links: only what is none gets one.
+    if (!stats.isSymbolicLink()) chmodSync(dir.at(name), mode & 0o1777);
+  });
+}

@@ -1,0 +1,81 @@
+/**
+ * Owns flattening: one layer in the place of many, before there are more than a mount can have. The new layer holds
+ * everything that differs from the base, files that no snapshot has included. It is built aside, under a mount of its
+ * own, and takes the place of the others when it is whole: a kill leaves the others as they are.
+ */
+import { closeSync, constants, openSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { Change, Entry } from "../files/changes.ts";
+import { removeTree, syncFileSystem } from "../files/directories.ts";
+import { Cursor, ensureDir, type OpenDir } from "../files/open-dir.ts";
+import type { BytePath } from "../files/path.ts";
+import { addFlatLayer } from "../layer/layers.ts";
+import { type CapsuleSpec, Place } from "../place/place.ts";
+import { makeFifo, settle } from "../snapshot/apply.ts";
+import { changesAbove, overlay } from "./overlay.ts";
+import type { Ground } from "./strategy.ts";
+
+/** Of a capsule whose upper layer was just sealed as that snapshot's. Returns what the capsule is now. */
+export async function flatten(
+  ground: Ground,
+  place: Place,
+  spec: CapsuleSpec,
+  snapshot: string,
+): Promise<CapsuleSpec> {
+  const aside = new Place(join(place.dir, "flat"));
+  const both = [place, aside];
+  await overlay.detach(aside);
+  await removeTree(aside.dir);
+  await aside.make();
+  try {
+    const from = await overlay.attach(ground, place, spec);
+    const to = await overlay.attach(ground, aside, { ...spec, stack: [] });
+    copyChanges(changesAbove(ground, place, spec, from), to.root);
+    for (const one of both) await overlay.detach(one);
+    await syncFileSystem(aside.upper);
+    const stack = await addFlatLayer(ground.disk, ground.repo, aside.upper, spec, snapshot);
+    const flat: CapsuleSpec = { ...spec, stack };
+    await place.writeSpec(ground.disk, flat);
+    return flat;
+  } finally {
+    for (const one of both) await overlay.detach(one);
+    await removeTree(aside.dir);
+  }
+}
+
+function copyChanges(changes: Iterable<Change>, root: string): void {
+  using cursor = new Cursor(root);
+  const entries: Entry[] = [];
+  for (const change of changes) {
+    if ("gone" in change) {
+      cursor.inParent(change.gone, (dir, name) => rmSync(dir.at(name), { recursive: true, force: true }));
+      continue;
+    }
+    const { entry } = change;
+    entries.push(entry);
+    if (entry.kind === "fifo") makeFifo(cursor, entry.path);
+    else cursor.inParent(entry.path, (dir, name) => copyEntry(change, dir, name), { make: true });
+  }
+  // Last, and the deepest first: a directory may be locked, and its time changes with what is put into it.
+  for (const entry of entries.reverse()) settle(cursor, entry);
+}
+
+function copyEntry(from: Exclude<Change, { gone: BytePath }>, to: OpenDir, name: BytePath): void {
+  const { kind } = from.entry;
+  if (kind === "dir") ensureDir(to, name);
+  // Sockets and devices have no content.
+  if (kind !== "file" && kind !== "symlink") return;
+  rmSync(to.at(name), { recursive: true, force: true });
+  if (kind === "symlink") {
+    symlinkSync(from.dir.link(from.name), to.at(name));
+    return;
+  }
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  using file = from.dir.file(from.name);
+  const fd = openSync(to.at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    file.copyTo(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * Owns the interface of all strategies: one way to make, reach and compare the files of a capsule.
+ */
+import type { Disk, OnProgress } from "../../util/index.ts";
+import type { Change } from "../files/changes.ts";
+import type { View } from "../files/view.ts";
+import type { Surroundings } from "../gitdir/gitdir.ts";
+import type { CapsuleSpec, Place, StrategyName } from "../place/place.ts";
+import type { Repo } from "../repo/repo.ts";
+
+export interface Ground {
+  readonly homeDir: string;
+  readonly repo: Repo;
+  readonly disk: Disk;
+  readonly onProgress?: OnProgress | undefined;
+}
+
+export interface Strategy {
+  readonly name: StrategyName;
+  /** Whether it stands on a base of the cache, or checks its files out for itself. */
+  readonly usesBase: boolean;
+  /** The files of the base, and a private gitdir unless the files will bring one. Nothing is mounted yet. */
+  populate(ground: Ground, place: Place, spec: CapsuleSpec, gitdir: Surroundings | undefined): Promise<void>;
+  /** Makes the files reachable. A second call gives the same view. */
+  attach(ground: Ground, place: Place, spec: CapsuleSpec): Promise<View>;
+  /** Ends whatever makes them reachable, and every process that stands in them. */
+  detach(place: Place): Promise<void>;
+  /** Where they can be reached now; undefined where nothing makes them so. Starts nothing. */
+  reached(place: Place): View | undefined;
+  changes(
+    ground: Ground,
+    place: Place,
+    spec: CapsuleSpec,
+    view: View,
+  ): Iterable<Change> | AsyncIterable<Change>;
+}
+
+export interface Probe {
+  readonly strategy: StrategyName;
+  readonly isAvailable: boolean;
+  readonly detail: string;
+}

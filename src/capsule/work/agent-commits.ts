@@ -1,0 +1,143 @@
+/**
+ * Owns the commits that an agent made in its own git. They are read in the task's sandbox (K17), so what is said of
+ * them is the agent's word: bounded here, and checked or made fit to be shown by those who use it.
+ */
+import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { HoldfastError } from "../../contract/index.ts";
+import { ConfinedGit } from "../git/confined.ts";
+import { git, runGit } from "../git/git.ts";
+import type { Capsule } from "../life/capsule.ts";
+import { hasObject, isAncestor, isUsersCommit, type Repo, userIdentity, userPlace } from "../repo/repo.ts";
+import { makeAside } from "../store/store.ts";
+import { assertNotCheckedOut, branchTip, takeInto } from "./publish.ts";
+
+export interface AgentCommit {
+  readonly id: string;
+  readonly subject: string;
+}
+
+const MAX_COMMITS = 200;
+const MAX_LOG_BYTES = 1024 * 1024;
+const MAX_SUBJECT = 200;
+const MAX_LINE_BYTES = 4096;
+const TIMEOUT_MS = 30_000;
+const PACK_TIMEOUT_MS = 5 * 60_000;
+
+async function ownGit(capsule: Capsule): Promise<ConfinedGit> {
+  return new ConfinedGit({ gitDir: "own", view: await capsule.attach(), sandbox: capsule.sandbox });
+}
+
+/** What the commit `head` has beyond others, and the user's repo has not; oldest first. None, where git says nothing. */
+export async function listAgentCommits(
+  capsule: Capsule,
+  head: string,
+  beyond: readonly string[],
+): Promise<AgentCommit[]> {
+  const range = [head, "--not", ...beyond];
+  const args = ["log", "-z", "--ignore-missing", `--max-count=${MAX_COMMITS}`, "--format=%H %s", ...range];
+  const confined = await ownGit(capsule);
+  const answer = await confined.ask(args, { timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_LOG_BYTES });
+  const rows = (answer?.stdout.toString("utf8") ?? "").split("\0");
+  const commits = rows.flatMap((row) => {
+    const [, id, subject = ""] = /^([0-9a-f]{40,64}) ?([\s\S]*)$/.exec(row) ?? [];
+    return id === undefined ? [] : [{ id, subject: subject.slice(0, MAX_SUBJECT) }];
+  });
+  const known = await knownTo(capsule.repo, commits);
+  return commits.filter(({ id }) => !known.has(id)).reverse();
+}
+
+/** Those that the user has: pulled in by a merge, say. */
+async function knownTo(repo: Repo, commits: readonly AgentCommit[]): Promise<ReadonlySet<string>> {
+  if (commits.length === 0) return new Set();
+  const input = [Buffer.from(commits.map(({ id }) => `${id}\n`).join(""))];
+  const out = await git(userPlace(repo), ["cat-file", "--batch-check=%(objectname)"], { input });
+  const lines = out.toString("utf8").split("\n");
+  return new Set(lines.filter((line) => !line.endsWith(" missing")));
+}
+
+export interface CommitsRequest {
+  /** One of the agent's branches; default: what it has checked out. */
+  readonly ofBranch: string | undefined;
+  /** The name in the user's repo. */
+  readonly branch: string;
+  /** Commits that the user's repo has, and the agent's stand on. */
+  readonly known: readonly string[];
+  readonly maxBytes: number;
+}
+
+/** K9: checked by git as they come in; the branch is new, or moved on. Says which commit it is at. */
+export async function publishAgentCommits(
+  capsule: Capsule,
+  repo: Repo,
+  { ofBranch, branch, known, maxBytes }: CommitsRequest,
+): Promise<string> {
+  const confined = await ownGit(capsule);
+  const name = ofBranch === undefined ? "HEAD" : `refs/heads/${ofBranch}`;
+  const commit = await resolveIn(confined, name);
+  if (commit === undefined)
+    throw new HoldfastError("base_missing", `the agent's git has no commit ${ofBranch ?? "HEAD"}`);
+  if (await isUsersCommit(repo, commit))
+    throw new HoldfastError("publish_refused", "the agent has made no commit of its own there");
+  const before = await branchTip(repo, branch);
+  if (!(await hasObject(repo, commit))) await bring(capsule, confined, { repo, commit, known, maxBytes });
+  if (before !== undefined && before !== commit && !(await isAncestor(repo, before, commit)))
+    throw new HoldfastError(
+      "publish_refused",
+      `the branch ${branch} is there, and is not an earlier one of these commits: rename or delete it`,
+    );
+  if (before !== undefined && before !== commit) await assertNotCheckedOut(repo, branch);
+  const ref = `refs/heads/${branch}`;
+  const args = [
+    "update-ref",
+    "-m",
+    "holdfast: the agent's commits",
+    ref,
+    commit,
+    before ?? "0".repeat(commit.length),
+  ];
+  const { exitCode, stderr } = await runGit(userPlace(repo), args, {
+    accept: [0, 128],
+    identity: await userIdentity(repo),
+  });
+  if (exitCode !== 0)
+    throw new HoldfastError("publish_refused", `the branch ${branch} could not be set: ${stderr.trim()}`);
+  return commit;
+}
+
+async function resolveIn(confined: ConfinedGit, name: string): Promise<string | undefined> {
+  const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
+  const answer = await confined.ask(args, { timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_LINE_BYTES });
+  return /^([0-9a-f]{40,64})\n$/.exec(answer?.stdout.toString("utf8") ?? "")?.[1];
+}
+
+async function bring(
+  capsule: Capsule,
+  confined: ConfinedGit,
+  {
+    repo,
+    commit,
+    known,
+    maxBytes,
+  }: Pick<CommitsRequest, "known" | "maxBytes"> & { repo: Repo; commit: string },
+): Promise<void> {
+  const aside = await makeAside(await capsule.store());
+  const pack = join(aside, "commits.pack");
+  try {
+    const handle = await open(pack, "wx", 0o600);
+    const input = [Buffer.from([commit, ...known.map((id) => `^${id}`)].map((line) => `${line}\n`).join(""))];
+    const args = ["pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset", "--threads=1"];
+    let bytes = 0;
+    const onOutput = async (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw new HoldfastError("output_too_large", "the agent's commits are too large");
+      await handle.writeFile(chunk);
+    };
+    const question = { input, onOutput, timeoutMs: PACK_TIMEOUT_MS, maxOutputBytes: 0 };
+    const answer = await confined.ask(args, question).finally(() => handle.close());
+    if (!answer) throw new HoldfastError("publish_refused", "the agent's git does not give its commits");
+    await takeInto(repo, pack);
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}

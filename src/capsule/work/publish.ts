@@ -1,0 +1,157 @@
+/**
+ * Owns publishing: the work of a session's tasks becomes a branch of the user's repo, and nothing else there changes.
+ *
+ * K9 What reaches the user's repo is exactly the objects of one commit, checked by git as they come in, and one
+ *    ref, moved only from where it was known to be. No tag, no FETCH_HEAD, no hook.
+ * K21 A branch is moved on, or away from a commit that we put there; never while a working tree has it checked out. A
+ *     commit of a person's on it stays: the next task begins there. A tip that is left behind is kept.
+ */
+
+import { createReadStream, existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { HoldfastError } from "../../contract/index.ts";
+import { type Disk, readPlainFile } from "../../util/index.ts";
+import { git, gitToFile, type Identity, runGit } from "../git/git.ts";
+import { keepTip } from "../repo/held.ts";
+import { BRANCH_FOLDER } from "../repo/named-branches.ts";
+import { isAncestor, isMerged, objectsLink, type Repo, userPlace } from "../repo/repo.ts";
+import { makeAside, type Store } from "../store/store.ts";
+
+export interface Publication {
+  readonly repo: Repo;
+  readonly store: Store;
+  readonly disk: Disk;
+  readonly session: string;
+  readonly commit: string;
+  readonly base: string | null;
+  readonly branch: string;
+  /** Commits that we put there, as the journal says: any other tip is a person's. */
+  readonly ours: readonly string[];
+  readonly identity: Identity;
+  /** Called before the branch is moved. */
+  readonly onMove: () => Promise<void>;
+}
+
+/** Without a name, what is short enough to type and no other session's. */
+export const publishedBranch = ({ id, name }: { readonly id: string; readonly name: string | null }) =>
+  `${BRANCH_FOLDER}${name ?? id.slice(-10)}`;
+
+/** The commit that the branch was moved away from, where it was not simply moved on. */
+export async function publish(publication: Publication): Promise<string | undefined> {
+  const { repo, store, disk, session, commit, base, branch, identity } = publication;
+  const ref = `refs/heads/${branch}`;
+  const before = await branchTip(repo, branch);
+  if (before === commit) return undefined;
+  const replaced = await assertMovable(publication, before);
+  await copyObjects(repo, store, commit, base);
+  await disk.syncDir(join(repo.objects, "pack"));
+  if (replaced !== undefined) await keepTip(repo, session, replaced);
+  await publication.onMove();
+  const { exitCode, stderr } = await runGit(
+    userPlace(repo),
+    ["update-ref", "-m", "holdfast: published", ref, commit, before ?? "0".repeat(commit.length)],
+    { accept: [0, 128], identity },
+  );
+  if (exitCode !== 0) throw refused(branch, `could not be set: ${stderr.trim()}`);
+  // Where refs are files, their directory has the new name.
+  const dir = dirname(join(repo.gitDir, ref));
+  if (existsSync(dir)) await disk.syncDir(dir);
+  return replaced;
+}
+
+/** Says which tip is left behind, if one is. */
+async function assertMovable(
+  { repo, branch, ours, base }: Publication,
+  before: string | undefined,
+): Promise<string | undefined> {
+  if (before === undefined) return undefined;
+  const isMovedOn = base !== null && (base === before || (await isAncestor(repo, before, base)));
+  if (!isMovedOn && !ours.includes(before))
+    throw refused(branch, "has commits of a person's by now: the next task begins with them");
+  await assertNotCheckedOut(repo, branch);
+  if (isMovedOn) return undefined;
+  if (await isMerged(repo, before))
+    throw refused(
+      branch,
+      "is merged, and this work stands on an earlier commit: rename or delete the branch",
+    );
+  return before;
+}
+
+/** A working tree would show the opposite of what its branch was moved by, ready to be committed. */
+export async function assertNotCheckedOut(repo: Repo, branch: string): Promise<void> {
+  const place = await checkedOutIn(repo, branch);
+  if (place !== undefined)
+    throw refused(branch, `is checked out in ${place}: switch to another there, then say holdfast branch`);
+}
+
+function refused(branch: string, reason: string): HoldfastError {
+  return new HoldfastError("publish_refused", `the branch ${branch} ${reason}`, { branch });
+}
+
+export async function branchTip(repo: Repo, branch: string): Promise<string | undefined> {
+  const args = ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`];
+  const { exitCode, stdout } = await runGit(userPlace(repo), args, { accept: [0, 1, 128] });
+  return exitCode === 0 ? stdout.toString("utf8").trim() : undefined;
+}
+
+/** The working tree that has a branch checked out, or is in the middle of rebasing it. */
+export async function checkedOutIn(repo: Repo, branch: string): Promise<string | undefined> {
+  const ref = `refs/heads/${branch}`;
+  const out = (await git(userPlace(repo), ["worktree", "list", "--porcelain", "-z"])).toString("utf8");
+  for (const fields of out.split("\0\0").map((part) => part.split("\0"))) {
+    const path = fields.find((field) => field.startsWith("worktree "))?.slice("worktree ".length);
+    if (path === undefined) continue;
+    if (fields.includes(`branch ${ref}`) || rebased(await gitDirOf(path)) === ref) return path;
+  }
+  return undefined;
+}
+
+const MAX_LINE_BYTES = 4096;
+
+async function gitDirOf(workTree: string): Promise<string> {
+  const pointer = readPlainFile(join(workTree, ".git"), { maxBytes: MAX_LINE_BYTES });
+  const named = /^gitdir: (\S.*)/.exec(pointer?.toString("utf8") ?? "")?.[1]?.trim();
+  // It may be relative to where it stands.
+  return resolve(workTree, named ?? ".git");
+}
+
+function rebased(gitDir: string): string | undefined {
+  const [name] = ["rebase-merge", "rebase-apply"].flatMap(
+    (dir) => readPlainFile(join(gitDir, dir, "head-name"), { maxBytes: MAX_LINE_BYTES }) ?? [],
+  );
+  return name?.toString("utf8").trim();
+}
+
+/** One pack with what the base has not got; refused as a whole if any object is not as it should be. */
+async function copyObjects(repo: Repo, store: Store, commit: string, base: string | null): Promise<void> {
+  const from = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const revisions = Buffer.from(`${commit}\n${base === null ? "" : `^${base}\n`}`);
+  const aside = await makeAside(store);
+  const pack = join(aside, "work.pack");
+  try {
+    const packing = ["pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"];
+    await gitToFile(from, packing, pack, { input: [revisions], config: ["pack.threads=1"] });
+    await takeInto(repo, pack);
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+/** A pack of objects from elsewhere; git checks each of them. */
+export async function takeInto(repo: Repo, pack: string): Promise<void> {
+  const { exitCode, stderr } = await runGit(
+    userPlace(repo),
+    ["index-pack", "--stdin", "--strict", "--fix-thin"],
+    {
+      input: createReadStream(pack),
+      config: ["transfer.fsckObjects=true", "fsck.zeroPaddedFilemode=ignore"],
+      accept: [0, 1, 128],
+    },
+  );
+  if (exitCode !== 0) {
+    const said = stderr.trim().split("\n").slice(-2).join("; ");
+    throw new HoldfastError("publish_refused", `git refuses the work: ${said}`);
+  }
+}

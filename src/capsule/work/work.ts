@@ -1,0 +1,173 @@
+/**
+ * Owns the task's work as git sees it: the tree of a commit, the commit, the patch. All of it can be made
+ * again from a snapshot and its base, so nothing here has to be kept.
+ */
+
+import { writeFile } from "node:fs/promises";
+import { type BytePath, quoted, toBytes } from "../files/path.ts";
+import { type GitPlace, git, gitLine, gitToFile, type Identity } from "../git/git.ts";
+import { GITLINK_MODE, NO_MODE, rawDiff } from "../git/raw-diff.ts";
+import { objectsLink, type Repo, treeOf, userPlace } from "../repo/repo.ts";
+import type { SnapshotManifest } from "../store/manifest.ts";
+import { importObjects, type Store, streamRef } from "../store/store.ts";
+
+export interface Work {
+  readonly commit: string;
+  readonly tree: string;
+}
+
+export interface WorkCommit {
+  readonly tree: string;
+  readonly base: string | null;
+  readonly message: string;
+  readonly identity: Identity;
+  readonly atMs: number;
+}
+
+/** A commit of a tree that is there, on its base. */
+export async function commitWork(
+  store: GitPlace,
+  { tree, base, message, identity, atMs }: WorkCommit,
+): Promise<string> {
+  const who = signature(identity, atMs);
+  const parent = base === null ? "" : `parent ${base}\n`;
+  const text = `tree ${tree}\n${parent}author ${who}\ncommitter ${who}\n\n${message}`;
+  return gitLine(store, ["hash-object", "-t", "commit", "-w", "--stdin"], { input: [Buffer.from(text)] });
+}
+
+const signature = ({ name, email }: Identity, atMs: number) =>
+  `${name} <${email}> ${Math.trunc(atMs / 1000)} +0000`;
+
+export interface WorkRequest {
+  readonly repo: Repo;
+  readonly store: Store;
+  readonly manifest: SnapshotManifest;
+  readonly contents: ReadonlyMap<BytePath, string>;
+  readonly converted: ReadonlyMap<BytePath, string>;
+  readonly identity: Identity;
+  readonly message: string;
+  readonly atMs: number;
+}
+
+const COMMIT_MARK = 1;
+
+/** The commit of the task's work on its base. The same request gives the same commit. */
+export async function makeWork(request: WorkRequest): Promise<Work> {
+  const { repo, store, manifest } = request;
+  const lowerTree = manifest.lower === null ? null : await treeOf(repo, manifest.lower);
+  // Nothing of it differs: it is its base.
+  const { base, lower } = manifest;
+  if (lowerTree !== null && base !== null && base === lower && !hasWork(manifest))
+    return { commit: base, tree: lowerTree };
+  const gitlinks = await movedGitlinks(repo, lower, base);
+  const { ids, answers } = await importObjects(store, stream(request, lowerTree, gitlinks), [
+    objectsLink(repo),
+  ]);
+  const commit = ids.get(COMMIT_MARK);
+  const tree = /^040000 tree ([0-9a-f]{40,64})/m.exec(answers)?.[1] ?? (await treeOf(repo, null));
+  if (commit === undefined) throw new Error("git made no commit of the work");
+  return { commit, tree };
+}
+
+async function* stream(
+  { store, manifest, contents, converted, identity, message, atMs }: WorkRequest,
+  lowerTree: string | null,
+  gitlinks: readonly string[],
+): AsyncGenerator<Uint8Array> {
+  const who = signature(identity, atMs);
+  const text = Buffer.from(message);
+  yield Buffer.from("feature done\n");
+  const { ref, forget } = streamRef(store);
+  yield Buffer.from(
+    `commit ${ref}\nmark :${COMMIT_MARK}\nauthor ${who}\ncommitter ${who}\ndata ${text.length}\n`,
+  );
+  yield text;
+  yield Buffer.from(`\n${manifest.base === null ? "" : `from ${manifest.base}\n`}deleteall\n`);
+  if (lowerTree !== null) yield Buffer.from(`M 040000 ${lowerTree} ""\n`);
+  let lines = [...gitlinks, ...manifest.gone.map((path) => `D ${quoted(path)}`)];
+  const isWork = ({ role, kind }: SnapshotManifest["entries"][number]) =>
+    role === "work" && (kind === "file" || kind === "symlink");
+  // What is not the work's any more leaves the tree, also where something else stands at its path now.
+  for (const entry of manifest.entries)
+    if (!isWork(entry) && entry.kind !== "dir" && entry.role !== "gitdir")
+      lines.push(`D ${quoted(entry.path)}`);
+  for (const entry of manifest.entries) {
+    if (!isWork(entry)) continue;
+    const mode = entry.kind === "symlink" ? "120000" : entry.mode & 0o100 ? "100755" : "100644";
+    const content = converted.get(entry.path) ?? contents.get(entry.path);
+    lines.push(`M ${mode} ${content} ${quoted(entry.path)}`);
+    if (lines.length > 1000) {
+      yield toBytes(asLines(lines));
+      lines = [];
+    }
+  }
+  yield toBytes(`${asLines(lines)}\nls :${COMMIT_MARK} ""\n`);
+  yield Buffer.from(`${forget}done\n`);
+}
+
+/** Where a submodule points is in no file: the work has what its base has. */
+async function movedGitlinks(repo: Repo, lower: string | null, base: string | null): Promise<string[]> {
+  if (lower === base) return [];
+  const changes = await rawDiff(userPlace(repo), await treeOf(repo, lower), await treeOf(repo, base));
+  return changes.flatMap(({ path, oldMode, mode, id }) => {
+    if (mode === GITLINK_MODE) return `M ${GITLINK_MODE} ${id} ${quoted(path)}`;
+    return oldMode === GITLINK_MODE && mode === NO_MODE ? `D ${quoted(path)}` : [];
+  });
+}
+
+/** What a commit would not notice: its own gitdir, and directories. */
+function hasWork({ gone, entries }: SnapshotManifest): boolean {
+  const isNoticed = ({ role, kind }: SnapshotManifest["entries"][number]) =>
+    role !== "gitdir" && kind !== "dir";
+  return gone.some((path) => path !== ".git" && !path.startsWith(".git/")) || entries.some(isNoticed);
+}
+
+const asLines = (lines: readonly string[]) => lines.map((line) => `${line}\n`).join("");
+
+/** What `git diff` shows between two trees, into a new file. */
+export async function writePatch(
+  repo: Repo,
+  store: Store,
+  from: string,
+  to: string,
+  path: string,
+): Promise<void> {
+  if (from === to) return writeFile(path, "", { mode: 0o600 });
+  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const args = ["diff-tree", "-p", "-r", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "-M"];
+  await gitToFile(place, [...args, from, to], path);
+}
+
+export interface DiffStat {
+  readonly files: number;
+  readonly insertions: number;
+  readonly deletions: number;
+  readonly paths: readonly string[];
+}
+
+export async function statOf(repo: Repo, store: Store, from: string, to: string): Promise<DiffStat> {
+  if (from === to) return { files: 0, insertions: 0, deletions: 0, paths: [] };
+  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const out = await git(place, [
+    "diff-tree",
+    "-r",
+    "-z",
+    "--numstat",
+    "--no-ext-diff",
+    "--no-textconv",
+    from,
+    to,
+  ]);
+  const rows = out
+    .toString("utf8")
+    .split("\0")
+    .filter(Boolean)
+    .map((row) => /^(\S+)\t(\S+)\t([\s\S]*)$/.exec(row)?.slice(1) ?? []);
+  const sum = (column: number) => rows.reduce((total, row) => total + (Number(row[column]) || 0), 0);
+  return {
+    files: rows.length,
+    insertions: sum(0),
+    deletions: sum(1),
+    paths: rows.map((row) => row[2] ?? ""),
+  };
+}
