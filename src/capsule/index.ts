@@ -17,19 +17,16 @@ export {
   listLayers,
 } from "./layer/layers.ts";
 export { sandboxAround } from "./life/borrowed.ts";
-export { Capsule, type CapsulePorts } from "./life/capsule.ts";
+export { type CapsuleSettings, clearUnfinished, detachCapsule, type NewCapsule } from "./life/build.ts";
+export { Capsule } from "./life/capsule.ts";
 export { catchUp, differenceFor } from "./life/catch-up.ts";
-export {
-  type CapsuleSettings,
-  clearUnfinished,
-  createCapsule,
-  detachCapsule,
-  type NewCapsule,
-  restoreCapsule,
-} from "./life/create.ts";
+export { createCapsule } from "./life/create.ts";
 export { equip, findHanded, handBack, handOn, settleHandOn } from "./life/hand-on.ts";
+export type { CapsulePorts } from "./life/ports.ts";
+export { restoreCapsule } from "./life/restore.ts";
 export { listLeases, releasePorts } from "./place/leases.ts";
 export { type CapsuleSpec, Place, plainPath, type StrategyName } from "./place/place.ts";
+export { hasDirectory, hasObject, listCommit, readCommittedBytes, treeOf } from "./repo/commits.ts";
 export {
   belowCheckout,
   dropTips,
@@ -42,23 +39,9 @@ export {
 } from "./repo/held.ts";
 export { isBranchTaken, refsDirOf } from "./repo/named-branches.ts";
 export { noRepoDir } from "./repo/no-repo.ts";
-export {
-  hasDirectory,
-  hasObject,
-  isAncestor,
-  isMerged,
-  isUsersCommit,
-  listCommit,
-  listRepos,
-  openRepo,
-  type Repo,
-  readCommittedBytes,
-  remember,
-  repoLock,
-  resolveCommit,
-  treeOf,
-  userIdentity,
-} from "./repo/repo.ts";
+export { isAncestor, isMerged, isUsersCommit, resolveCommit } from "./repo/refs.ts";
+export { listRepos, openRepo, type Repo, remember, repoLock } from "./repo/repo.ts";
+export { userIdentity } from "./repo/settings.ts";
 export { type Unseen, unseenIn } from "./repo/unseen.ts";
 export { applySnapshot } from "./snapshot/apply.ts";
 export type { Limits } from "./snapshot/choose.ts";
@@ -67,27 +50,21 @@ export type { Snapshot } from "./snapshot/snapshot.ts";
 export { type Contents, contentsOf, readContents } from "./store/contents.ts";
 export { findBadManifests, findBadObjects, findLost, whyUnusable } from "./store/integrity.ts";
 export type { SnapshotManifest } from "./store/manifest.ts";
-export { reduceSnapshot } from "./store/reduced.ts";
 export {
-  abandonedImports,
   adoptSnapshots,
-  countPacks,
   dropSnapshots,
   hasSnapshot,
   isCommitId,
   listManifestBases,
   listNamedSnapshots,
   listSnapshotSessions,
-  makeAside,
   type NamedSnapshot,
-  openStore,
-  packSnapshots,
   readNamedManifest,
-  repackStore,
-  type Store,
-  takeInPack,
-  unpackSnapshots,
-} from "./store/store.ts";
+} from "./store/named.ts";
+export { abandonedImports, makeAside } from "./store/objects.ts";
+export { countPacks, packSnapshots, repackStore, takeInPack, unpackSnapshots } from "./store/packing.ts";
+export { reduceSnapshot } from "./store/reduced.ts";
+export { openStore, type Store } from "./store/store.ts";
 export { probeStrategies } from "./strategy/probe.ts";
 export { chooseStrategy } from "./strategy/strategies.ts";
 export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";

@@ -27,7 +27,9 @@ import { makeShareable } from "../files/share.ts";
 import { checkOut } from "../git/check-out.ts";
 import { git } from "../git/git.ts";
 import { makeGitdir, type Surroundings } from "../gitdir/gitdir.ts";
-import { isAncestor, listCommit, listGitlinks, type Repo, treeOf, userPlace } from "../repo/repo.ts";
+import { listCommit, listGitlinks, treeOf } from "../repo/commits.ts";
+import { isAncestor } from "../repo/refs.ts";
+import { type Repo, userPlace } from "../repo/repo.ts";
 import type { RunSetup } from "./setup.ts";
 
 export interface Base {

@@ -10,7 +10,9 @@ import { copyFile, mkdir, open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Cursor } from "../files/open-dir.ts";
 import type { Identity } from "../git/git.ts";
-import { objectsLink, type Repo, readRefs, readShallow, userExcludes, userIdentity } from "../repo/repo.ts";
+import { readRefs } from "../repo/refs.ts";
+import { objectsLink, type Repo } from "../repo/repo.ts";
+import { readShallow, userExcludes, userIdentity } from "../repo/settings.ts";
 import { GIVEN_REFS, packedRefs, type Ref } from "./agent-git.ts";
 
 /** What a gitdir needs to know of the user's repo, read once for many of them. */

@@ -20,7 +20,8 @@ import {
 import { syncFileSystem } from "../files/directories.ts";
 import type { CapsuleSpec, Place } from "../place/place.ts";
 import { type Repo, repoLock } from "../repo/repo.ts";
-import { listNamedSnapshots, openStore } from "../store/store.ts";
+import { listNamedSnapshots } from "../store/named.ts";
+import { openStore } from "../store/store.ts";
 
 /** Above this many they are flattened: mount options have a limit of about 30 layers. */
 export const MAX_LAYERS = 16;

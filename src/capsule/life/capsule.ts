@@ -2,70 +2,31 @@
  * Owns a capsule that is there: reached, snapshot, sealed, taken away. How its files come to be is its strategy's;
  * what happens to the session is recorded by the session.
  */
-import { chmodSync, existsSync, readdirSync, statSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
+import { HoldfastError } from "../../contract/index.ts";
 import { freezeMarked, type SandboxView } from "../../process/index.ts";
-import {
-  type Clock,
-  type Disk,
-  errorCode,
-  isDiskFull,
-  type OnProgress,
-  sha256Hex,
-} from "../../util/index.ts";
-import { baseGitlinks, openBase } from "../base/bases.ts";
+import { errorCode, isDiskFull } from "../../util/index.ts";
+import { openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
-import type { Change } from "../files/changes.ts";
 import { moveToTrash, removeTree } from "../files/directories.ts";
-import { Cursor } from "../files/open-dir.ts";
-import { fromText } from "../files/path.ts";
 import type { View } from "../files/view.ts";
-import { ConfinedGit, makeEmptyGitdir } from "../git/confined.ts";
-import { KnownFiles, rememberFiles } from "../layer/known-files.ts";
+import { rememberFiles } from "../layer/known-files.ts";
 import { layerDir, MAX_LAYERS, sealUpper, settleSealing } from "../layer/layers.ts";
-import { isUnchangedInclude } from "../place/include.ts";
 import { releasePorts } from "../place/leases.ts";
 import { type CapsuleSpec, Place } from "../place/place.ts";
-import { committedCrlf, isGitlink, listCommit, type Repo, userExcludes } from "../repo/repo.ts";
+import type { Repo } from "../repo/repo.ts";
 import type { Limits } from "../snapshot/choose.ts";
-import type { Rules } from "../snapshot/classify.ts";
-import { type Snapshot, takeSnapshot } from "../snapshot/snapshot.ts";
-import { makeAside, openStore, type Store } from "../store/store.ts";
+import type { Snapshot } from "../snapshot/snapshot.ts";
+import { openStore, type Store } from "../store/store.ts";
 import { flatten } from "../strategy/flatten.ts";
 import { strategies } from "../strategy/strategies.ts";
 import type { Strategy } from "../strategy/strategy.ts";
 import { recordSetup } from "../strategy/worktree.ts";
 import { sandboxAround } from "./borrowed.ts";
-
-export interface CapsulePorts {
-  readonly homeDir: string;
-  readonly disk: Disk;
-  readonly clock: Clock;
-  /** Hears what long work is at. */
-  readonly onProgress?: OnProgress | undefined;
-}
-
-const ANSWER_MS = 30_000;
-
-/**
- * What the disk says when it is full, as an error with a way out; but first once more, when there was room to be
- * made. So it is only for work that leaves nothing when it fails.
- */
-export async function orDiskFull<T>(disk: Disk, work: () => Promise<T>): Promise<T> {
-  const isFull = (error: unknown) => isDiskFull(error) || isHoldfastError(error, "disk_full");
-  for (let isAgain = false; ; isAgain = true) {
-    try {
-      return await work();
-    } catch (error) {
-      if (isFull(error) && !isAgain && (await disk.makeRoom())) continue;
-      throw isDiskFull(error)
-        ? new HoldfastError("disk_full", "the disk is full", {}, { cause: error })
-        : error;
-    }
-  }
-}
+import { orDiskFull } from "./disk-full.ts";
+import { measure } from "./measure.ts";
+import type { CapsulePorts } from "./ports.ts";
 
 export class Capsule {
   readonly repo: Repo;
@@ -186,83 +147,10 @@ export class Capsule {
     }
   }
 
-  async #snapshotOf(view: View, name: string | null, limits: Limits): Promise<Snapshot> {
-    // Its owner may have locked everybody out of all of it; the mode of the root is nobody's file.
-    if ((statSync(view.root).mode & 0o700) !== 0o700) chmodSync(view.root, 0o755);
-    const store = await this.store();
-    const aside = await makeAside(store);
-    try {
-      const { base, lower, setupKey, branch, session } = this.#spec;
-      const changes = this.#strategy.changes(this.#ground, this.place, this.#spec, view);
-      return await takeSnapshot({
-        store,
-        known: await KnownFiles.read(this.#spec.stack.map((layer) => layerDir(this.repo, layer))),
-        changes: this.#ownChanges(changes, view),
-        rules: await this.#rules(view, aside, limits.answerMs ?? ANSWER_MS),
-        limits,
-        facts: { base, lower, setupKey, branch },
-        session,
-        name,
-        atMs: this.#ports.clock.nowMs(),
-        onProgress: this.#ports.onProgress,
-      });
-    } finally {
-      await removeTree(aside);
-    }
-  }
-
-  /** Without what every capsule gets anew: the link to the user's objects, and unchanged includes. */
-  async *#ownChanges(changes: Iterable<Change> | AsyncIterable<Change>, view: View): AsyncGenerator<Change> {
-    const { included } = this.#spec;
-    for await (const change of changes) {
-      if (!("gone" in change)) {
-        const { entry, dir } = change;
-        if (entry.path === ".git/objects/info/alternates") continue;
-        if (
-          entry.kind === "dir" &&
-          Object.keys(included).some((path) => fromText(path).startsWith(`${entry.path}/`))
-        )
-          continue;
-        if (
-          (entry.kind === "file" || entry.kind === "symlink") &&
-          isUnchangedInclude(included, dir, entry.path, this.repo.objectFormat)
-        )
-          continue;
-      }
-      yield change;
-    }
-    // No base has them, so nothing else would tell that they are gone.
-    using cursor = new Cursor(view.root);
-    for (const path of Object.keys(included).map(fromText))
-      if (!cursor.inParent(path, (dir, name) => dir.stat(name))) yield { gone: path };
-  }
-
-  async #rules(view: View, aside: string, answerMs: number): Promise<Rules> {
-    const { baseKey, lower, included } = this.#spec;
-    const listed = baseKey === null ? await listCommit(this.repo, lower) : [];
-    const gitlinks =
-      baseKey === null
-        ? listed.filter(isGitlink).map(({ path }) => path)
-        : await baseGitlinks(this.repo, baseKey);
-    const gitDir = join(aside, "git");
-    await makeEmptyGitdir(gitDir, this.repo.objectFormat);
-    await mkdir(join(gitDir, "info"));
-    const excludes = await userExcludes(this.repo);
-    await writeFile(join(gitDir, "info", "exclude"), excludes);
-    return {
-      key: sha256Hex(JSON.stringify([excludes, baseKey, lower, gitlinks, Object.keys(included)])),
-      confined: new ConfinedGit({ gitDir, view, sandbox: this.sandbox }),
-      view,
-      aside,
-      index: baseKey === null ? undefined : openBase(this.repo, baseKey).index,
-      gitlinks: new Set(gitlinks),
-      tracked: new Set(listed.map(({ path }) => path)),
-      included: Object.keys(included).map(fromText),
-      algorithm: this.repo.objectFormat,
-      answerMs,
-      clock: this.#ports.clock,
-      committedCrlf: (paths) => committedCrlf(this.repo, lower, paths),
-    };
+  #snapshotOf(view: View, name: string | null, limits: Limits): Promise<Snapshot> {
+    const { repo, place, sandbox } = this;
+    const changes = this.#strategy.changes(this.#ground, place, this.#spec, view);
+    return measure(this.#ports, { repo, spec: this.#spec, sandbox, view, changes, name, limits });
   }
 
   /**

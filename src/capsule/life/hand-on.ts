@@ -18,8 +18,9 @@ import { leasePorts, releasePorts } from "../place/leases.ts";
 import { Place } from "../place/place.ts";
 import { holdCommit } from "../repo/held.ts";
 import type { Repo } from "../repo/repo.ts";
-import { Capsule, type CapsulePorts } from "./capsule.ts";
-import { bringIncludes, type CapsuleSettings, type CreatedCapsule } from "./create.ts";
+import { bringIncludes, type CapsuleSettings, type CreatedCapsule } from "./build.ts";
+import { Capsule } from "./capsule.ts";
+import type { CapsulePorts } from "./ports.ts";
 
 export interface NextTask {
   readonly dir: string;

@@ -4,7 +4,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { git, gitLine } from "../git/git.ts";
-import { checkoutsIn, type Repo, userPlace } from "./repo.ts";
+import { checkoutsIn } from "./refs.ts";
+import { type Repo, userPlace } from "./repo.ts";
 
 /** Keeps a base, and all that a snapshot leaves to it, safe from the user's own garbage collection. */
 export async function holdCommit(repo: Repo, commit: string): Promise<void> {

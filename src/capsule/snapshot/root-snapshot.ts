@@ -11,13 +11,9 @@ import { Cursor, OpenDir } from "../files/open-dir.ts";
 import { type BytePath, joined } from "../files/path.ts";
 import { contentsOf } from "../store/contents.ts";
 import { encodeManifest, type ManifestEntry, type SnapshotManifest } from "../store/manifest.ts";
-import {
-  importObjects,
-  type NamedSnapshot,
-  nameSnapshot,
-  readNamedManifest,
-  type Store,
-} from "../store/store.ts";
+import { type NamedSnapshot, nameSnapshot, readNamedManifest } from "../store/named.ts";
+import { importObjects } from "../store/objects.ts";
+import type { Store } from "../store/store.ts";
 import { applySnapshot } from "./apply.ts";
 import type { Kept } from "./choose.ts";
 import { blob, commit } from "./snapshot.ts";

@@ -7,7 +7,7 @@ import { Meter, type OnProgress, sha256Hex } from "../../util/index.ts";
 import { BatchReader } from "../git/batch-reader.ts";
 import { type GitPlace, git, runGit } from "../git/git.ts";
 import { locateObjects } from "../git/packs.ts";
-import type { NamedSnapshot } from "./store.ts";
+import type { NamedSnapshot } from "./named.ts";
 
 type Place = Pick<GitPlace, "gitDir">;
 

@@ -5,7 +5,9 @@
 import { sha256Hex } from "../../util/index.ts";
 import { type BytePath, quoted, storedPath, toBytes } from "../files/path.ts";
 import { encodeManifest, type SnapshotManifest } from "./manifest.ts";
-import { importObjects, type NamedSnapshot, type Store, streamRef } from "./store.ts";
+import type { NamedSnapshot } from "./named.ts";
+import { importObjects, streamRef } from "./objects.ts";
+import type { Store } from "./store.ts";
 
 export interface Reduction {
   /** Where the snapshot can be read, and the smaller one is written. */

@@ -19,7 +19,8 @@ import { plainView } from "../files/view.ts";
 import { checkOut } from "../git/check-out.ts";
 import { makeGitdir, noSurroundings } from "../gitdir/gitdir.ts";
 import type { CapsuleSpec } from "../place/place.ts";
-import { listCommit, type Repo, treeOf } from "../repo/repo.ts";
+import { listCommit, treeOf } from "../repo/commits.ts";
+import type { Repo } from "../repo/repo.ts";
 import type { Strategy } from "./strategy.ts";
 
 const plain: Pick<Strategy, "attach" | "reached" | "detach"> = {

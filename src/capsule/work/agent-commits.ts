@@ -8,8 +8,11 @@ import { HoldfastError } from "../../contract/index.ts";
 import { ConfinedGit } from "../git/confined.ts";
 import { git, runGit } from "../git/git.ts";
 import type { Capsule } from "../life/capsule.ts";
-import { hasObject, isAncestor, isUsersCommit, type Repo, userIdentity, userPlace } from "../repo/repo.ts";
-import { makeAside } from "../store/store.ts";
+import { hasObject } from "../repo/commits.ts";
+import { isAncestor, isUsersCommit } from "../repo/refs.ts";
+import { type Repo, userPlace } from "../repo/repo.ts";
+import { userIdentity } from "../repo/settings.ts";
+import { makeAside } from "../store/objects.ts";
 import { assertNotCheckedOut, branchTip, takeInto } from "./publish.ts";
 
 export interface AgentCommit {

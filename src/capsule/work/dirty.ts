@@ -11,8 +11,11 @@ import { HoldfastError } from "../../contract/index.ts";
 import { errorCode } from "../../util/index.ts";
 import { type BytePath, toBytes, toText } from "../files/path.ts";
 import { type GitPlace, userGit } from "../git/git.ts";
+import { treeOf } from "../repo/commits.ts";
 import { keepCheckout } from "../repo/held.ts";
-import { type Repo, resolveCommit, treeOf, userIdentity, userPlace } from "../repo/repo.ts";
+import { resolveCommit } from "../repo/refs.ts";
+import { type Repo, userPlace } from "../repo/repo.ts";
+import { userIdentity } from "../repo/settings.ts";
 import { commitWork } from "./work.ts";
 
 export interface DirtyRequest {

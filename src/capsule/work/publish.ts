@@ -15,8 +15,10 @@ import { type Disk, readPlainFile } from "../../util/index.ts";
 import { git, gitToFile, type Identity, runGit } from "../git/git.ts";
 import { keepTip } from "../repo/held.ts";
 import { BRANCH_FOLDER } from "../repo/named-branches.ts";
-import { isAncestor, isMerged, objectsLink, type Repo, userPlace } from "../repo/repo.ts";
-import { makeAside, type Store } from "../store/store.ts";
+import { isAncestor, isMerged } from "../repo/refs.ts";
+import { objectsLink, type Repo, userPlace } from "../repo/repo.ts";
+import { makeAside } from "../store/objects.ts";
+import type { Store } from "../store/store.ts";
 
 export interface Publication {
   readonly repo: Repo;

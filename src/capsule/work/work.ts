@@ -7,9 +7,11 @@ import { writeFile } from "node:fs/promises";
 import { type BytePath, quoted, toBytes } from "../files/path.ts";
 import { type GitPlace, git, gitLine, gitToFile, type Identity } from "../git/git.ts";
 import { GITLINK_MODE, NO_MODE, rawDiff } from "../git/raw-diff.ts";
-import { objectsLink, type Repo, treeOf, userPlace } from "../repo/repo.ts";
+import { treeOf } from "../repo/commits.ts";
+import { objectsLink, type Repo, userPlace } from "../repo/repo.ts";
 import type { SnapshotManifest } from "../store/manifest.ts";
-import { importObjects, type Store, streamRef } from "../store/store.ts";
+import { importObjects, streamRef } from "../store/objects.ts";
+import type { Store } from "../store/store.ts";
 
 export interface Work {
   readonly commit: string;

@@ -1,0 +1,172 @@
+/**
+ * Owns what every new capsule goes through, whatever its files come from: it is written down before anything is made,
+ * and it counts as there when all of it is on disk. Whatever fails, nothing of it is left.
+ */
+import { existsSync } from "node:fs";
+import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
+import { withFileLock } from "../../util/index.ts";
+import { type Base, ensureBase, openBase } from "../base/bases.ts";
+import type { RunSetup } from "../base/setup.ts";
+import { removeTree, syncFileSystem } from "../files/directories.ts";
+import { type BytePath, fromText } from "../files/path.ts";
+import type { Surroundings } from "../gitdir/gitdir.ts";
+import { layerDir } from "../layer/layers.ts";
+import { type Included, includeFiles } from "../place/include.ts";
+import { leasePorts, releasePorts } from "../place/leases.ts";
+import { type CapsuleSpec, Place, type StrategyName } from "../place/place.ts";
+import { readCommittedBytes } from "../repo/commits.ts";
+import { holdCommit } from "../repo/held.ts";
+import { isUsersCommit } from "../repo/refs.ts";
+import { type Repo, repoLock } from "../repo/repo.ts";
+import type { Limits } from "../snapshot/choose.ts";
+import { strategies } from "../strategy/strategies.ts";
+import type { Strategy } from "../strategy/strategy.ts";
+import { Capsule } from "./capsule.ts";
+import type { CapsulePorts } from "./ports.ts";
+
+export interface CapsuleSettings {
+  readonly strategy: StrategyName | "auto";
+  readonly setup: string;
+  readonly include: readonly string[];
+  readonly ports: readonly string[];
+  readonly limits: Limits;
+}
+
+export interface NewCapsule {
+  readonly dir: string;
+  readonly session: string;
+  /** That its own git begins on. */
+  readonly branch: string;
+  readonly task: number;
+  readonly repo: Repo;
+  readonly base: string | null;
+  readonly settings: CapsuleSettings;
+  /** Whether what runs in it is sandboxed. */
+  readonly isSandboxed: boolean;
+  readonly runSetup: RunSetup;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CreatedCapsule {
+  readonly capsule: Capsule;
+  /** Named in `capsule.include`, and not there. */
+  readonly missingIncludes: readonly string[];
+}
+
+export const isCollected = (error: unknown) =>
+  isHoldfastError(error, "base_missing") && error.facts["isCollected"] === true;
+
+export async function findBase(
+  ports: CapsulePorts,
+  { repo, settings, session, runSetup, signal }: Omit<NewCapsule, "base">,
+  commit: string | null,
+  surroundings: Surroundings,
+  isExact: boolean,
+): Promise<Base> {
+  const isUsers = commit === null || (await isUsersCommit(repo, commit));
+  const privateTo = isUsers ? undefined : session;
+  return ensureBase(repo, ports, {
+    commit,
+    setup: settings.setup,
+    privateTo,
+    surroundings,
+    runSetup,
+    signal,
+    isExact,
+    onProgress: ports.onProgress,
+  });
+}
+
+export async function build(
+  ports: CapsulePorts,
+  request: Omit<NewCapsule, "base">,
+  strategy: Strategy,
+  facts: Pick<CapsuleSpec, "base" | "lower" | "setupKey" | "baseKey" | "stack" | "settled">,
+  surroundings: Surroundings | undefined,
+  fill: (capsule: Capsule) => Promise<void>,
+  removed: ReadonlySet<BytePath> = new Set(),
+): Promise<CreatedCapsule> {
+  const { repo, session, task, settings } = request;
+  const place = new Place(request.dir);
+  if (await place.isThere())
+    throw new HoldfastError("capsule_exists", `task ${task} has a capsule already`, { task });
+  await clearUnfinished(place);
+  const spec: CapsuleSpec = {
+    isWhole: false,
+    ...facts,
+    strategy: strategy.name,
+    session,
+    task,
+    repo: repo.key,
+    setup: settings.setup,
+    branch: request.branch,
+    sealing: null,
+    previous: null,
+    ports: {},
+    included: {},
+    umask: process.umask(),
+    isSandboxed: request.isSandboxed,
+  };
+  let leased: Record<string, number> = {};
+  const capsule = new Capsule(ports, repo, place, spec);
+  try {
+    await place.make();
+    leased = await leasePorts(ports.homeDir, settings.ports, session);
+    // Under the lock: a base that is in use is one that a capsule.json names, or one that is being taken now.
+    await withFileLock(repoLock(repo), async () => {
+      const needed = [
+        ...(spec.baseKey === null ? [] : [openBase(repo, spec.baseKey).tree]),
+        ...spec.stack.map((layer) => layerDir(repo, layer)),
+      ];
+      if (!needed.every((path) => existsSync(path)))
+        throw new HoldfastError("base_missing", "the base was collected meanwhile", { isCollected: true });
+      for (const commit of [spec.base, spec.lower]) if (commit !== null) await holdCommit(repo, commit);
+      await place.writeSpec(ports.disk, { ...spec, ports: leased });
+    });
+    await strategy.populate({ ...ports, repo }, place, spec, surroundings);
+    await fill(capsule);
+    const { copied, missing } = await bringIncludes(capsule, repo, settings.include, removed);
+    // What was written for this capsule alone is on disk before it counts as there. An overlay's own few files are.
+    if (surroundings === undefined ? spec.stack.length === 0 : !strategy.usesBase)
+      await syncFileSystem(place.dir);
+    await capsule.update({ ...spec, ports: leased, included: copied, isWhole: true });
+    return { capsule, missingIncludes: missing };
+  } catch (error) {
+    await strategy.detach(place).catch(() => {});
+    await removeTree(place.dir);
+    await releasePorts(ports.homeDir, Object.values(leased), session);
+    throw error;
+  }
+}
+
+/** What a maker left that was killed: its processes, then its files. */
+export async function clearUnfinished(place: Place): Promise<void> {
+  if (!existsSync(place.dir)) return;
+  await detachCapsule(place);
+  await removeTree(place.dir);
+}
+
+/** Ends whatever runs in it, also where what is written down about it can't be read. */
+export async function detachCapsule(place: Place): Promise<void> {
+  if (!existsSync(place.dir)) return;
+  const spec = await place.readSpec().catch(() => undefined);
+  await strategies[spec?.strategy ?? "overlay"].detach(place);
+}
+
+export async function bringIncludes(
+  capsule: Capsule,
+  repo: Repo,
+  paths: readonly string[],
+  removed: ReadonlySet<BytePath>,
+): Promise<Included> {
+  if (paths.length === 0 || repo.checkout === null) return { copied: {}, missing: [] };
+  const { root } = await capsule.attach();
+  const { copied, missing } = includeFiles(repo.checkout, root, paths, repo.objectFormat, removed);
+  const own: [string, string][] = [];
+  for (const [path, id] of Object.entries(copied)) {
+    // What the base has is the task's to change and to publish, like any other file.
+    const isTracked = (await readCommittedBytes(repo, capsule.spec.base, fromText(path))) !== undefined;
+    if (!isTracked) own.push([path, id]);
+  }
+  return { copied: Object.fromEntries(own), missing };
+}

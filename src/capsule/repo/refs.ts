@@ -1,0 +1,70 @@
+/**
+ * Owns what the user's refs say: which commit a name stands for, which commits are the user's, which is before which.
+ */
+import { git, gitLine, runGit } from "../git/git.ts";
+import { missingCommit } from "./missing-commit.ts";
+import { type Repo, remember, userPlace } from "./repo.ts";
+
+/** The commit that a name stands for; null for the HEAD of a repo without a commit. */
+export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string | null> {
+  // Of this checkout, also where a name only leads to its HEAD.
+  const place = { gitDir: repo.headDir };
+  const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
+  const { exitCode, stdout } = await runGit(place, args, { accept: [0, 1, 128] });
+  if (exitCode === 0) {
+    const commit = stdout.toString("utf8").trim();
+    if (name === "HEAD") remember(repo, "head", async () => commit);
+    return commit;
+  }
+  if (
+    name === "HEAD" &&
+    (await runGit(place, ["symbolic-ref", "-q", "HEAD"], { accept: [0, 1, 128] })).exitCode === 0
+  )
+    return null;
+  throw await missingCommit(place, name, repo.checkout ?? repo.gitDir);
+}
+
+/** Below this are the user's checkouts as they were: theirs, though the refs are ours. */
+export const checkoutsIn = ({ holds }: Pick<Repo, "holds">) => holds.replace("/held/", "/checkouts/");
+
+/** Whether a commit is the user's: reachable from a ref that is not one of ours, or a checkout of theirs. */
+export async function isUsersCommit(repo: Repo, commit: string): Promise<boolean> {
+  const head = remember(repo, "head", () =>
+    gitLine({ gitDir: repo.headDir }, ["rev-parse", "HEAD"], { accept: [0, 128] }),
+  );
+  if ((await head) === commit) return true;
+  return remember(repo, `whose is ${commit}`, async () => {
+    // One walk from all refs at once: `for-each-ref --contains` makes one for each.
+    const others = OURS.map((prefix) => `--exclude=${prefix}*`);
+    const checkouts = `--glob=${checkoutsIn(repo)}/*`;
+    const args = ["rev-list", "--max-count=1", commit, "--not", ...others, "--all", checkouts];
+    const { exitCode, stdout } = await runGit(userPlace(repo), args, { accept: [0, 128] });
+    return exitCode === 0 && stdout.length === 0;
+  });
+}
+
+/** What we made in the user's repo. */
+const OURS = ["refs/holdfast/", "refs/heads/holdfast/"];
+
+const isOurs = (ref: string) => OURS.some((prefix) => ref.startsWith(prefix));
+
+/** What stands in a capsule's packed-refs: the user's branches and tags, as they are now. */
+export async function readRefs(repo: Repo): Promise<{ name: string; id: string }[]> {
+  const refs = await git(userPlace(repo), ["for-each-ref", "--format=%(objectname) %(refname)"]);
+  return refs
+    .toString("utf8")
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => ({ id: line.slice(0, line.indexOf(" ")), name: line.slice(line.indexOf(" ") + 1) }))
+    .filter(({ name }) => !isOurs(name));
+}
+
+/** Whether the user's HEAD has it. */
+export async function isMerged(repo: Repo, commit: string): Promise<boolean> {
+  return isAncestor(repo, commit, "HEAD");
+}
+
+export async function isAncestor(repo: Repo, commit: string, of: string): Promise<boolean> {
+  const args = ["merge-base", "--is-ancestor", commit, of];
+  return (await runGit({ gitDir: repo.headDir }, args, { accept: [0, 1, 128] })).exitCode === 0;
+}

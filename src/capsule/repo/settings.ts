@@ -1,0 +1,52 @@
+/**
+ * Owns what a capsule takes over of the user's own settings: their name and address, what they ignore, and where
+ * their clone ends.
+ */
+import { join } from "node:path";
+import { userHome } from "../../process/index.ts";
+import { readPlainFile } from "../../util/index.ts";
+import { type Identity, readUserConfig, type UserSetting } from "../git/git.ts";
+import { type Repo, remember } from "./repo.ts";
+
+function userSettings(repo: Repo): Promise<UserSetting[]> {
+  return remember(repo, "settings", () =>
+    readUserConfig(repo.gitDir, "^(user\\.(name|email)|core\\.excludesfile)$"),
+  );
+}
+
+/** The user's name and address: what is published is theirs. */
+export async function userIdentity(repo: Repo): Promise<Identity> {
+  const settings = await userSettings(repo);
+  const read = (wanted: string) =>
+    settings
+      .findLast(({ name }) => name === wanted)
+      ?.value.replace(/[<>\n]/g, "")
+      .trim();
+  return { name: read("user.name") || "Holdfast", email: read("user.email") || "holdfast@localhost" };
+}
+
+const MAX_EXCLUDES_BYTES = 1024 * 1024;
+
+/**
+ * What the user's git ignores by rules that are in no commit: info/exclude, and a file of the user's own. A capsule
+ * gets a copy of both, so which file that is, only the user may say, and not the repo.
+ */
+export async function userExcludes(repo: Repo): Promise<string> {
+  const settings = (await userSettings(repo)).filter(({ isRepos }) => !isRepos);
+  const configured = settings.findLast(({ name }) => name === "core.excludesfile")?.value;
+  const home = userHome();
+  const own = configured?.replace(/^~(?=\/)/, home) ?? join(home, ".config", "git", "ignore");
+  const texts = [
+    readPlainFile(join(repo.gitDir, "info", "exclude"), { maxBytes: MAX_EXCLUDES_BYTES }),
+    readPlainFile(own, { maxBytes: MAX_EXCLUDES_BYTES, followLinks: true }),
+  ];
+  return texts.map((text) => `${text?.toString("utf8") ?? ""}\n`).join("");
+}
+
+const MAX_SHALLOW_BYTES = 16 * 1024 * 1024;
+
+/** Boundaries of a shallow clone, which its borrowers need too: ids of commits, one on each line. */
+export function readShallow(repo: Repo): Buffer | undefined {
+  const bytes = readPlainFile(join(repo.gitDir, "shallow"), { maxBytes: MAX_SHALLOW_BYTES });
+  return bytes && /^([0-9a-f]{40,64}\n)*$/.test(bytes.toString("latin1")) ? bytes : undefined;
+}
