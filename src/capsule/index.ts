@@ -4,6 +4,7 @@ export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/dir
 export { mirrorFiles } from "./files/mirror.ts";
 export { type BytePath, parentOf, toText } from "./files/path.ts";
 export { checkOut } from "./git/check-out.ts";
+export { gitLine } from "./git/git.ts";
 export { type BadFile, findBadPacks, locateObjects, whyDamaged } from "./git/packs.ts";
 export { AgentGit } from "./gitdir/agent-git.ts";
 export { makeGitdir, surroundingsOf } from "./gitdir/gitdir.ts";

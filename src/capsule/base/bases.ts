@@ -188,7 +188,7 @@ async function build(
     const tree = join(building, "tree");
     await mkdir(building, { mode: 0o700 });
     await makeShareable(tree);
-    const gitDir = join(building, "git");
+    const gitDir = join(building, "gitdir");
     await makeGitdir({ path: gitDir, repo, surroundings, branch: "base", commit });
     await checkOut({ gitDir, workTree: tree }, commit ?? (await treeOf(repo, null)), {
       what: "the base",

@@ -7,7 +7,7 @@
  */
 import { open } from "node:fs/promises";
 import { HoldfastError } from "../../contract/index.ts";
-import { type ProgramOptions, type ProgramResult, runProgram, userHome } from "../../process/index.ts";
+import { type ProgramOptions, type ProgramResult, runProgram } from "../../process/index.ts";
 
 export interface GitPlace {
   /** A gitdir of ours, a fresh one, or the user's own: never one that an agent could write. */
@@ -34,11 +34,9 @@ export interface Identity {
   readonly email: string;
 }
 
-const TIMEOUT_MS = 15 * 60 * 1000;
-/** A config may include a pipe, which has no end. */
-const CONFIG_TIMEOUT_MS = 20_000;
+export const TIMEOUT_MS = 15 * 60 * 1000;
 
-const OFF = [
+export const OFF = [
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
   "core.untrackedCache=false",
@@ -66,6 +64,10 @@ const OFF = [
   "core.fsync=all",
   "core.fsyncMethod=fsync",
 ];
+
+/** The program as it is, with nothing off: for `user-git.ts`. */
+export const startGit = (words: readonly string[], options: ProgramOptions): Promise<ProgramResult> =>
+  runProgram(["git", ...words], options);
 
 /** What a call of git begins with. */
 export function gitWords({ workTree }: Pick<GitPlace, "workTree">, config: readonly string[] = []): string[] {
@@ -131,67 +133,6 @@ export async function runGit(
   throw failure(args[0] ?? "", result);
 }
 
-/**
- * For what a person asks of their own checkout: by their own configuration, filters included, as if they had called
- * git themselves. Hooks, monitors and transports stay off; their index is not to be written.
- */
-export async function userGit(
-  place: GitPlace,
-  args: readonly string[],
-  { input }: Pick<GitOptions, "input"> = {},
-): Promise<Buffer> {
-  const {
-    GIT_CONFIG_GLOBAL: _,
-    GIT_CONFIG_NOSYSTEM: __,
-    GIT_ATTR_NOSYSTEM: ___,
-    ...env
-  } = gitEnvironment(place);
-  const own = OFF.filter((setting) => !OF_THE_USER.test(setting));
-  const settings = [...own, "core.bare=false", "core.splitIndex=false", "core.safecrlf=false"];
-  const words = settings.flatMap((setting) => ["-c", setting]);
-  const result = await runProgram(["git", "-C", place.workTree ?? "/", ...words, ...args], {
-    env: { ...env, HOME: userHome() },
-    cwd: "/",
-    timeoutMs: TIMEOUT_MS,
-    ...(input && { input }),
-  });
-  if (result.exitCode === 0) return result.stdout;
-  throw failure(args[0] ?? "", result);
-}
-
-const OF_THE_USER = /^core\.(attributes|excludes)File=/;
-
-export interface UserSetting {
-  readonly name: string;
-  readonly value: string;
-  /** Whether the repo says so, and not the user. */
-  readonly isRepos: boolean;
-}
-
-/** Of the user's own configuration and the repo's, read as the user's git would: reading runs nothing. */
-export async function readUserConfig(
-  gitDir: string,
-  pattern: string,
-  timeoutMs = CONFIG_TIMEOUT_MS,
-): Promise<UserSetting[]> {
-  const { GIT_CONFIG_GLOBAL: _, GIT_CONFIG_NOSYSTEM: __, ...env } = gitEnvironment({ gitDir });
-  const argv = ["git", "config", "-z", "--show-scope", "--get-regexp", pattern];
-  const { stdout } = await runProgram(argv, {
-    env: { ...env, HOME: userHome() },
-    cwd: "/",
-    timeoutMs,
-  });
-  const fields = stdout.toString("utf8").split("\0");
-  const settings: UserSetting[] = [];
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    const [scope = "", pair = ""] = fields.slice(at, at + 2);
-    const end = pair.indexOf("\n");
-    const [name, value] = end < 0 ? [pair, ""] : [pair.slice(0, end), pair.slice(end + 1)];
-    settings.push({ name, value, isRepos: scope !== "global" && scope !== "system" });
-  }
-  return settings;
-}
-
 export function gitEnvironment(place: GitPlace, identity?: Identity): Record<string, string> {
   return {
     PATH: process.env["PATH"] ?? "/usr/bin:/bin",
@@ -228,7 +169,10 @@ function quotedDir(path: string): string {
   return /[":\n]/.test(path) ? `"${path.replace(/["\\]/g, "\\$&")}"` : path;
 }
 
-function failure(command: string, { stderr, exitCode, signal, isTimedOut }: ProgramResult): HoldfastError {
+export function failure(
+  command: string,
+  { stderr, exitCode, signal, isTimedOut }: ProgramResult,
+): HoldfastError {
   const lines = stderr.trim().split("\n").slice(-5);
   // What it was at is overwritten by what it says at last.
   const said = lines.map((line) => line.trimEnd().split("\r").at(-1)).join("; ");

@@ -93,12 +93,15 @@ async function* ownChanges({ repo, spec, view, changes }: Measured): AsyncGenera
     if (!cursor.inParent(path, (dir, name) => dir.stat(name))) yield { gone: path };
 }
 
-async function rulesOf({ repo, spec, view, sandbox, limits }: Measured, aside: string): Promise<Omit<Rules, "clock">> {
+async function rulesOf(
+  { repo, spec, view, sandbox, limits }: Measured,
+  aside: string,
+): Promise<Omit<Rules, "clock">> {
   const { baseKey, lower, included } = spec;
   const listed = baseKey === null ? await listCommit(repo, lower) : [];
   const gitlinks =
     baseKey === null ? listed.filter(isGitlink).map(({ path }) => path) : await baseGitlinks(repo, baseKey);
-  const gitDir = join(aside, "git");
+  const gitDir = join(aside, "gitdir");
   await makeEmptyGitdir(gitDir, repo.objectFormat);
   await mkdir(join(gitDir, "info"));
   const excludes = await userExcludes(repo);

@@ -9,9 +9,8 @@
 import { existsSync, lstatSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { runProgram, userHome } from "../../process/index.ts";
-import { present, readPlainFile } from "../../util/index.ts";
-import { readUserConfig } from "../git/git.ts";
+import { readPlainFile } from "../../util/index.ts";
+import { askWhere, readUserConfig } from "../git/user-git.ts";
 
 export interface Discovered {
   /** The top of the checkout; null for a bare repo. */
@@ -23,8 +22,6 @@ export interface Discovered {
   readonly objectFormat: string;
 }
 
-/** A gitdir can make git wait for ever, with a pipe in the place of its config say. */
-const TIMEOUT_MS = 20_000;
 const MAX_GITFILE_BYTES = 64 * 1024;
 
 export async function discoverRepo(homeDir: string, path: string): Promise<Discovered> {
@@ -45,7 +42,6 @@ export async function discoverRepo(homeDir: string, path: string): Promise<Disco
 }
 
 async function askGit(path: string): Promise<Discovered> {
-  const argv = ["git", "-c", "core.fsmonitor=false", "rev-parse"];
   // The last question has no answer in a bare repo; what was answered before it is still said.
   const questions = [
     "--is-bare-repository",
@@ -54,17 +50,7 @@ async function askGit(path: string): Promise<Discovered> {
     "--git-common-dir",
     "--show-toplevel",
   ];
-  const { stdout, stderr, exitCode } = await runProgram([...argv, ...questions], {
-    cwd: path,
-    // With the user's own settings: `safe.directory` is among them. Nothing that is asked here runs anything.
-    env: {
-      PATH: process.env["PATH"] ?? "",
-      HOME: userHome(),
-      LC_ALL: "C",
-      ...present({ SUDO_UID: process.env["SUDO_UID"] }),
-    },
-    timeoutMs: TIMEOUT_MS,
-  });
+  const { stdout, stderr, exitCode } = await askWhere(path, questions);
   const [isBare, format, headDir, common, ...rest] = stdout.toString("utf8").split("\n");
   const top = rest.join("\n").replace(/\n$/, "");
   if (/dubious ownership|unsafe repository/.test(stderr))

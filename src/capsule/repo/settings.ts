@@ -3,9 +3,9 @@
  * their clone ends.
  */
 import { join } from "node:path";
-import { userHome } from "../../process/index.ts";
 import { readPlainFile } from "../../util/index.ts";
-import { type Identity, readUserConfig, type UserSetting } from "../git/git.ts";
+import type { Identity } from "../git/git.ts";
+import { ignoreFileOf, readUserConfig, type UserSetting } from "../git/user-git.ts";
 import { type Repo, remember } from "./repo.ts";
 
 function userSettings(repo: Repo): Promise<UserSetting[]> {
@@ -34,11 +34,9 @@ const MAX_EXCLUDES_BYTES = 1024 * 1024;
 export async function userExcludes(repo: Repo): Promise<string> {
   const settings = (await userSettings(repo)).filter(({ isRepos }) => !isRepos);
   const configured = settings.findLast(({ name }) => name === "core.excludesfile")?.value;
-  const home = userHome();
-  const own = configured?.replace(/^~(?=\/)/, home) ?? join(home, ".config", "git", "ignore");
   const texts = [
     readPlainFile(join(repo.gitDir, "info", "exclude"), { maxBytes: MAX_EXCLUDES_BYTES }),
-    readPlainFile(own, { maxBytes: MAX_EXCLUDES_BYTES, followLinks: true }),
+    readPlainFile(ignoreFileOf(configured), { maxBytes: MAX_EXCLUDES_BYTES, followLinks: true }),
   ];
   return texts.map((text) => `${text?.toString("utf8") ?? ""}\n`).join("");
 }

@@ -1,11 +1,7 @@
-/**
- * Owns the question what of the user's checkout is in no commit, asked in passing: it has little time, writes nothing,
- * and runs nothing. So a file that goes through a filter counts as changed when only its times are new.
- */
-import { join } from "node:path";
-import { userHome } from "../../process/index.ts";
 import { type Clock, deadline } from "../../util/index.ts";
-import { readUserConfig, runGit, type UserSetting } from "../git/git.ts";
+import { runGit } from "../git/git.ts";
+import { ignoreFileOf, readUserConfig, type UserSetting } from "../git/user-git.ts";
+
 import type { Repo } from "./repo.ts";
 
 /** A directory that is not tracked counts as one. */
@@ -65,10 +61,9 @@ function withoutFilters(settings: readonly UserSetting[]): string[] | undefined 
     const value = last(name);
     return value === undefined ? [] : [`${name}=${value}`];
   });
-  const excludes = last("core.excludesfile")?.replace(/^~(?=\/)/, userHome());
   return [
     ...said,
-    `core.excludesFile=${excludes ?? join(userHome(), ".config", "git", "ignore")}`,
+    `core.excludesFile=${ignoreFileOf(last("core.excludesfile"))}`,
     ...filters.map(({ name }) => `${name}=${name.endsWith(".required") ? "false" : ""}`),
   ];
 }

@@ -6,11 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
+import { gitLine } from "../../capsule/index.ts";
 import { exitStatus, type TaskSpec } from "../../contract/index.ts";
 import { Dispatcher } from "../../dispatch/index.ts";
 import { type Holdfast, openHoldfast } from "../../library/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
-import { findProgram, removeTreeNow, runProgram } from "../../process/index.ts";
+import { findProgram, removeTreeNow } from "../../process/index.ts";
 import { deadline, printable } from "../../util/index.ts";
 import { formatRecord } from "../record-line.ts";
 import { paint, say, sayJson } from "../screen.ts";
@@ -212,16 +213,13 @@ async function makeDemoRepo(dir: string): Promise<void> {
   writeFileSync(join(dir, "notes.txt"), "the notes of everybody\n");
   await gitLines(dir, "init", "-q", "-b", "main");
   await gitLines(dir, "add", "-A");
-  await gitLines(dir, "-c", "user.name=Demo", "-c", "user.email=demo@localhost", "commit", "-qm", "begin");
+  await gitLines(dir, "commit", "-qm", "begin");
 }
 
-async function gitLines(cwd: string, ...args: string[]): Promise<string[]> {
-  const { stdout, stderr, exitCode } = await runProgram(["git", ...args], {
-    cwd,
-    env: { PATH: process.env["PATH"] ?? "", HOME: cwd },
-  });
-  if (exitCode !== 0) throw new Error(`git ${args[0]}: ${stderr}`);
-  return stdout.toString("utf8").split("\n").filter(Boolean);
+async function gitLines(checkout: string, ...args: string[]): Promise<string[]> {
+  const place = { gitDir: join(checkout, ".git"), workTree: checkout };
+  const identity = { name: "Demo", email: "demo@localhost" };
+  return (await gitLine(place, args, { identity })).split("\n").filter(Boolean);
 }
 
 async function list(guide: Guide, home: Holdfast): Promise<void> {

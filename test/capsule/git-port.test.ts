@@ -1,0 +1,16 @@
+/**
+ * By rule: git is started from one file. Two ways around it are looked for in every source: its name as a word of its
+ * own, and a command line that begins with it.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+const sources = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((name) =>
+  name.endsWith(".ts"),
+);
+const PROGRAM = /(["'`])git\1|(runProgram|startDetached|startHolder)\(\s*\[?\s*["'`]git\b/;
+
+test("git is a program in the git port only (K1)", () => {
+  const naming = sources.filter((name) => PROGRAM.test(readFileSync(`src/${name}`, "utf8")));
+  expect(naming).toEqual(["capsule/git/git.ts"]);
+});
