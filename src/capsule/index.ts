@@ -1,13 +1,11 @@
-export { abandonedBuilds, listBases, openBase, setIndex } from "./base/bases.ts";
+export { abandonedBuilds, listBases, openBase } from "./base/bases.ts";
 export { type RunSetup, setupRunner } from "./base/setup.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/directories.ts";
 export { mirrorFiles } from "./files/mirror.ts";
 export { type BytePath, parentOf, toText } from "./files/path.ts";
-export { checkOut } from "./git/check-out.ts";
 export { gitLine } from "./git/git.ts";
 export { type BadFile, findBadPacks, locateObjects, whyDamaged } from "./git/packs.ts";
 export { AgentGit } from "./gitdir/agent-git.ts";
-export { makeGitdir, surroundingsOf } from "./gitdir/gitdir.ts";
 export { forgetFiles } from "./layer/known-files.ts";
 export {
   dropOnlyCopies,
@@ -70,6 +68,7 @@ export { probeStrategies } from "./strategy/probe.ts";
 export { chooseStrategy } from "./strategy/strategies.ts";
 export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";
 export { commitCheckout } from "./work/dirty.ts";
+export { makeExactTree } from "./work/exact-tree.ts";
 export { branchTip, publish, publishedBranch } from "./work/publish.ts";
 export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./work/texts.ts";
 export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./work/unpublish.ts";

@@ -3,24 +3,21 @@
  * touched, and what they change comes back as a turn of theirs.
  */
 import { existsSync, lstatSync } from "node:fs";
-import { appendFile, mkdir, readdir, writeFile } from "node:fs/promises";
+import { appendFile, readdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import {
   applySnapshot,
-  checkOut,
   listCommit,
-  makeGitdir,
+  makeExactTree,
   mirrorFiles,
   openStore,
   removeTree,
-  setIndex,
-  surroundingsOf,
   syncFileSystem,
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { budgetReached, reachedLimits } from "../session/index.ts";
 import { errorCode, tellStep } from "../util/index.ts";
-import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
+import { readSnapshot, takeCheckpoint, workAgain } from "./checkpoint.ts";
 import { assertOutside, defaultDirectory } from "./handoff-directory.ts";
 import { NOTE_FILE, noteOf } from "./handoff-note.ts";
 import { branchOf, messageOfPerson, publishOrSay, type Unpublished } from "./publishing.ts";
@@ -52,43 +49,24 @@ export async function handOff(
     });
   await finishRewind(room);
   const capsule = await openCapsule(room);
-  if (capsule) {
-    await takeCheckpoint(room, capsule, await currentLimits(room));
-    await capsule.detach();
-  }
+  const checkpoint = capsule && (await takeCheckpoint(room, capsule, await currentLimits(room)));
+  await capsule?.detach();
   const { task } = session.state;
   if (!task?.snapshot)
     throw new HoldfastError("no_snapshot", `session ${session.id} has no files to hand over`, {
       session: session.id,
     });
   const store = await openStore(repo, ports.disk);
-  const { manifest, contents } = await readSnapshot(store, task.snapshot);
-  await mkdir(directory, { recursive: true });
+  const work = checkpoint?.work ?? (await workAgain({ repo, id: session.id }, store, task.snapshot));
+  const snapshot = await readSnapshot(store, task.snapshot);
+  const { onProgress } = ports;
+  const branch = branchOf(session.state);
+  await makeExactTree({ directory, repo, store, snapshot, work, branch, onProgress });
   try {
-    const gitDir = join(directory, ".git");
-    const surroundings = await surroundingsOf(repo);
-    const { base, lower } = manifest;
-    await makeGitdir({
-      path: gitDir,
-      repo,
-      surroundings,
-      branch: branchOf(session.state),
-      commit: base,
-    });
-    await writeFile(join(gitDir, "objects", "info", "alternates"), `${repo.objects}\n`);
-    // The files that the changes were measured against; then the index of the base, to show what differs from it.
-    // All of git's work is done before the agent's files are there.
-    const { onProgress } = ports;
-    if (lower !== null) await checkOut({ gitDir, workTree: directory }, lower, { onProgress });
-    if (base !== null && base !== lower) await setIndex({ gitDir, workTree: directory }, base);
-    // Not the agent's gitdir, nor any other that it made.
-    await applySnapshot(directory, store, withoutGitdirs(manifest), contents, {
-      roles: ["work", "ignored"],
-      onProgress,
-    });
+    await applySnapshot(directory, store, besidesTree(snapshot.manifest), snapshot.contents, { onProgress });
     if (!isThere(join(directory, NOTE_FILE))) {
       await writeFile(join(directory, NOTE_FILE), noteOf(session.state, directory), { flag: "wx" });
-      await appendFile(join(gitDir, "info", "exclude"), `/${NOTE_FILE}\n`);
+      await appendFile(join(directory, ".git", "info", "exclude"), `/${NOTE_FILE}\n`);
     }
     tellStep(onProgress, "syncing the files to disk");
     await syncFileSystem(directory);
@@ -105,8 +83,11 @@ const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !==
 
 type Manifest = Awaited<ReturnType<typeof readSnapshot>>["manifest"];
 
-function withoutGitdirs(manifest: Manifest): Manifest {
-  return { ...manifest, gone: manifest.gone.filter((path) => path !== ".git" && !path.startsWith(".git/")) };
+/** A person gets what the agent had: ignored files, too, and directories as they were. */
+function besidesTree(manifest: Manifest): Manifest {
+  const isGiven = ({ role, kind }: Manifest["entries"][number]) =>
+    role === "ignored" || (role === "work" && kind === "dir");
+  return { ...manifest, entries: manifest.entries.filter(isGiven), gone: [] };
 }
 
 export interface Returned {
@@ -181,14 +162,15 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   return { turn: turn.number, snapshot: snapshot.commit, tree: work.tree, isChanged, branch, unpublished };
 }
 
-/** What the person got: the base's files, and what the snapshot changed of them. */
+/** What the person got: the base's files, and what the snapshot changed of them. What is aside stayed with the agent. */
 async function givenPaths({ repo, ports, session }: Room): Promise<Set<string>> {
   const { task } = session.state;
   const committed = (await listCommit(repo, task?.base ?? null)).map(({ path }) => path);
   if (!task?.snapshot) return new Set(committed);
   const { manifest } = await readSnapshot(await openStore(repo, ports.disk), task.snapshot);
-  const own = manifest.entries
-    .filter(({ role }) => role === "work" || role === "ignored")
-    .map(({ path }) => path);
-  return new Set([...committed, ...own]);
+  const given = new Set(committed);
+  for (const { path, role } of manifest.entries)
+    if (role === "work" || role === "ignored") given.add(path);
+    else given.delete(path);
+  return given;
 }

@@ -217,11 +217,6 @@ async function build(
   return { key, commit, setupKey, tree: final.tree, index: final.index };
 }
 
-/** The index of another commit, with the files left as they are. */
-export async function setIndex(place: { gitDir: string; workTree?: string }, treeish: string): Promise<void> {
-  await git(place, ["read-tree", "--reset", treeish]);
-}
-
 /** Most recently used first. */
 export async function listBases(repo: Repo): Promise<(Base & { usedAtMs: number })[]> {
   if (!existsSync(basesDir(repo))) return [];

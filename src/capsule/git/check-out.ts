@@ -34,3 +34,8 @@ function lastCount(text: string): { files: number; ofFiles: number } | undefined
   const [, files, ofFiles] = [...text.matchAll(/Updating files: +\d+% \((\d+)\/(\d+)\)/g)].at(-1) ?? [];
   return files === undefined ? undefined : { files: Number(files), ofFiles: Number(ofFiles) };
 }
+
+/** The index of another commit, with the files left as they are. */
+export async function setIndex(place: { gitDir: string; workTree?: string }, treeish: string): Promise<void> {
+  await git(place, ["read-tree", "--reset", treeish]);
+}

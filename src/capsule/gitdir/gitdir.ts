@@ -50,6 +50,8 @@ export interface NewGitdir {
   readonly commit: string | null;
   /** Copied, when there is one: no file has to be read again then. */
   readonly index?: string;
+  /** Where it finds the user's objects. Default: by this home's name for them, which a sandbox shows too. */
+  readonly objects?: string;
 }
 
 export async function makeGitdir({
@@ -59,6 +61,7 @@ export async function makeGitdir({
   branch,
   commit,
   index,
+  objects = objectsLink(repo),
 }: NewGitdir): Promise<void> {
   await mkdir(join(path, "objects", "info"), { recursive: true });
   await mkdir(join(path, "info"));
@@ -73,7 +76,7 @@ export async function makeGitdir({
     // Without it the refs are not brought up to date later, and nothing else: it needs no sync.
     writeFile(join(path, GIVEN_REFS), packedRefs(refs)),
     write("info/exclude", surroundings.excludes),
-    write("objects/info/alternates", alternatesOf(repo)),
+    write("objects/info/alternates", `${objects}\n`),
     commit && writeFile(refFile, `${commit}\n`, { flush: true }),
     shallow && write("shallow", shallow),
     index && copySynced(index, join(path, "index")),
@@ -98,11 +101,9 @@ export function linkObjects(root: string, repo: Repo): void {
   using cursor = new Cursor(root);
   cursor.inParent(".git/objects/info/alternates", (dir, name) => {
     rmSync(dir.at(name), { recursive: true, force: true });
-    writeFileSync(dir.at(name), alternatesOf(repo), { flag: "wx" });
+    writeFileSync(dir.at(name), `${objectsLink(repo)}\n`, { flag: "wx" });
   });
 }
-
-const alternatesOf = (repo: Repo) => `${objectsLink(repo)}\n`;
 
 function configOf(repo: Repo, { name, email }: Identity): string {
   const format = repo.objectFormat === "sha256" ? "\n[extensions]\n\tobjectFormat = sha256" : "";

@@ -23,14 +23,8 @@ import { Cursor, ensureDir, type OpenDir } from "../files/open-dir.ts";
 import { type BytePath, toText } from "../files/path.ts";
 import { BatchReader } from "../git/batch-reader.ts";
 import { git } from "../git/git.ts";
-import type { ManifestEntry, Role, SnapshotManifest } from "../store/manifest.ts";
+import type { ManifestEntry, SnapshotManifest } from "../store/manifest.ts";
 import type { Store } from "../store/store.ts";
-
-export interface ApplyOptions {
-  /** Which of the entries; default: all. */
-  readonly roles?: readonly Role[];
-  readonly onProgress?: OnProgress | undefined;
-}
 
 /** What could not be brought back: sockets and devices have no content. */
 export interface Applied {
@@ -42,9 +36,9 @@ export async function applySnapshot(
   store: Store,
   manifest: SnapshotManifest,
   contents: ReadonlyMap<BytePath, string>,
-  { roles, onProgress }: ApplyOptions = {},
+  { onProgress }: { readonly onProgress?: OnProgress | undefined } = {},
 ): Promise<Applied> {
-  const entries = manifest.entries.filter(({ role }) => !roles || roles.includes(role));
+  const { entries } = manifest;
   using cursor = new Cursor(root);
   for (const path of manifest.gone)
     cursor.inParent(path, (dir, name) => rmSync(dir.at(name), { recursive: true, force: true }));

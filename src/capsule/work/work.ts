@@ -87,14 +87,12 @@ async function* stream(
   yield Buffer.from(`\n${manifest.base === null ? "" : `from ${manifest.base}\n`}deleteall\n`);
   if (lowerTree !== null) yield Buffer.from(`M 040000 ${lowerTree} ""\n`);
   let lines = [...gitlinks, ...manifest.gone.map((path) => `D ${quoted(path)}`)];
-  const isWork = ({ role, kind }: SnapshotManifest["entries"][number]) =>
-    role === "work" && (kind === "file" || kind === "symlink");
   // What is not the work's any more leaves the tree, also where something else stands at its path now.
   for (const entry of manifest.entries)
-    if (!isWork(entry) && entry.kind !== "dir" && entry.role !== "gitdir")
+    if (!isOfCommit(entry) && entry.kind !== "dir" && entry.role !== "gitdir")
       lines.push(`D ${quoted(entry.path)}`);
   for (const entry of manifest.entries) {
-    if (!isWork(entry)) continue;
+    if (!isOfCommit(entry)) continue;
     const mode = entry.kind === "symlink" ? "120000" : entry.mode & 0o100 ? "100755" : "100644";
     const content = converted.get(entry.path) ?? contents.get(entry.path);
     lines.push(`M ${mode} ${content} ${quoted(entry.path)}`);
@@ -106,6 +104,10 @@ async function* stream(
   yield toBytes(`${asLines(lines)}\nls :${COMMIT_MARK} ""\n`);
   yield Buffer.from(`${forget}done\n`);
 }
+
+/** Whether a commit of the work holds it. */
+export const isOfCommit = ({ role, kind }: SnapshotManifest["entries"][number]) =>
+  role === "work" && (kind === "file" || kind === "symlink");
 
 /** Where a submodule points is in no file: the work has what its base has. */
 async function movedGitlinks(repo: Repo, lower: string | null, base: string | null): Promise<string[]> {
