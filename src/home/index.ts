@@ -18,6 +18,7 @@ export {
   trashDir,
 } from "./home.ts";
 export { type SearchHit, SessionIndex } from "./index-db.ts";
+export { ABANDONED_MS, homeLeftovers, type Leftover } from "./leftovers.ts";
 export { listSessions, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
 export { type Claim, claimName } from "./names.ts";
 export { type HoldfastOptions, openHome } from "./open.ts";

@@ -12,6 +12,7 @@ export { Intake, type ShellRequest } from "./inbox/intake.ts";
 export { assertWhole, Named } from "./inbox/named.ts";
 export { type KeptArtifact, KeptNames, type KeptSnapshot } from "./kept-names.ts";
 export { isOutputOf, keepOutput, outputPath, outputRoom } from "./output.ts";
+export { capsuleDirsOf, taskCapsules } from "./owned-capsules.ts";
 export { type Quota, readSettings } from "./quota.ts";
 export type { Rewound } from "./rewind.ts";
 export { artifactsDir, capsuleDir, readConfig, scratchDir } from "./room.ts";

@@ -1,45 +1,38 @@
 /**
- * Owns the looking at all capsules of a home: which there are, and whether one of them uses something.
+ * Owns the list of those who have capsules in a home, and the question whether one of these uses something.
+ *
+ * K11 What any of them stands on is never removed, whoever owns it.
  */
-import { existsSync } from "node:fs";
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
-import { type CapsuleSpec, Place, type Repo, repoLock } from "../capsule/index.ts";
-import type { SessionId } from "../contract/index.ts";
-import { type Home, listSessionIds, sessionDirOf } from "../home/index.ts";
+import {
+  type CapsuleOwner,
+  type CapsuleSpec,
+  type OwnedCapsule,
+  type Repo,
+  repoLock,
+} from "../capsule/index.ts";
+import type { Home } from "../home/index.ts";
+import { taskCapsules } from "../task/index.ts";
 import { withFileLock } from "../util/index.ts";
 
-export interface FoundCapsule {
-  readonly id: SessionId;
-  readonly place: Place;
-  /** Undefined: none was written, or it can't be read. */
-  readonly spec: CapsuleSpec | undefined;
-  readonly isUnfinished: boolean;
+/** Whatever makes capsules is here, or what they stand on is collected under them. */
+export const capsuleOwners = (home: Home): CapsuleOwner[] => [taskCapsules(home)];
+
+export async function listCapsules(owners: readonly CapsuleOwner[]): Promise<OwnedCapsule[]> {
+  return (await Promise.all(owners.map((owner) => owner.list()))).flat();
 }
 
-export async function listCapsules(home: Home): Promise<FoundCapsule[]> {
-  const found: FoundCapsule[] = [];
-  for (const id of await listSessionIds(home)) {
-    const tasks = join(sessionDirOf(home, id), "tasks");
-    for (const task of await readdir(tasks).catch(() => [])) {
-      const place = new Place(join(tasks, task, "capsule"));
-      if (!existsSync(place.dir)) continue;
-      const spec = await place.readSpec().catch(() => undefined);
-      found.push({ id, place, spec, isUnfinished: spec ? !spec.isWhole : !existsSync(place.specFile) });
-    }
-  }
-  return found;
-}
+/** Of the capsules on a repo. */
+export const specsOn = (repo: Repo, capsules: readonly OwnedCapsule[]): CapsuleSpec[] =>
+  capsules.flatMap(({ spec }) => (spec?.repo === repo.key ? [spec] : []));
 
 /** Looked at again under the lock that capsules are made under: one may have begun to use it meanwhile. */
 export async function unlessUsed(
-  home: Home,
+  owners: readonly CapsuleOwner[],
   repo: Repo,
   uses: (spec: CapsuleSpec) => boolean,
   work: () => Promise<void>,
 ): Promise<void> {
   await withFileLock(repoLock(repo), async () => {
-    const isUsed = (await listCapsules(home)).some(({ spec }) => spec?.repo === repo.key && uses(spec));
-    if (!isUsed) await work();
+    if (!specsOn(repo, await listCapsules(owners)).some(uses)) await work();
   });
 }

@@ -4,7 +4,6 @@
  * What a crash leaves: before the rename, the session, whole; after it, things of a session that is not there, which gc
  * knows and clears.
  */
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
   detachCapsule,
@@ -29,6 +28,7 @@ import { acquireOwner } from "../journal/index.ts";
 import { withLine } from "../line/index.ts";
 import { findHomeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import { diskUse } from "../process/index.ts";
+import { capsuleDirsOf } from "../task/index.ts";
 
 type Going = Pick<FoundSession, "id" | "dir">;
 
@@ -44,8 +44,7 @@ export async function discardSession(
   try {
     await admit();
     // A crash may have left some of its processes.
-    for (const task of await readdir(join(dir, "tasks")).catch(() => []))
-      await detachCapsule(new Place(join(dir, "tasks", task, "capsule")));
+    for (const path of await capsuleDirsOf(dir)) await detachCapsule(new Place(path));
     await disk.rename(dir, trashed);
     lock.relocate(trashed);
     await disk.syncDir(sessionsDir(home));

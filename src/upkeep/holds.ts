@@ -23,7 +23,8 @@ import {
 } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
 import type { Home } from "../home/index.ts";
-import { listCapsules, unlessUsed } from "./capsules.ts";
+import type { RepoCache } from "./cache-leftovers.ts";
+import { capsuleOwners, listCapsules, specsOn, unlessUsed } from "./capsules.ts";
 
 /** One that is young may be for a capsule that is being made right now. */
 const YOUNG_MS = 60 * 60 * 1000;
@@ -35,8 +36,7 @@ export interface UnneededHold {
 
 export async function unneededHolds(
   home: Home,
-  repo: Repo,
-  specs: readonly CapsuleSpec[],
+  { repo, owners, specs }: Omit<RepoCache, "store">,
 ): Promise<UnneededHold[]> {
   const held = await heldCommits(repo).catch(() => []);
   if (held.length === 0) return [];
@@ -52,7 +52,7 @@ export async function unneededHolds(
       ref: holdOf(repo, commit),
       release: () =>
         unlessUsed(
-          home,
+          owners,
           repo,
           ({ base, lower }) => base === commit || lower === commit,
           () => releaseCommit(repo, commit),
@@ -73,11 +73,10 @@ export async function strayCheckouts(
 
 /** What was held under a name that all homes shared, or that this one had elsewhere, gets a name of its own. */
 export async function renewHolds(home: Home): Promise<void> {
-  const capsules = await listCapsules(home);
+  const capsules = await listCapsules(capsuleOwners(home));
   for (const repo of await listRepos(home)) {
-    const specs = capsules.flatMap(({ spec }) => (spec?.repo === repo.key ? [spec] : []));
     const held = new Set(await heldCommits(repo).catch(() => []));
-    for (const commit of (await neededCommits(home, repo, specs)) ?? [])
+    for (const commit of (await neededCommits(home, repo, specsOn(repo, capsules))) ?? [])
       if (!held.has(commit) && (await hasObject(repo, commit))) await holdCommit(repo, commit);
   }
 }

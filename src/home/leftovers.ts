@@ -1,0 +1,74 @@
+/**
+ * Owns what a home can leave behind when something is killed: sockets, and directories of questions to the machine.
+ */
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { removeTree } from "../capsule/index.ts";
+import { isSessionId } from "../contract/index.ts";
+import { acquireOwner, probeOwner } from "../journal/index.ts";
+import { findHomeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
+import { endMarked } from "../process/index.ts";
+import { TEMPORARY_PREFIX } from "../util/index.ts";
+import { type Home, sessionDirOf } from "./home.ts";
+
+/** What something left that was killed, or a cache of which this part may go: `doctor` shows it, `gc` clears it. */
+export interface Leftover {
+  readonly what: string;
+  readonly why: string;
+  /** A cache that is only old: nothing to worry about. */
+  readonly isCache: boolean;
+  /** What of the disk goes with it. */
+  readonly paths?: readonly string[];
+  /** They only get smaller. */
+  readonly isRepacked?: boolean;
+  clear(): Promise<void>;
+}
+
+/** What is this old was not left by one who is still at it. */
+export const ABANDONED_MS = 60 * 60 * 1000;
+
+export async function homeLeftovers(home: Home): Promise<Leftover[]> {
+  return [...sockets(home), ...(await temporaries(home))];
+}
+
+/** Of session processes that were killed: their sockets, and the copy of a token. */
+function sockets(home: Home): Leftover[] {
+  const runtime = findHomeRuntimeDir(home.dir);
+  if (runtime === undefined) return [];
+  return readdirSync(runtime)
+    .map((name) => `sess_${name}`)
+    .filter(isSessionId)
+    .filter((id) => !probeOwner(sessionDirOf(home, id)).held)
+    .map((id) => {
+      const what = join(runtime, id.slice("sess_".length));
+      const clear = async () => {
+        // Of a session that is gone there is no lock.
+        const lock = existsSync(sessionDirOf(home, id))
+          ? await acquireOwner(sessionDirOf(home, id))
+          : undefined;
+        try {
+          removeRuntimeDir(what);
+        } finally {
+          lock?.release();
+        }
+      };
+      return { what, why: "sockets of a process that is gone", isCache: false, clear };
+    });
+}
+
+/** Of a question to the machine that was cut off: its directory, and what may hold a mount in it. */
+async function temporaries(home: Home): Promise<Leftover[]> {
+  const found: Leftover[] = [];
+  for (const name of (await readdir(home.dir)).filter((one) => one.startsWith(TEMPORARY_PREFIX))) {
+    const path = join(home.dir, name);
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (!stats || home.ports.clock.nowMs() - stats.mtimeMs < ABANDONED_MS) continue;
+    const clear = async () => {
+      await endMarked(path);
+      await removeTree(path);
+    };
+    found.push({ what: path, why: "left by a process that ended", isCache: false, paths: [path], clear });
+  }
+  return found;
+}
