@@ -84,7 +84,7 @@ export default {
     {
       name: "the-machine-is-pure",
       severity: "error",
-      from: { path: "^src/session/(machine|state|lifecycle|history|budget|fold/[^/]+)\\.ts$" },
+      from: { path: "^src/session/(machine|state|lifecycle|history|budget|work-due|fold/[^/]+)\\.ts$" },
       to: { dependencyTypes: ["core"] },
     },
     {

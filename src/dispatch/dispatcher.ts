@@ -42,7 +42,13 @@ import { Holdfast } from "../library/index.ts";
 import { enterLine, type Limits, type Place, readLimits, readPlace, writeLimits } from "../line/index.ts";
 import { idOf, type Maildir } from "../mail/index.ts";
 import { redactingValues, secretsIn, shortened, withoutSecrets } from "../redaction/index.ts";
-import { findLastRecord, inspectSession, type Session, type SessionState } from "../session/index.ts";
+import {
+  findLastRecord,
+  inspectSession,
+  type Session,
+  type SessionState,
+  workDue,
+} from "../session/index.ts";
 import { assertWhole } from "../task/index.ts";
 import type { Archived, Removal, RemovalOptions } from "../upkeep/index.ts";
 import { isPlainObject, present, shellText } from "../util/index.ts";
@@ -447,9 +453,9 @@ export class Dispatcher {
 
   /** What waits in its queue or its inbox, or was cut off. */
   async #nextSpec(found: FoundSession, state: SessionState): Promise<TaskSpec | undefined> {
-    const { task, queue } = state;
-    const isCut = task?.request && task.outcome === null && task.capsule !== "torn_down";
-    const request = isCut ? task.request : queue[0]?.request;
+    const due = workDue(state);
+    // What can only be ended needs no room: the one behind it does.
+    const request = due.kind === "end" ? state.queue[0]?.request : due.request;
     if (!request) return firstTaskIn(inboxOf(this.#home, found.dir));
     const queued = await findLastRecord(
       found.dir,

@@ -11,12 +11,14 @@ import { readPlace, withLine } from "../line/index.ts";
 import { decodeEnvelope } from "../mail/index.ts";
 import { commandLine, redactingValues, withoutSecrets } from "../redaction/index.ts";
 import {
+  drivenTask,
   inspectSession,
   KnownSecrets,
   removeEnvironment,
   Session,
   type SessionState,
   textIn,
+  workDue,
 } from "../session/index.ts";
 import { deadline, isAlive } from "../util/index.ts";
 import { inboxOf } from "./post.ts";
@@ -52,9 +54,9 @@ export async function readQueue(home: Home, found: FoundSession): Promise<Queue>
   const waiting = [...taken, ...inInbox.filter(({ request }) => !known.has(request))].sort(
     (a, b) => b.priority - a.priority,
   );
-  const running = state.task?.outcome === null ? state.task : null;
+  const running = drivenTask(state);
   const shorten = shortener([...waiting.map(({ request }) => request), running?.request ?? ""]);
-  const current = running?.request
+  const current = running
     ? { task: running.number, request: running.request, short: shorten(running.request) }
     : null;
   const firstWhy = whyItWaits(home, found, state);
@@ -106,8 +108,8 @@ function whyItWaits(home: Home, { id, dir }: FoundSession, state: SessionState):
   const place = readPlace(home, id);
   if (place?.state === "waiting" && place.reason !== null) return place.reason;
   if (readProcessRecord(dir)) {
-    const { task } = state;
-    return task?.request && task.outcome === null ? `task ${task.number} runs` : null;
+    const running = drivenTask(state);
+    return running && `task ${running.number} runs`;
   }
   if (place || probeOwner(dir).held) return null;
   if (state.status === "paused") return `the session is paused: holdfast resume ${id} goes on with it`;
@@ -179,7 +181,7 @@ function refuseAsOwner(home: Home, found: FoundSession, request: string): Promis
     if (!isTakenIn || readProcessRecord(found.dir) || (holder && isAlive(holder))) return false;
     const after = await recordRefusal(home, found, request);
     if (!after) return false;
-    const isMore = after.queue.length > 0 || after.task?.outcome === null;
+    const isMore = workDue(after).kind !== "nothing";
     if (!isMore && (await lyingIn(home, found)).length === 0) line.remove(found.id);
     return true;
   });

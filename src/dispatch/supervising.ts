@@ -124,6 +124,4 @@ const isInterrupted = ({ status }: SessionSummary) => status === "interrupted";
 const keyOf = ({ id, records }: SessionSummary) => `${id} ${records}`;
 
 /** Driven by a session process, not by a harness of somebody else's, who goes on by himself. */
-function isOurs({ task, queue }: SessionSummary): boolean {
-  return queue > 0 || (task !== null && task.request !== null && task.outcome === null);
-}
+const isOurs = ({ due }: SessionSummary) => due !== "nothing";

@@ -6,7 +6,7 @@ import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import { readPlace } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
-import { inspectSession } from "../session/index.ts";
+import { drivenTask, inspectSession } from "../session/index.ts";
 import { isAlive } from "../util/index.ts";
 import { inboxOf } from "./post.ts";
 
@@ -18,11 +18,11 @@ export interface UnderWay {
 }
 
 export async function underWay(home: Home, { id, dir }: FoundSession): Promise<UnderWay> {
-  const { openTurn, task, queue } = (await inspectSession(dir)).state;
+  const { state } = await inspectSession(dir);
   const lying = (await inboxOf(home, dir).waiting()).map(idOf).filter((one) => one.startsWith("task_"));
   // What is being taken in is in both.
-  const queued = new Set([...queue.map(({ request }) => request), ...lying]).size;
-  const isAtTask = openTurn !== null || (task !== null && task.request !== null && task.outcome === null);
+  const queued = new Set([...state.queue.map(({ request }) => request), ...lying]).size;
+  const isAtTask = state.openTurn !== null || drivenTask(state) !== null;
   const place = readPlace(home, id);
   const isStarting =
     place?.state === "granted" && !place.isTaken && place.holder !== null && isAlive(place.holder);

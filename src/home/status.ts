@@ -9,6 +9,8 @@ import {
   type SessionState,
   type Spent,
   type StoredStatus,
+  type WorkDue,
+  workDue,
   working,
 } from "../session/index.ts";
 
@@ -41,6 +43,8 @@ export interface SessionSummary {
   readonly branch: SessionState["branch"];
   /** Tasks that wait in the session. */
   readonly queue: number;
+  /** What its next process has to do, or the one that it has is doing. */
+  readonly due: WorkDue["kind"];
   readonly unread: number;
   /** In a row. */
   readonly crashes: number;
@@ -96,6 +100,7 @@ export function summarise(
     task,
     branch: state.branch,
     queue: state.queue.length,
+    due: workDue(state).kind,
     unread: state.unread.length,
     crashes: state.crashes,
     isKept: state.isKept,
@@ -110,14 +115,13 @@ export function shownStatus(
   state: Pick<SessionState, "status" | "openTurn" | "task" | "queue" | "pending">,
   isHeld: boolean,
 ): ShownStatus {
-  const { status, openTurn, task, queue } = state;
+  const { status, openTurn, task } = state;
   if (!working.includes(status)) return status;
   if (isHeld) return isWaiting(state) ? "waiting" : openTurn ? "running" : "open";
   // There is something to do, and nobody who does it.
-  const isDriven = task !== null && task.request !== null;
-  if (openTurn || (isDriven && task.outcome === null) || queue.length > 0) return "interrupted";
+  if (openTurn || workDue(state).kind !== "nothing") return "interrupted";
   if (isWaiting(state)) return "waiting";
   // Its process was killed when all was done but to say so. Of a harness of somebody else's nobody knows that.
-  if (status === "active") return isDriven ? "paused" : "interrupted";
+  if (status === "active") return task?.request ? "paused" : "interrupted";
   return status;
 }

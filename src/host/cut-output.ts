@@ -5,7 +5,7 @@
  */
 import { statSync, truncateSync } from "node:fs";
 import type { Home } from "../home/index.ts";
-import { Excerpt, type Session, type SessionState } from "../session/index.ts";
+import { drivenTask, Excerpt, type Session, type SessionState } from "../session/index.ts";
 import { isOfCommand, readSpool, spoolPath } from "./frames.ts";
 
 export class CutOutput {
@@ -25,8 +25,8 @@ export class CutOutput {
 
   /** The turn is on record. Whatever lies there of a task that has not ended is kept, also where a kill came before this. */
   async settle(home: Home, session: Session): Promise<void> {
-    const { task } = session.state;
-    if (!task?.request || task.outcome !== null) return;
+    const task = drivenTask(session.state);
+    if (!task) return;
     const path = spoolPath(this.#sessionDir, task.request);
     if (!statSync(path, { throwIfNoEntry: false })?.size) return;
     const { keepSpooled } = await import("./kept-output.ts");

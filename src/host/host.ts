@@ -17,7 +17,9 @@ import {
   removeEnvironment,
   removeOldEnvironments,
   type Session,
+  taskUnderWay,
   textIn,
+  workDue,
 } from "../session/index.ts";
 import { Feed, Intake, Named, restFiles, type Stop } from "../task/index.ts";
 import { arrive, mailIn } from "./arrival.ts";
@@ -204,15 +206,14 @@ export class Host {
 
   /** What a crash or a pause cut off. */
   async #goOn(): Promise<void> {
-    const { task, queue } = this.#session.state;
-    if (!task?.request || task.outcome !== null) return;
-    const { request, number } = task;
-    if (task.capsule === "torn_down") {
-      // Its files were taken away meanwhile, by somebody who had no more use for it.
-      await this.#session.append("task_ended", { task: number, outcome: "interrupted" });
-      await this.#forget(request);
-      return;
+    const due = workDue(this.#session.state);
+    if (due.kind === "end") {
+      await this.#session.append("task_ended", { task: due.task, outcome: "interrupted" });
+      await this.#forget(due.request);
     }
+    if (due.kind !== "go_on") return;
+    const { request } = due;
+    const { queue } = this.#session.state;
     const spec = await this.#named.spec(request);
     // To keep its work takes no memory; to start it again does.
     if (adapterOf(spec.agent).goesOn(spec.agent) && !(await this.#takePlace(spec, queue[0]?.priority ?? 0)))
@@ -348,9 +349,8 @@ export class Host {
 
   async #rest(): Promise<void> {
     if (this.#session.state.status !== "paused") {
-      const { task } = this.#session.state;
       // A task that ended has its checkpoint, and nothing has run since.
-      if (task?.outcome === null) await restFiles(this.#home, this.#session);
+      if (taskUnderWay(this.#session.state)) await restFiles(this.#home, this.#session);
     }
     // What came in while we got ready to leave is for the next one. It is ours until nothing of us is left.
     if (this.#session.state.status !== "paused")

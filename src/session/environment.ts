@@ -18,7 +18,6 @@ import {
   readPlainFile,
   replaceFile,
 } from "../util/index.ts";
-import type { SessionState } from "./state.ts";
 
 export interface Environment {
   readonly values: Values;
@@ -80,12 +79,6 @@ async function removeFile(disk: Disk, path: string): Promise<void> {
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw error;
   }
-}
-
-/** It neither waits nor is to go on. */
-export function isTaskOver({ task, queue }: SessionState, request: string): boolean {
-  const isUnderWay = task?.request === request && task.outcome === null;
-  return !isUnderWay && !queue.some((one) => one.request === request);
 }
 
 /** What a kill left: drafts, and files of tasks that are over. */

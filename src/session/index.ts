@@ -1,7 +1,6 @@
 export { assertRaised, budgetReached, reachedLimits } from "./budget.ts";
 export {
   type Environment,
-  isTaskOver,
   KnownSecrets,
   oldEnvironments,
   readEnvironment,
@@ -34,3 +33,11 @@ export {
 } from "./state.ts";
 export type { ToolCall, Turn } from "./turn.ts";
 export { verifySession } from "./verify.ts";
+export {
+  drivenTask,
+  isTaskOver,
+  requestsDue,
+  taskUnderWay,
+  type WorkDue,
+  workDue,
+} from "./work-due.ts";

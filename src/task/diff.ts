@@ -23,7 +23,7 @@ import {
   repoPathOf,
 } from "../home/index.ts";
 import { probeOwner, readDurable } from "../journal/index.ts";
-import { emptyState, fold, inspectSession, type SessionState } from "../session/index.ts";
+import { emptyState, fold, inspectSession, type SessionState, taskUnderWay } from "../session/index.ts";
 import { workAgain } from "./checkpoint.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
 import { workNow } from "./work-now.ts";
@@ -147,7 +147,7 @@ async function recorded(
   { task, name }: SessionState,
 ): Promise<Side> {
   if (!task?.snapshot) {
-    const isCut = task?.capsule === "there" && task.outcome === null;
+    const isCut = taskUnderWay({ task })?.capsule === "there";
     const label = name ?? found.id;
     throw new HoldfastError(
       "no_snapshot",

@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import type { Dispatcher, SessionView } from "../../dispatch/index.ts";
+import { drivenTask } from "../../session/index.ts";
 import { plural } from "../amounts.ts";
 import { lookOn } from "../looking-on.ts";
 import { note, say, sayJson } from "../screen.ts";
@@ -25,7 +26,7 @@ export function command(): Command {
       const running = dispatcher.processOf(id);
       if (!running && waits === null) return tellRest(label, shown, options);
       if (running?.terminal && (await inWindow(dispatcher, named, options)) === "left") return;
-      const request = task?.outcome === null ? task.request : null;
+      const request = drivenTask({ task })?.request ?? null;
       const wasShown = running?.terminal != null;
       const view = new TaskView({ session: named, user, json: options.json ?? false, wasShown });
       const lines = sendLines(dispatcher, id, options);

@@ -6,7 +6,7 @@ import type { Message } from "../../agent/index.ts";
 import { HoldfastError, type JournalRecord, parseTaskSpec, type TaskSpec } from "../../contract/index.ts";
 import { loadLongFields, readDurable } from "../../journal/index.ts";
 import { decodeEnvelope, type Maildir } from "../../mail/index.ts";
-import { findLastRecord, type SessionState, textIn } from "../../session/index.ts";
+import { findLastRecord, requestsDue, type SessionState, textIn } from "../../session/index.ts";
 
 export class Named {
   readonly #sessionDir: string;
@@ -21,12 +21,7 @@ export class Named {
   /** Reads the journal once, where it has something of the kind; long texts only when they are asked for. */
   static async read(sessionDir: string, inbox: Maildir, state: SessionState): Promise<Named> {
     const named = new Named(sessionDir, inbox);
-    const { queue, unread, task } = state;
-    const wanted = new Set([
-      ...queue.map(({ request }) => request),
-      ...unread.map(({ message }) => message),
-      ...(task?.request && task.outcome === null ? [task.request] : []),
-    ]);
+    const wanted = new Set([...requestsDue(state), ...state.unread.map(({ message }) => message)]);
     if (wanted.size === 0) return named;
     for await (const { record } of readDurable(sessionDir)) {
       const name = nameIn(record);

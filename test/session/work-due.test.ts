@@ -1,0 +1,72 @@
+/**
+ * What a session has to do next: one answer for every way in which it can stand.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type EventType, eventForms, type JsonObject } from "../../src/contract/index.ts";
+import { drivenTask, isTaskOver, requestsDue, taskUnderWay, workDue } from "../../src/session/index.ts";
+import { type Event, folded } from "../support/fold.ts";
+
+const queued = (number: number): Event => ["task_queued", { request: `task_${number}`, spec: {} }];
+const started = (task: number, request = `task_${task}`): Event => ["task_started", { task, request }];
+const ended: Event = ["task_ended", { task: 1, outcome: "done" }];
+const tornDown: Event = ["capsule_torn_down", { task: 1, freedBytes: 0 }];
+
+describe("what is due", () => {
+  it("is said of each way in which a session can stand", () => {
+    const cases: readonly [events: readonly Event[], due: object][] = [
+      [[], { kind: "nothing", request: null }],
+      [[queued(1)], { kind: "begin", request: "task_1" }],
+      [[queued(1), queued(2), started(1)], { kind: "go_on", request: "task_1", task: 1 }],
+      [[queued(1), queued(2), started(1), ended], { kind: "begin", request: "task_2" }],
+      [[queued(1), started(1), ended], { kind: "nothing", request: null }],
+      [[queued(1), queued(2), started(1), tornDown], { kind: "end", request: "task_1", task: 1 }],
+      [[queued(1), started(1), ended, tornDown], { kind: "nothing", request: null }],
+      // A harness goes on by itself.
+      [[["task_started", { task: 1 }]], { kind: "nothing", request: null }],
+      // A person went back, and has to say what is next.
+      [
+        [queued(1), started(1), ["session_rewound", { toTurn: 0, fromTurn: 0, history: [] }]],
+        { kind: "nothing", request: null },
+      ],
+      // What was cut off elsewhere, or in another session, is not gone on with here.
+      [
+        [queued(1), queued(2), started(1), ["session_imported", { user: "ani" }]],
+        { kind: "nothing", request: null },
+      ],
+      [
+        [queued(1), queued(2), started(1), ["session_forked", { session: "sess_b", user: "ani" }]],
+        { kind: "nothing", request: null },
+      ],
+    ];
+    for (const [events, due] of cases)
+      expect(workDue(folded(...events)), JSON.stringify(events)).toEqual(due);
+  });
+
+  it("agrees with every other question about the same state, whatever was recorded", () => {
+    const types = Object.keys(eventForms) as EventType[];
+    const often = ["task_queued", "task_started", "task_ended", "capsule_torn_down"];
+    const data = fc.record(
+      {
+        task: fc.integer({ min: 1, max: 3 }),
+        request: fc.constantFrom("task_1", "task_2", "task_3"),
+        outcome: fc.constant("done"),
+      },
+      { requiredKeys: ["task"] },
+    ) as fc.Arbitrary<JsonObject>;
+    const event = fc.tuple(fc.oneof(fc.constantFrom(...often), fc.constantFrom(...types)), data);
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 30 }), (events) => {
+        const state = folded(...events);
+        const due = workDue(state);
+        const requests = requestsDue(state);
+        expect(due.request).toBe(requests[0] ?? null);
+        expect(due.kind === "end" || due.kind === "go_on").toBe(drivenTask(state) !== null);
+        expect(drivenTask(state) === null || taskUnderWay(state) === state.task).toBe(true);
+        for (const request of ["task_1", "task_2", "task_3"])
+          expect(isTaskOver(state, request)).toBe(!requests.includes(request));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
