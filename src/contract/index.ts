@@ -2,6 +2,7 @@ export * from "./budget.ts";
 export * from "./errors.ts";
 export * from "./events.ts";
 export * from "./ids.ts";
+export * from "./json.ts";
 export * from "./names.ts";
 export * from "./record.ts";
 export * from "./task-spec.ts";

@@ -1,7 +1,7 @@
 /**
  * Owns the shape of one record of a journal, as every layer above the bytes sees it.
  */
-import type { JsonObject } from "./events.ts";
+import type { JsonObject } from "./json.ts";
 
 export interface JournalRecord {
   readonly seq: number;

@@ -10,6 +10,7 @@ import {
   isSessionName,
   type Json,
   type JsonObject,
+  MOMENT,
   type Stage,
   stages,
 } from "../../contract/index.ts";
@@ -105,8 +106,6 @@ export function homeIn(value: Json | undefined): HomeState | null {
 export function stageIn(value: Json | undefined): Stage | null {
   return stages.find((stage) => stage === value) ?? null;
 }
-
-const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** Null only where the field is missing. What is no moment counts as one that is long over. */
 export function givenMoment(value: Json | undefined): string | null {

@@ -1,0 +1,45 @@
+/**
+ * Owns the forms of the events of a task's files: its capsule, its snapshots, and its work in the user's repo.
+ */
+import * as z from "zod/mini";
+import { count, fields, gitObject, home, name, sha256, task } from "./fields.ts";
+
+export const fileEvents = {
+  capsule_created: () =>
+    fields({
+      task,
+      strategy: name,
+      base: z.optional(gitObject),
+      ports: z.optional(z.record(name, count)),
+      /** Of `capsule.include`, what was not there. */
+      missing: z.optional(z.array(z.string())),
+      durationMs: z.optional(count),
+    }),
+  /**
+   * `omitted`: ignored files beyond the limit, which are not in it. `unanswered`: files that are in it and not part of
+   * the tree, because git gave no answer about them; some of them are named.
+   */
+  snapshot_taken: () =>
+    fields({
+      task,
+      snapshot: gitObject,
+      tree: gitObject,
+      manifest: sha256,
+      turn: count,
+      omitted: z.optional(count),
+      unanswered: z.optional(count),
+      unansweredPaths: z.optional(z.array(z.string())),
+      home: z.optional(home),
+    }),
+  checkpoint_taken: () => fields({ turn: count, snapshot: z.optional(gitObject) }),
+  capsule_restored: () => fields({ task, snapshot: gitObject }),
+  capsule_torn_down: () => fields({ task, snapshot: z.optional(gitObject), freedBytes: count }),
+  /** The intent: on disk before the branch is moved, so that a tip which we set is known for ours after a crash. */
+  publishing_started: () => fields({ task, branch: name, commit: gitObject }),
+  /** `replaced`: the tip of ours that the branch was moved away from, which is kept. */
+  work_published: () => fields({ task, branch: name, commit: gitObject, replaced: z.optional(gitObject) }),
+  /** The agent's own commits, as a branch beside the session's. */
+  commits_published: () => fields({ task: count, branch: name, commit: gitObject }),
+  work_merged: () => fields({ task, into: name, commit: gitObject }),
+  merge_conflicted: () => fields({ task, into: name, paths: z.array(z.string()) }),
+} as const;

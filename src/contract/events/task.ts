@@ -1,0 +1,72 @@
+/**
+ * Owns the forms of the events of a task, and of what it leaves.
+ */
+import * as z from "zod/mini";
+import { content, count, fields, gitObject, home, name, sha256, task, turn } from "./fields.ts";
+
+/** What a task goes through, in order. */
+export const stages = ["route", "capsule", "plan", "act", "verify", "approve", "persist"] as const;
+export type Stage = (typeof stages)[number];
+
+export const taskEvents = {
+  /** A task gets its number when it starts: until then it goes by its request. */
+  task_queued: () => fields({ request: name, spec: content, priority: z.optional(z.int()) }),
+  /**
+   * `snapshot`: its files began with this one, not with the base alone. `carried`: they are those that a task before it
+   * left; with that task's outcome, the commit that they stood on and their tree, and whether some of its work is in no
+   * commit of the base.
+   */
+  task_started: () =>
+    fields({
+      task,
+      request: z.optional(name),
+      /** What it is about, in short. */
+      asked: z.optional(z.string().check(z.maxLength(500))),
+      /** The names of the variables that it was given. */
+      env: z.optional(z.array(name)),
+      base: z.optional(gitObject),
+      snapshot: z.optional(gitObject),
+      carried: z.optional(
+        z.looseObject({
+          task,
+          outcome: z.optional(name),
+          from: z.optional(gitObject),
+          tree: gitObject,
+          hasUnpublished: z.optional(z.boolean()),
+        }),
+      ),
+      home: z.optional(home),
+      lane: z.optional(name),
+    }),
+  stage_started: () => fields({ task, stage: z.enum(stages) }),
+  stage_ended: () => fields({ task, stage: z.enum(stages), outcome: z.optional(name) }),
+  /** It never began: it could not be started, or was taken back. */
+  task_refused: () => fields({ request: name, code: name, reason: z.string() }),
+  /** It began, and what it left can't be kept as it should: its capsule stays as it is. */
+  task_halted: () => fields({ task, code: name, reason: z.string() }),
+  task_planned: () => fields({ task, plan: content, accepted: z.boolean() }),
+  task_ended: () =>
+    fields({
+      task,
+      /** `interrupted`: its process ended in the middle, and whether it would have succeeded is not known. */
+      outcome: z.enum(["done", "unverified", "failed", "needs_review", "cancelled", "interrupted"]),
+      files: z.optional(count),
+      insertions: z.optional(count),
+      deletions: z.optional(count),
+      /** The commit that the agent's own git stands on. */
+      head: z.optional(gitObject),
+      /** Why its work is not on the session's branch, where it should be. */
+      unpublished: z.optional(z.looseObject({ code: name, reason: z.string() })),
+    }),
+  /** `turn`, of the output: the last turn whose output is in it. `isCut`: not all of it is. */
+  artifact_written: () =>
+    fields({
+      task,
+      name,
+      sha256,
+      bytes: count,
+      turn: z.optional(turn),
+      isCut: z.optional(z.boolean()),
+    }),
+  summary_written: () => fields({ task, summary: content, tokens: count }),
+} as const;

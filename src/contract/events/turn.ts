@@ -1,0 +1,34 @@
+/**
+ * Owns the forms of the events of a turn: what went in, what the agent did, what came out.
+ */
+import * as z from "zod/mini";
+import { content, count, fields, name, turn } from "./fields.ts";
+
+export const usageSchema = z.strictObject({
+  inputTokens: z.optional(count),
+  outputTokens: z.optional(count),
+  usd: z.optional(z.number().check(z.nonnegative())),
+});
+export type Usage = z.infer<typeof usageSchema>;
+
+export const turnEvents = {
+  turn_started: () => fields({ turn, input: content, by: z.optional(name) }),
+  message_added: () => fields({ turn, role: z.enum(["assistant", "user", "system"]), content }),
+  /** The intent: on disk before the tool runs. */
+  tool_called: () => fields({ turn, call: name, tool: name, args: content }),
+  /** The outcome. `interrupted`: the session ended in between, and whether the tool ran is not known. */
+  tool_returned: () =>
+    fields({
+      turn,
+      call: name,
+      outcome: z.enum(["ok", "error", "refused", "interrupted"]),
+      output: content,
+    }),
+  turn_ended: () =>
+    fields({
+      turn,
+      outcome: z.enum(["completed", "failed", "interrupted"]),
+      usage: z.optional(usageSchema),
+      durationMs: count,
+    }),
+} as const;
