@@ -26,4 +26,4 @@ export {
   segmentName,
 } from "./segments.ts";
 export { assertWitnessed, WITNESS_FILE, writeWitness } from "./witness.ts";
-export type { JournalPorts, JournalWriter, Redaction, Redactor } from "./writer.ts";
+export type { JournalPorts, JournalWriter, Redaction, Redactor, WriterListener } from "./writer.ts";

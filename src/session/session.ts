@@ -1,9 +1,6 @@
 /**
- * Owns the drive of one session: the state machine joined to its journal, for the one process that holds it.
- *
- * - What `append` resolves is durable (J1); what it refuses has changed nothing.
- * - `state` is a fold of what is durable, never of what is on its way.
- * - After a failed append nothing else is written: every later call fails the same way (J5).
+ * Owns one session as the process that holds it drives it: its turns, its budget, its pause and its end. How a record
+ * comes to the disk, and what it adds up to, is `OwnedJournal`'s.
  */
 import {
   type Appended,
@@ -15,108 +12,43 @@ import {
   type Json,
   type SessionId,
 } from "../contract/index.ts";
-import {
-  acquireOwner,
-  assertWitnessed,
-  type JournalPorts,
-  type JournalWriter,
-  type OpenedJournal,
-  type OwnerLock,
-  openJournal,
-  type Position,
-  type Recovery,
-  type Redactor,
-  takeOver,
-} from "../journal/index.ts";
-import { redactingValues, type Secret } from "../redaction/index.ts";
+import type { Position, Recovery, Redactor } from "../journal/index.ts";
+import type { Secret } from "../redaction/index.ts";
 import { assertRaised, budgetReached, reachedLimits } from "./budget.ts";
-import { KnownSecrets, removeEnvironment } from "./environment.ts";
-import { parseEvent } from "./event.ts";
+import { removeEnvironment } from "./environment.ts";
 import { isWaiting } from "./fold/requests.ts";
-import { type CachedFold, readFold, writeFold } from "./fold-cache.ts";
 import { type HistoryTurn, historyOf } from "./history.ts";
-import { fold, refusal } from "./machine.ts";
+import { OwnedJournal, type OwnOptions } from "./owned-journal.ts";
 import { readRecords } from "./records.ts";
-import { emptyState, type SessionState } from "./state.ts";
+import type { SessionState } from "./state.ts";
 import { Turn } from "./turn.ts";
 
-export interface OpenSessionOptions {
-  readonly sessionDir: string;
-  readonly id: SessionId;
-  readonly ports: JournalPorts;
-  /** End the process that owns the session now, if one does. */
-  readonly takeOver?: boolean;
-  /** The directory is one that nobody can see yet: it has no witness until it is whole. */
-  readonly isStaged?: boolean;
-  /** A fold that the caller has; without one, the cached fold is where reading begins. */
-  readonly fold?: CachedFold | undefined;
+export interface OpenSessionOptions extends OwnOptions {
   /** What is known of the output of calls that a crash cut off. */
   readonly outputOfCut?: (state: SessionState) => string;
-  /** Looks at the state before anything is written; what it throws leaves the session as it was. */
-  readonly admit?: (state: SessionState) => void;
 }
 
 /** What makes a session what it is: its home records these. */
 const IDENTITY_EVENTS = ["session_opened", "session_forked", "session_imported", "session_archived"] as const;
 export type PublicEventType = Exclude<EventType, (typeof IDENTITY_EVENTS)[number]>;
 
-/** A few megabytes: read and folded in the time of a few syncs. */
-const SEGMENTS_PER_FOLD = 2;
-
 export class Session implements AsyncDisposable {
-  readonly id: SessionId;
-  #sessionDir: string;
-  readonly #ports: JournalPorts;
-  readonly #lock: OwnerLock;
-  #opened: OpenedJournal | undefined;
-  /** What is durable. */
-  #state: SessionState = emptyState;
-  #position: Position | undefined;
-  /** With everything that is on its way: what the next append is judged by. */
-  #ahead: SessionState = emptyState;
-  #caching: Promise<void> = Promise.resolve();
+  readonly #journal: OwnedJournal;
   #turn: Turn | undefined;
-  #releasing: Promise<void> | undefined;
   #isPausedByBudget = false;
-  readonly #observers: ((records: readonly JournalRecord[]) => void)[] = [];
-  readonly #known = new KnownSecrets(() => this.#sessionDir);
 
-  private constructor({ id, sessionDir, ports }: OpenSessionOptions, lock: OwnerLock) {
-    this.id = id;
-    this.#sessionDir = sessionDir;
-    // R5: here, because whoever owns a session writes through it.
-    this.#ports = { ...ports, redact: redactingValues(ports.redact, () => this.secrets) };
-    this.#lock = lock;
+  private constructor(journal: OwnedJournal) {
+    this.#journal = journal;
   }
 
-  /** Becomes the owner: takes the lock, folds the journal, recovers what a crash left of it. */
+  /** Becomes the owner, and ends the turn that a crash cut off. */
   static async own(options: OpenSessionOptions): Promise<Session> {
-    const { sessionDir, id } = options;
-    const acquire = options.takeOver ? takeOver : acquireOwner;
-    const lock = await acquire(sessionDir);
-    const session = new Session(options, lock);
+    const session = new Session(await OwnedJournal.open(options));
+    const { state } = session;
     try {
-      if (!options.isStaged) await assertWitnessed(sessionDir);
-      const cached = options.fold ?? (await readFold(sessionDir)).fold;
-      if (cached) session.#state = cached.state;
-      const opened = await openJournal({
-        sessionDir,
-        session: id,
-        ports: session.#ports,
-        from: cached?.position,
-        lastAt: cached?.state.updatedAt,
-        onRecord: (record) => {
-          session.#state = fold(session.#state, record);
-        },
-        admit: () => options.admit?.(session.#state),
-        listener: session.#listener(),
-      });
-      session.#opened = opened;
-      session.#position = opened.writer.head;
-      session.#ahead = session.#state;
       // J5: what a crash cut off is closed, and says so: nobody knows whether an open call ran.
-      const output = session.#state.openTurn ? (options.outputOfCut?.(session.#state) ?? "") : "";
-      await session.#endOpenTurn(cutDurationMs(session.#state), output);
+      const output = state.openTurn ? (options.outputOfCut?.(state) ?? "") : "";
+      await session.#endOpenTurn(cutDurationMs(state), output);
       return session;
     } catch (error) {
       await session.abandon();
@@ -124,46 +56,47 @@ export class Session implements AsyncDisposable {
     }
   }
 
+  get id(): SessionId {
+    return this.#journal.id;
+  }
+
+  /** What is durable. */
   get state(): SessionState {
-    return this.#state;
+    return this.#journal.fold.state;
+  }
+
+  /** With everything that is on its way. */
+  get #ahead(): SessionState {
+    return this.#journal.fold.ahead;
   }
 
   /** The end of what is durable. */
   get position(): Position {
-    return this.#writer.head;
+    return this.#journal.writer.head;
   }
 
   /** Which owner this is. */
   get epoch(): number {
-    return this.#writer.epoch;
+    return this.#journal.writer.epoch;
   }
 
   /** Hears of every record when it is on disk. */
   observe(observer: (records: readonly JournalRecord[]) => void): void {
-    this.#observers.push(observer);
+    this.#journal.fold.observe(observer);
   }
 
   /** The values that its tasks have in their environments now. */
   get secrets(): readonly Secret[] {
-    return this.#known.all();
+    return this.#journal.secrets;
   }
 
   /** What its records are redacted with: for what is written elsewhere for it. */
   get redact(): Redactor {
-    return this.#ports.redact;
+    return this.#journal.ports.redact;
   }
 
   get recovery(): Recovery {
-    return this.#journal.recovery;
-  }
-
-  get #journal(): OpenedJournal {
-    if (!this.#opened) throw new HoldfastError("session_released", `session ${this.id} was never opened`);
-    return this.#opened;
-  }
-
-  get #writer(): JournalWriter {
-    return this.#journal.writer;
+    return this.#journal.opened.recovery;
   }
 
   /** Resolves when the record is on disk. */
@@ -178,25 +111,14 @@ export class Session implements AsyncDisposable {
   }
 
   /** For its home: also the events that make a session what it is. */
-  async record<T extends EventType>(type: T, data: EventData<T>): Promise<Appended> {
-    if (this.#releasing) throw new HoldfastError("session_released", `session ${this.id} was released`);
-    if (this.#writer.failure) throw this.#writer.failure;
-    const { data: clean, json } = parseEvent(type, data);
-    const { seq, updatedAt } = this.#ahead;
-    const now = new Date(this.#ports.clock.nowMs()).toISOString();
-    // A clock that went back must not make a record older than the one before it.
-    const at = now > updatedAt ? now : updatedAt;
-    const reason = refusal(this.#ahead, type, clean, at);
-    if (reason) throw reason;
-    this.#ahead = fold(this.#ahead, { seq: seq + 1, at, epoch: 0, durable: 0, type, data: clean, hash: "" });
-    const record = await this.#writer.append(type, clean, json);
-    return { seq: record.seq, hash: record.hash };
+  record<T extends EventType>(type: T, data: EventData<T>): Promise<Appended> {
+    return this.#journal.record(type, data);
   }
 
   async beginTurn(input: Json, options: { by?: string } = {}): Promise<Turn> {
     const limits = reachedLimits(this.#ahead);
     if (limits.length > 0) throw budgetReached(limits);
-    const turn = new Turn(this, this.#ahead.turns + 1, this.#ports.clock);
+    const turn = new Turn(this, this.#ahead.turns + 1, this.#journal.ports.clock);
     this.#turn = turn;
     await this.append("turn_started", { turn: turn.number, input, ...options });
     return turn;
@@ -222,13 +144,13 @@ export class Session implements AsyncDisposable {
 
   /** Closes a turn from outside, whatever is on its way in it. Does nothing when it is not open. */
   async interruptTurn(turn: number): Promise<void> {
-    if (this.#releasing || this.#ahead.openTurn?.turn !== turn) return;
+    if (this.#journal.released || this.#ahead.openTurn?.turn !== turn) return;
     await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
   }
 
   /** Ends an open turn as interrupted, records the pause, and lets go of the session. */
   async pause(reason: EventData<"session_paused">["reason"] = "asked"): Promise<void> {
-    if (this.#releasing) return this.#releasing;
+    if (this.#journal.released) return this.#journal.released;
     await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
     if (this.#ahead.status !== "paused") await this.append("session_paused", { reason });
     await this.release();
@@ -243,26 +165,23 @@ export class Session implements AsyncDisposable {
     await this.append("session_closed", {});
     // Nor does what was cut off go on.
     for (const request of [...queue.map((one) => one.request), ...(task?.request ? [task.request] : [])])
-      await removeEnvironment(this.#ports.disk, this.#sessionDir, request);
+      await removeEnvironment(this.#journal.ports.disk, this.#journal.sessionDir, request);
     await this.release();
   }
 
   /** The turns that ended, oldest first, with long content in place. */
   async *history(): AsyncGenerator<HistoryTurn> {
-    yield* historyOf(readRecords(this.#sessionDir), this.#state);
+    yield* historyOf(readRecords(this.#journal.sessionDir), this.state);
   }
 
   /** The directory was renamed, with this session in it: it is the owner there from the first moment. */
   relocate(sessionDir: string): void {
-    this.#sessionDir = sessionDir;
-    this.#writer.relocate(sessionDir);
-    this.#lock.relocate(sessionDir);
+    this.#journal.relocate(sessionDir);
   }
 
   /** Resolves when nothing of this session is on its way to the disk. */
-  async settled(): Promise<void> {
-    await this.#writer.settled();
-    await this.#caching;
+  settled(): Promise<void> {
+    return this.#journal.settled();
   }
 
   /**
@@ -270,33 +189,19 @@ export class Session implements AsyncDisposable {
    * that is done as the owner.
    */
   release(finish: () => Promise<void> = async () => {}): Promise<void> {
-    this.#releasing ??= this.#release(finish);
-    return this.#releasing;
-  }
-
-  async #release(finish: () => Promise<void>): Promise<void> {
-    try {
-      await this.#writer.close({ witness: true });
-      await this.#caching;
-      if (!this.#writer.failure) await this.#cacheFold();
-      await finish();
-    } finally {
-      this.#lock.release();
-    }
+    return this.#journal.release(finish);
   }
 
   /** Lets go without a word, as a crash would: for a session that never became visible. */
-  async abandon(): Promise<void> {
-    this.#releasing ??= Promise.resolve();
-    await this.#opened?.writer.close({ witness: false });
-    this.#lock.release();
+  abandon(): Promise<void> {
+    return this.#journal.abandon();
   }
 
   /** A session that is let go while it works is paused: only a crash leaves one `active` without an owner. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#releasing) return this.#releasing;
+    if (this.#journal.released) return this.#journal.released;
     try {
-      if (!this.#writer.failure) {
+      if (!this.#journal.writer.failure) {
         await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
         const { status } = this.#ahead;
         const isWorking = status === "active" || (status === "open" && isWaiting(this.#ahead));
@@ -320,30 +225,6 @@ export class Session implements AsyncDisposable {
     }
     if (this.#ahead.openTurn?.turn !== turn) return;
     await this.append("turn_ended", { turn, outcome: "interrupted", durationMs });
-  }
-
-  #listener() {
-    return {
-      onDurable: (records: readonly JournalRecord[], head: Position) => {
-        for (const record of records) this.#state = fold(this.#state, record);
-        const isNewSegment = head.segment !== this.#position?.segment;
-        this.#position = head;
-        for (const observer of this.#observers) observer(records);
-        // A cached fold every few segments bounds what an open after a crash has to read.
-        if (isNewSegment && head.segment % SEGMENTS_PER_FOLD === 0)
-          this.#caching = this.#caching.then(() => this.#cacheFold()).catch(() => {});
-      },
-      onRefused: () => {
-        this.#ahead = this.#state;
-      },
-    };
-  }
-
-  async #cacheFold(): Promise<void> {
-    if (!this.#position) return;
-    const cached = { position: this.#position, state: this.#state };
-    // A cache that can't be written costs time at the next open, nothing else.
-    await writeFold(this.#ports.disk, this.#sessionDir, cached).catch(() => {});
   }
 }
 

@@ -4,7 +4,7 @@
 import * as z from "zod/mini";
 import { content, count, fields, name, turn } from "./fields.ts";
 
-export const usageSchema = z.strictObject({
+const usageSchema = z.strictObject({
   inputTokens: z.optional(count),
   outputTokens: z.optional(count),
   usd: z.optional(z.number().check(z.nonnegative())),
