@@ -17,8 +17,9 @@ import type { JournalRecord } from "../contract/index.ts";
 import { createFile, type DiskFile, errorCode, isDiskFull, writeAll } from "../util/index.ts";
 import { encodeHeader, type Position } from "./line.ts";
 import { type ScannedRecord, type ScannedTail, scanJournal } from "./scan.ts";
+import { diskFull } from "./segment-tail.ts";
 import { journalDir, listSegments, segmentName } from "./segments.ts";
-import { diskFull, type JournalPorts, JournalWriter, type WriterListener } from "./writer.ts";
+import { type JournalPorts, JournalWriter, type WriterListener } from "./writer.ts";
 
 export interface OpenedJournal {
   readonly writer: JournalWriter;
