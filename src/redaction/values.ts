@@ -52,9 +52,12 @@ const OWN_FIELDS: ReadonlySet<string> = new Set(
 );
 /** Of fields that are ours but for a text or two: these texts. */
 const TEXTS_WITHIN: Readonly<Record<string, readonly string[]>> = {
-  spec: ["command", "title"],
+  spec: ["command", "title", "agent"],
   unpublished: ["reason"],
 };
+
+/** Of an agent's spec: words of ours. The rest, whatever its adapter is told, is text. */
+const AGENT_WORDS: readonly string[] = ["adapter", "input"];
 
 function isOwnField(type: string | undefined, key: string): boolean {
   if (type === undefined || type === "custom") return false;
@@ -75,10 +78,16 @@ function withoutValues(data: JsonObject, type: string | undefined, secrets: read
     }
     return Object.fromEntries(entries);
   };
-  const visitOnly = (value: JsonObject, texts: readonly string[]) =>
-    Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, texts.includes(key) ? visit(item) : item]),
-    );
+  const visitSome = (value: JsonObject, isText: (key: string) => boolean): JsonObject =>
+    Object.fromEntries(Object.entries(value).map(([key, item]) => [key, isText(key) ? visit(item) : item]));
+  const visitOnly = (value: JsonObject, texts: readonly string[]) => {
+    const { agent, ...rest } = value;
+    const isAgent = agent !== undefined && isObject(agent) && texts.includes("agent");
+    return {
+      ...(isAgent && { agent: visitSome(agent, (key) => !AGENT_WORDS.includes(key)) }),
+      ...visitSome(isAgent ? rest : value, (key) => texts.includes(key)),
+    };
+  };
   const redacted: [string, Json][] = Object.entries(data).map(([key, value]) => {
     if (isOwnField(type, key)) return [key, value];
     const texts = type?.startsWith("task_") ? TEXTS_WITHIN[key] : undefined;

@@ -3,6 +3,8 @@
  * task which is new, was cut off or was paused is run by the same code. Whatever becomes of it is on record: refused,
  * halted or ended.
  *
+ * T7 A task goes on where it was cut off, and no agent is run again that had ended.
+ *
  * | the fold says                        | it begins at                                                       |
  * |--------------------------------------|--------------------------------------------------------------------|
  * | the request waits in the queue       | route                                                              |
