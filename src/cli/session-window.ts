@@ -2,16 +2,12 @@
  * Owns the way to the terminal of a session's task: what its process is at until there is one, the window, and what is
  * said when a person leaves it.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Dispatcher } from "../dispatch/index.ts";
 import { progress } from "./progress.ts";
 import { note } from "./screen.ts";
 import { type CommonOptions, scope } from "./verb.ts";
 import type { NamedSession } from "./which-session.ts";
 import { assertWindow, openWindow } from "./window.ts";
-
-/** A session that waits in line has no process yet that could ring. */
-const LOOK_MS = 20;
 
 /** `request`: of a task that may not have begun yet, whose files may take a while. */
 export async function inWindow(
@@ -36,10 +32,11 @@ async function whenOpen(
   request: string | null,
 ): Promise<string | undefined> {
   const opened = new AbortController();
+  const ears = await dispatcher.listen(id, scope(options));
   const telling =
     request === null ? undefined : tellProgress(dispatcher, id, options, request, opened.signal);
   try {
-    for (; ; await sleep(LOOK_MS)) {
+    for (; ; await ears.next()) {
       const path = dispatcher.processOf(id)?.terminal;
       if (path) return path;
       const { task, queue, pid, waits, status } = await dispatcher.show(id, scope(options));
@@ -49,6 +46,7 @@ async function whenOpen(
     }
   } finally {
     opened.abort();
+    ears.close();
     await telling;
     progress.end();
   }

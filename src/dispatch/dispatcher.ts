@@ -3,8 +3,6 @@
  * call of the command line and in `serve`; it may be killed at any moment, and no session notices.
  */
 import { resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-
 import { noRepoDir, openRepo, type Repo, type Unseen } from "../capsule/index.ts";
 import {
   assertValues,
@@ -51,11 +49,12 @@ import {
 } from "../session/index.ts";
 import { assertWhole } from "../task/index.ts";
 import type { Archived, Removal, RemovalOptions } from "../upkeep/index.ts";
-import { isPlainObject, present, shellText } from "../util/index.ts";
+import { deadline, isPlainObject, present, shellText } from "../util/index.ts";
+import { deliverOutboxes } from "./carrying.ts";
+import { Ears } from "./ears.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
 import { type OutputOptions, type OutputPart, readOutput } from "./output.ts";
 import {
-  deliverOutboxes,
   firstTaskIn,
   inboxOf,
   ringSession,
@@ -65,20 +64,13 @@ import {
   takeBackTasks,
 } from "./post.ts";
 import { type Cancelled, cancelByName, type Queue, readQueue } from "./queueing.ts";
+import { makeReady, whenLeft, whenSettled } from "./readiness.ts";
 import { type Settled, settleSpec } from "./settling.ts";
 import { askForShell } from "./shell.ts";
 import { type Stand, standOf } from "./standing.ts";
-import { startWaiting } from "./starting.ts";
+import { startUntil, startWaiting } from "./starting.ts";
 import { askToKeep, cancelTask, interruptTurn, type StopOptions, stopProcess } from "./stopping.ts";
-import {
-  makeReady,
-  type SubmitOptions,
-  type Submitted,
-  startUntil,
-  submitFirstTask,
-  submitTask,
-  whenLeft,
-} from "./submitting.ts";
+import { type SubmitOptions, type Submitted, submitFirstTask, submitTask } from "./submitting.ts";
 import { type Typed, type TypeOptions, typeText } from "./typing.ts";
 import { assertCanRetry, type UnderWay, underWay } from "./under-way.ts";
 
@@ -105,9 +97,7 @@ export interface Resumed {
   readonly process: "started" | "there" | "in line" | "none";
 }
 
-const STOP_ATTEMPTS = 50;
-/** The next process needs a moment until it can be found and stopped. */
-const STOP_REST_MS = 100;
+const STOP_MS = 5000;
 
 interface Scope {
   readonly user?: string;
@@ -297,7 +287,7 @@ export class Dispatcher {
   /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
   async resume(id: string, options: ResumeOptions = {}): Promise<Resumed> {
     const found = await this.#find(id, options);
-    if (!options.takeOver) await whenLeft(this.home, found.dir);
+    if (!options.takeOver) await whenLeft(this.#home, found);
     // One that is being killed may still have its pid, but not its session.
     const isThere = readProcessRecord(found.dir) && probeOwner(found.dir).held;
     if (isThere && !options.takeOver && !options.budget) {
@@ -392,14 +382,14 @@ export class Dispatcher {
 
   /** Just when its process has ended, another one may have taken its place: that is ended, too. */
   async #afterStop<T>(id: string, options: Scope & StopOptions, work: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
+    for (const patience = deadline(this.home.ports.clock, STOP_MS); ; ) {
       await this.stop(id, options);
       try {
         return await work();
       } catch (error) {
-        if (!isHoldfastError(error, "session_owned") || attempt === STOP_ATTEMPTS) throw error;
-        await sleep(STOP_REST_MS);
+        if (!isHoldfastError(error, "session_owned") || patience.isPast) throw error;
       }
+      await whenSettled(this.#home, await this.#find(id, options));
     }
   }
 
@@ -471,6 +461,11 @@ export class Dispatcher {
 
   async *follow(id: string, options: FollowOptions & Scope): AsyncGenerator<Happening> {
     yield* followSession(this.#home, await this.#find(id, options), options);
+  }
+
+  /** Hears when it may be time to look at a session again. The caller closes it. */
+  async listen(id: string, scope: Scope = {}): Promise<Ears> {
+    return new Ears(this.#home, await this.#find(id, scope));
   }
 
   /** Its process reads the new one at once; whoever has the old one is out. */

@@ -8,8 +8,8 @@ import { type FoundSession, type Home, readProcessRecord } from "../home/index.t
 import { type Frame, type OutputStream, readFrames, readProgress, spoolPath } from "../host/index.ts";
 import { JOURNAL_START, loadLongFields, type Position, probeOwner, readDurable } from "../journal/index.ts";
 import { readPlace } from "../line/index.ts";
-import { type Listening, listen } from "../mail/index.ts";
 import type { Progress } from "../util/index.ts";
+import { Ears } from "./ears.ts";
 import { startWaiting } from "./starting.ts";
 
 export type Happening =
@@ -32,7 +32,6 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-const LOOK_MS = 250;
 /** Whoever waits in the line looks after it: there may be nobody else. */
 const ADMIT_MS = 1000;
 const CHUNK_BYTES = 1024 * 1024;
@@ -45,7 +44,7 @@ export async function* followSession(
 ): AsyncGenerator<Happening> {
   const output = new OutputReader(found.dir, options.request, options.outputFd);
   const journal = new JournalReader(found.dir, options.fromSeq);
-  const ears = new Ears(found.dir);
+  const ears = new Ears(home, found);
   let waits = "";
   let admitAtMs = 0;
   try {
@@ -72,7 +71,7 @@ export async function* followSession(
         await startWaiting(home);
         admitAtMs = home.ports.clock.monotonicMs() + ADMIT_MS;
       }
-      if (records.length === 0) await ears.next(LOOK_MS, options.signal);
+      if (records.length === 0 && !options.signal.aborted) await ears.next();
     }
   } finally {
     ears.close();
@@ -83,37 +82,6 @@ export async function* followSession(
 function isOwned(sessionDir: string): boolean {
   return readProcessRecord(sessionDir) !== undefined || probeOwner(sessionDir).held;
 }
-
-/** Listens to the bell of whichever process has the session. */
-class Ears {
-  readonly #sessionDir: string;
-  #path: string | null = null;
-  #listening: Listening = listen(null);
-  #soonMs = SOON_MS;
-
-  constructor(sessionDir: string) {
-    this.#sessionDir = sessionDir;
-  }
-
-  async next(waitMs: number, signal: AbortSignal): Promise<void> {
-    const path = readProcessRecord(this.#sessionDir)?.bell ?? null;
-    if (path !== this.#path) {
-      this.#listening.close();
-      this.#listening = listen(path);
-      this.#path = path;
-    }
-    if (signal.aborted) return;
-    // Nobody to listen to yet: soon there may be, or in a while.
-    this.#soonMs = path === null ? Math.min(this.#soonMs * 1.2, waitMs) : SOON_MS;
-    await this.#listening.next(path === null ? this.#soonMs : waitMs);
-  }
-
-  close(): void {
-    this.#listening.close();
-  }
-}
-
-const SOON_MS = 5;
 
 class JournalReader {
   readonly #sessionDir: string;

@@ -2,7 +2,6 @@
  * Owns what waits in one session: its tasks in the order in which they will begin, by names that are short enough to be
  * typed, and the taking back of one.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError, isHoldfastError, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import { CutOutput } from "../host/index.ts";
@@ -21,6 +20,7 @@ import {
   workDue,
 } from "../session/index.ts";
 import { deadline, isAlive } from "../util/index.ts";
+import { Ears } from "./ears.ts";
 import { inboxOf } from "./post.ts";
 import { cancelTask } from "./stopping.ts";
 
@@ -161,13 +161,18 @@ export async function cancelByName(home: Home, found: FoundSession, name: string
 async function takeBack(home: Home, found: FoundSession, request: string): Promise<void> {
   if (await refuseAsOwner(home, found, request)) return;
   await cancelTask(home, found, request);
-  for (const patience = deadline(home.ports.clock, TAKE_BACK_MS); ; await sleep(LOOK_MS)) {
-    const { waiting } = await readQueue(home, found);
-    if (waiting.every((one) => one.request !== request)) return;
-    // Its process went before it looked.
-    if (await refuseAsOwner(home, found, request)) return;
-    if (patience.isPast)
-      throw new HoldfastError("process_silent", `the process of session ${found.id} does not take it back`);
+  const ears = new Ears(home, found);
+  try {
+    for (const patience = deadline(home.ports.clock, TAKE_BACK_MS); ; await ears.next()) {
+      const { waiting } = await readQueue(home, found);
+      if (waiting.every((one) => one.request !== request)) return;
+      // Its process went before it looked.
+      if (await refuseAsOwner(home, found, request)) return;
+      if (patience.isPast)
+        throw new HoldfastError("process_silent", `the process of session ${found.id} does not take it back`);
+    }
+  } finally {
+    ears.close();
   }
 }
 
@@ -211,5 +216,3 @@ async function recordRefusal(
 }
 
 const TAKE_BACK_MS = 30_000;
-/** The answer is a record, and its process may end without one: then we write it. */
-const LOOK_MS = 50;

@@ -2,17 +2,15 @@
  * Owns the asking for a shell in the files of a task that runs: the session process opens it, and says where.
  */
 import { existsSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import { shellSocket } from "../host/index.ts";
 import { inspectSession } from "../session/index.ts";
 import { deadline } from "../util/index.ts";
+import { Ears } from "./ears.ts";
 import { put, ringSession, stamp } from "./post.ts";
 
 const OPEN_MS = 20_000;
-/** What answers is a socket that is there: until then there is nothing to listen at. */
-const LOOK_MS = 20;
 
 /** The socket of its terminal. */
 export async function askForShell(
@@ -30,9 +28,15 @@ export async function askForShell(
   await put(home, found.dir, { ...asked, kind: "shell", epoch, command: [...command] });
   await ringSession(found.dir);
   const path = shellSocket(bell, id);
-  for (const patience = deadline(home.ports.clock, OPEN_MS); !patience.isPast; await sleep(LOOK_MS)) {
-    if (existsSync(path)) return path;
-    if (!(await inspectSession(found.dir)).state.openTurn) throw notRunning(label);
+  const ears = new Ears(home, found);
+  try {
+    // That it is open is on record, and so is the end of the turn: both are news.
+    for (const patience = deadline(home.ports.clock, OPEN_MS); !patience.isPast; await ears.next()) {
+      if (existsSync(path)) return path;
+      if (!(await inspectSession(found.dir)).state.openTurn) throw notRunning(label);
+    }
+  } finally {
+    ears.close();
   }
   throw new HoldfastError("process_silent", `the process of ${label} opens no shell`);
 }

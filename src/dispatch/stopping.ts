@@ -5,17 +5,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, type ProcessRecord, readProcessRecord } from "../home/index.ts";
 import { readPlace, withLine } from "../line/index.ts";
-import { idOf } from "../mail/index.ts";
+import { idOf, whenBellGone } from "../mail/index.ts";
 import { inspectSession, removeEnvironment } from "../session/index.ts";
 import { deadline, isAlive, signalIfThere } from "../util/index.ts";
-import { inboxOf, put, ringSession, stamp } from "./post.ts";
+import { Ears } from "./ears.ts";
+import { inboxOf, knockAtSession, put, ringSession, stamp } from "./post.ts";
 
 /** To end a turn, keep its files and write down where they are takes a moment; longer than this, something is wrong. */
 const GRACE_MS = 60_000;
-const LOOK_MS = 10;
 const START_MS = 10_000;
 const ASK_MS = 3000;
 const TELL_MS = 2000;
+const LAST_MOMENTS_MS = 20;
 
 export interface StopOptions {
   /** Hears of a process that does not end in a moment, once. It is waited for all the same. */
@@ -39,7 +40,8 @@ export async function interruptTurn(home: Home, found: FoundSession): Promise<vo
     throw new HoldfastError("not_running", `session ${found.id} is at no turn: it waits for a task`, {
       session: found.id,
     });
-  await ask(home, found, record, "interrupt");
+  await putAsked(home, found, record, "interrupt");
+  await ringSession(found.dir);
 }
 
 /** Resolves when no session process has it any more. Says whether one had. */
@@ -54,59 +56,90 @@ export async function stopProcess(
   });
   const record = await whenStarted(home, found);
   if (!record) return false;
-  await ask(home, found, record, "pause");
-  const startedMs = home.ports.clock.monotonicMs();
-  let isTold = false;
-  let isSignalled = false;
-  for (; isAlive(record); await sleep(LOOK_MS)) {
-    const waitedMs = home.ports.clock.monotonicMs() - startedMs;
-    if (!isTold && waitedMs > TELL_MS) onWait?.({ session: found.id, pid: record.pid });
-    isTold ||= waitedMs > TELL_MS;
+  const stop = new AbortController();
+  // Before it is asked: its bell goes before it does.
+  const gone = whenGone(record, stop.signal);
+  try {
+    await putAsked(home, found, record, "pause");
+    // The answer is its end.
+    await knockAtSession(found.dir);
+    if (await isWithin(gone, TELL_MS)) return true;
+    onWait?.({ session: found.id, pid: record.pid });
+    if (await isWithin(gone, ASK_MS - TELL_MS)) return true;
     // One that does not find the time to look into its inbox hears this all the same, and does the same.
-    if (!isSignalled && waitedMs > ASK_MS) signalIfThere(record.pid, "SIGTERM");
-    isSignalled ||= waitedMs > ASK_MS;
-    if (waitedMs > GRACE_MS)
-      throw new HoldfastError("process_silent", `process ${record.pid} of session ${found.id} does not end`, {
-        pid: record.pid,
-      });
+    signalIfThere(record.pid, "SIGTERM");
+    if (await isWithin(gone, GRACE_MS - ASK_MS)) return true;
+  } finally {
+    stop.abort();
   }
-  return true;
+  throw new HoldfastError("process_silent", `process ${record.pid} of session ${found.id} does not end`, {
+    pid: record.pid,
+  });
+}
+
+/** Its last connection ends with it. */
+async function whenGone(record: ProcessRecord, signal: AbortSignal): Promise<void> {
+  if (record.bell !== null) await whenBellGone(record.bell, signal);
+  // Without a bell, or with one that was taken down before we came, nothing tells of its end: it is looked for.
+  while (isAlive(record) && !signal.aborted)
+    await sleep(LAST_MOMENTS_MS, undefined, { signal }).catch(() => {});
+}
+
+async function isWithin(done: Promise<void>, timeoutMs: number): Promise<boolean> {
+  const isOver = new AbortController();
+  const late = sleep(timeoutMs, false, { signal: isOver.signal }).catch(() => false);
+  try {
+    return await Promise.race([done.then(() => true), late]);
+  } finally {
+    isOver.abort();
+  }
 }
 
 /** A process that was started just now is there in a moment; undefined when there is none, and none comes. */
-async function whenStarted(home: Home, { id, dir }: FoundSession): Promise<ProcessRecord | undefined> {
-  for (const patience = deadline(home.ports.clock, START_MS); ; await sleep(LOOK_MS)) {
-    const record = readProcessRecord(dir);
-    const place = readPlace(home, id);
-    const isComing = place?.state === "granted" && place.holder !== null && isAlive(place.holder);
-    if (record || !isComing || patience.isPast) return record;
+async function whenStarted(home: Home, found: FoundSession): Promise<ProcessRecord | undefined> {
+  const ears = new Ears(home, found);
+  try {
+    for (const patience = deadline(home.ports.clock, START_MS); ; await ears.next()) {
+      const record = readProcessRecord(found.dir);
+      const place = readPlace(home, found.id);
+      const isComing = place?.state === "granted" && place.holder !== null && isAlive(place.holder);
+      if (record || !isComing || patience.isPast) return record;
+    }
+  } finally {
+    ears.close();
   }
 }
 
-async function ask(
+async function putAsked(
   home: Home,
   { user, dir }: FoundSession,
   { epoch }: ProcessRecord,
   kind: "interrupt" | "pause",
 ): Promise<void> {
   await put(home, dir, { ...stamp(home, home.newId("ask"), `user:${user}`), kind, epoch });
-  await ringSession(dir);
 }
 
 /** Resolves when it is on record. */
-export async function askToKeep(home: Home, { id, user, dir }: FoundSession, isKept: boolean): Promise<void> {
+export async function askToKeep(home: Home, found: FoundSession, isKept: boolean): Promise<void> {
+  const { id, user, dir } = found;
   await put(home, dir, { ...stamp(home, home.newId("ask"), `user:${user}`), kind: "keep", isKept });
   await ringSession(dir);
-  for (const patience = deadline(home.ports.clock, START_MS); !patience.isPast; await sleep(LOOK_MS))
-    if ((await inspectSession(dir)).state.isKept === isKept) return;
+  const ears = new Ears(home, found);
+  try {
+    // One that leaves, or has no room for it now, leaves it to the next, or for later.
+    for (const patience = deadline(home.ports.clock, START_MS); !patience.isPast; await ears.next())
+      if ((await inspectSession(dir)).state.isKept === isKept) return;
+  } finally {
+    ears.close();
+  }
   throw new HoldfastError("process_silent", `the process of session ${id} does not take it in`);
 }
 
 /** Also where no process has it yet: then it is taken out of the inbox, as if it had never been put there. */
 export async function cancelTask(home: Home, found: FoundSession, request: string): Promise<void> {
   const isTakenBack = await withLine(home, async (line) => {
-    const place = line.get(found.id);
-    if (place?.state === "granted" || readProcessRecord(found.dir)) return false;
+    const holder = line.get(found.id)?.holder ?? null;
+    if ((holder && isAlive(holder)) || readProcessRecord(found.dir)) return false;
     const inbox = inboxOf(home, found.dir);
     const waiting = await inbox.waiting();
     const name = waiting.find((one) => idOf(one) === request);

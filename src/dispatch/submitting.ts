@@ -3,11 +3,8 @@
  * the line. Whoever is killed in between has lost nothing but time: what lies in an inbox is found.
  */
 import { closeSync, mkdirSync, openSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Budget,
-  HoldfastError,
-  isHoldfastError,
   parseSessionId,
   type SessionId,
   type TaskSpec,
@@ -19,23 +16,16 @@ import {
   type NewSession,
   openSession,
   readProcessRecord,
-  resumeSession,
   sessionDirOf,
 } from "../home/index.ts";
-import { CutOutput, lastWords, logDir, spoolPath } from "../host/index.ts";
-import { probeOwner } from "../journal/index.ts";
-import { enterLine, type PlaceWish, readPlace, withLine } from "../line/index.ts";
+import { logDir, type StartedProcess, spoolPath } from "../host/index.ts";
+import { enterLine, type PlaceWish, withLine } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
-import {
-  inspectSession,
-  removeEnvironment,
-  type SessionState,
-  working,
-  writeEnvironment,
-} from "../session/index.ts";
-import { deadline, isAlive, present } from "../util/index.ts";
-import { inboxOf, put, ringSession, stamp } from "./post.ts";
-import { startWaiting } from "./starting.ts";
+import { removeEnvironment, writeEnvironment } from "../session/index.ts";
+import { present } from "../util/index.ts";
+import { inboxOf, put, stamp } from "./post.ts";
+import { makeReady } from "./readiness.ts";
+import { startUntil, startWaiting } from "./starting.ts";
 import { cancelTask } from "./stopping.ts";
 import type { Where } from "./where.ts";
 
@@ -59,11 +49,6 @@ export interface Submitted {
   /** Of its output, from the first byte on. The caller closes it. */
   readonly outputFd: number;
 }
-
-const TAKE_IN_MS = 30_000;
-const LOOK_MS = 5;
-const RING_AGAIN_MS = 250;
-const SETTLE_MS = 2000;
 
 /** Resolves when the task is in the session's queue, or in the line with a reason to wait. */
 export async function submitTask(
@@ -93,15 +78,17 @@ export async function submitFirstTask(
   const id = parseSessionId(home.newId("sess"));
   const wish = wishOf(id, { definition }, options);
   await enterLine(home, wish);
-  await startWaiting(home);
+  const started = await startWaiting(home, id);
   try {
     const { session, spec } = await describe(id);
     const opened = await openSession(home, session, id);
     const found = { id, dir: sessionDirOf(home, id), user: opened.state.user };
     const task = await putTask(home, found, spec, options).finally(() => opened.release());
-    return { ...(await startTask(home, found, wish, task)), found, name: opened.state.name };
+    started?.sayOpened();
+    return { ...(await startTask(home, found, wish, task, started)), found, name: opened.state.name };
   } catch (error) {
-    // Without its place, a process that waits for the session ends; one that has the session keeps it.
+    // A process that waits for a session which is never opened hears this, and ends.
+    started?.close();
     await withLine(home, async (line) => {
       if (!readProcessRecord(sessionDirOf(home, id))) line.remove(id);
     });
@@ -115,9 +102,10 @@ async function startTask(
   found: FoundSession,
   wish: PlaceWish,
   task: Submitted,
+  started?: StartedProcess,
 ): Promise<Submitted> {
   try {
-    await startUntil(home, found, wish, () => isTakenIn(home, found, task.request));
+    await startUntil(home, found, wish, () => isTakenIn(home, found, task.request), started);
     return task;
   } catch (error) {
     // What we say has failed must not run later.
@@ -165,108 +153,4 @@ function wishOf(
 function openOutput(sessionDir: string, request: string): number {
   mkdirSync(logDir(sessionDir), { recursive: true, mode: 0o700 });
   return openSync(spoolPath(sessionDir, request), "a+", 0o600);
-}
-
-/** A session that is to go on must be one that can: what keeps it from that is said here, and not in a log. */
-export async function makeReady(home: Home, found: FoundSession, budget?: Budget): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await tryToMakeReady(home, found, budget);
-    } catch (error) {
-      // Its next process took it just when we looked.
-      if (!isHoldfastError(error, "session_owned") || budget || attempt === READY_ATTEMPTS) throw error;
-      await sleep(RING_AGAIN_MS);
-    }
-  }
-}
-
-const READY_ATTEMPTS = 4;
-
-async function tryToMakeReady(
-  home: Home,
-  { id, dir, user }: FoundSession,
-  budget: Budget | undefined,
-): Promise<void> {
-  const { held, owner, isRunning } = await whenSettled(home, dir);
-  if (isRunning && !budget) return;
-  if (isRunning) throw new HoldfastError("session_owned", `session ${id} runs: pause it to raise its budget`);
-  if (held)
-    throw new HoldfastError("session_owned", `the session is open in process ${owner?.pid}`, {
-      pid: owner?.pid ?? null,
-    });
-  const { state } = await inspectSession(dir);
-  if (state.status === "open" && !budget) return;
-  const cut = new CutOutput(dir);
-  const session = await resumeSession(home, id, {
-    user,
-    outputOfCut: cut.read,
-    ...present({ budget }),
-  });
-  await cut.settle(home, session).finally(() => session.release());
-}
-
-/** One process may just be giving the session to the next. */
-async function whenSettled(home: Home, dir: string) {
-  for (const patience = deadline(home.ports.clock, SETTLE_MS); ; await sleep(LOOK_MS)) {
-    if (readProcessRecord(dir)) return { held: true, owner: undefined, isRunning: true };
-    const probed = probeOwner(dir);
-    if (!probed.held || patience.isPast) return { ...probed, isRunning: false };
-  }
-}
-
-/** A process that has recorded the pause of its session is about to let go of it. */
-export async function whenLeft(home: Home, dir: string): Promise<void> {
-  for (const patience = deadline(home.ports.clock, SETTLE_MS); !patience.isPast; await sleep(LOOK_MS)) {
-    if (!probeOwner(dir).held || (await inspectSession(dir)).state.status !== "paused") return;
-  }
-}
-
-/** Starts what has to be started, as often as it takes: a process may be about to leave just when we come. */
-export async function startUntil(
-  home: Home,
-  found: FoundSession,
-  wish: PlaceWish,
-  isDone: () => Promise<boolean>,
-): Promise<void> {
-  let started: number | undefined;
-  let hasEntered = false;
-  let ringAtMs = 0;
-  const { clock } = home.ports;
-  for (const patience = deadline(clock, TAKE_IN_MS); ; await sleep(LOOK_MS)) {
-    const record = readProcessRecord(found.dir);
-    const place = readPlace(home, found.id);
-    if (record) {
-      if (clock.monotonicMs() >= ringAtMs) await ringSession(found.dir);
-      if (clock.monotonicMs() >= ringAtMs) ringAtMs = clock.monotonicMs() + RING_AGAIN_MS;
-    } else if (!place || place.holder === null || !isAlive(place.holder)) {
-      // It may have come and gone while we were not looking.
-      if (await isDone()) return;
-      // It was started, and is gone without a word: it would be so again.
-      if (started !== undefined && place?.state !== "waiting") throw startFailed(home, found, started);
-      // Somebody has paused it meanwhile: then it waits in the inbox until they go on.
-      const isPaused = !isReady((await inspectSession(found.dir)).state);
-      if (hasEntered && isPaused) return;
-      // Its process went to rest just before we came.
-      if (isPaused) await makeReady(home, found);
-      hasEntered = true;
-      await enterLine(home, wish);
-      await startWaiting(home);
-      const now = readPlace(home, found.id);
-      if (now?.state === "waiting" && now.reason !== null) return;
-      started = now?.holder?.pid;
-    }
-    if (await isDone()) return;
-    if (patience.isPast) throw startFailed(home, found, started);
-  }
-}
-
-const isReady = ({ status }: SessionState) => working.includes(status);
-
-function startFailed(home: Home, { id }: FoundSession, pid: number | undefined): HoldfastError {
-  const last = lastWords(home, id);
-  return new HoldfastError(
-    "start_failed",
-    `the session process of ${id} could not be started${last ? `: ${last}` : ""}`,
-    { pid: pid ?? null },
-  );
 }

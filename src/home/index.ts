@@ -25,6 +25,7 @@ export { type HoldfastOptions, openHome } from "./open.ts";
 export { NEW_SESSION, type NewSession, openSession } from "./opening.ts";
 export {
   type ProcessRecord,
+  processRecordPath,
   readProcessRecord,
   removeProcessRecord,
   writeProcessRecord,

@@ -16,20 +16,22 @@ export interface ProcessRecord extends ProcessIdentity {
   readonly terminal: string | null;
 }
 
+export const processRecordPath = (sessionDir: string) => join(sessionDir, RECORD_FILE);
+
 export function writeProcessRecord(
   sessionDir: string,
   record: Omit<ProcessRecord, keyof ProcessIdentity>,
 ): Promise<void> {
-  return writeProcessFile(join(sessionDir, RECORD_FILE), record);
+  return writeProcessFile(processRecordPath(sessionDir), record);
 }
 
 export function removeProcessRecord(sessionDir: string): void {
-  rmSync(join(sessionDir, RECORD_FILE), { force: true });
+  rmSync(processRecordPath(sessionDir), { force: true });
 }
 
 /** The session process, if it is alive. */
 export function readProcessRecord(sessionDir: string): ProcessRecord | undefined {
-  const { identity, facts } = readProcessFile(join(sessionDir, RECORD_FILE)) ?? {};
+  const { identity, facts } = readProcessFile(processRecordPath(sessionDir)) ?? {};
   if (!identity || !facts) return undefined;
   const path = (name: string) => (typeof facts[name] === "string" ? (facts[name] as string) : null);
   const epoch = typeof facts["epoch"] === "number" ? facts["epoch"] : 0;

@@ -2,23 +2,25 @@
  * Owns how a session process comes to have its session.
  */
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { isHoldfastError, type SessionId } from "../contract/index.ts";
 import { type Home, notFound, resumeSession, sessionDirOf } from "../home/index.ts";
-import { holdPlace, readPlace } from "../line/index.ts";
+import { ownerPath } from "../journal/index.ts";
+import { holdPlace } from "../line/index.ts";
 import { Maildir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
-import { deadline } from "../util/index.ts";
+import { deadline, WatchedFiles } from "../util/index.ts";
 import { CutOutput } from "./cut-output.ts";
 import { type StartOptions, settleIn } from "./start.ts";
 
 /** As its owner, with everything that a process has of its own. */
 export async function arrive(home: Home, id: SessionId, { by }: StartOptions): Promise<Session> {
-  const user = await whenThere(home, id);
-  const cut = new CutOutput(sessionDirOf(home, id));
-  const session = await whenFree(home, () =>
+  const sessionDir = sessionDirOf(home, id);
+  const manifest = await readManifest(sessionDir);
+  if (!manifest) throw notFound(id);
+  const cut = new CutOutput(sessionDir);
+  const session = await whenFree(home, sessionDir, () =>
     resumeSession(home, id, {
-      user,
+      user: manifest.user,
       isHandedOver: true,
       // Whoever starts us has made it ready; one that was paused while we waited for it is to stay so.
       onlyIfWorking: true,
@@ -35,25 +37,25 @@ export async function arrive(home: Home, id: SessionId, { by }: StartOptions): P
 export const mailIn = (home: Home, id: SessionId, name: "inbox" | "outbox") =>
   new Maildir(home.ports.disk, join(sessionDirOf(home, id), name));
 
-/** Whose session it is. It may be on its way: then our place in the line is there before it. */
-async function whenThere(home: Home, id: SessionId): Promise<string> {
-  for (const patience = deadline(home.ports.clock, WAIT_MS); ; await sleep(LOOK_MS)) {
-    const manifest = await readManifest(sessionDirOf(home, id));
-    if (manifest) return manifest.user;
-    if (!readPlace(home, id) || patience.isPast) throw notFound(id);
-  }
-}
-
-/** Whoever opened it lets go of it soon. */
-async function whenFree(home: Home, own: () => Promise<Session>): Promise<Session> {
-  for (const patience = deadline(home.ports.clock, WAIT_MS); ; await sleep(LOOK_MS)) {
-    try {
-      return await own();
-    } catch (error) {
-      if (!isHoldfastError(error, "session_owned") || patience.isPast) throw error;
+/** Another process may have it for a moment longer: the one before us, or one that made it ready for us. */
+async function whenFree(home: Home, sessionDir: string, own: () => Promise<Session>): Promise<Session> {
+  const patience = deadline(home.ports.clock, WAIT_MS);
+  let owner: WatchedFiles | undefined;
+  try {
+    for (;;) {
+      try {
+        return await own();
+      } catch (error) {
+        if (!isHoldfastError(error, "session_owned") || patience.isPast) throw error;
+      }
+      owner ??= new WatchedFiles([ownerPath(sessionDir)]);
+      await owner.next(LOOK_MS);
     }
+  } finally {
+    owner?.close();
   }
 }
 
 const WAIT_MS = 10_000;
-const LOOK_MS = 2;
+/** An owner that is killed changes no file: so it is looked now and then, too. */
+const LOOK_MS = 250;

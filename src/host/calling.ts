@@ -45,7 +45,7 @@ export class DispatcherCalls {
 
   async #start(): Promise<void> {
     const serving = readServeRecord(this.#home.dir);
-    if (serving && (await ring(serving.bell))) return;
+    if (serving && (await ring(serving.bell)) !== "nobody") return;
     const env = baseEnvironment({
       HOME: userHome(),
       [USER_HOME]: userHome(),

@@ -8,7 +8,13 @@
  */
 
 import { adapterOf } from "../agent/index.ts";
-import { isHoldfastError, type JournalRecord, parseSessionId, type TaskSpec } from "../contract/index.ts";
+import {
+  HoldfastError,
+  isHoldfastError,
+  type JournalRecord,
+  parseSessionId,
+  type TaskSpec,
+} from "../contract/index.ts";
 import { type Home, readToken, sessionDirOf } from "../home/index.ts";
 import { leavePlace, takePlace } from "../line/index.ts";
 import { idOf, type Maildir } from "../mail/index.ts";
@@ -100,11 +106,12 @@ export class Host {
     const { id, state } = session;
     const inbox = mailIn(home, id, "inbox");
     const named = await Named.read(sessionDirOf(home, id), inbox, state);
-    // Whoever rings before we run is heard: the first thing then is to look.
-    let look = () => {};
-    const presence = await Presence.begin(home, session, inbox, () => look());
+    // A ring that comes before we are ready is answered when we are.
+    const ready = Promise.withResolvers<Host>();
+    const look = async () => (await ready.promise).look();
+    const presence = await Presence.begin(home, session, inbox, look);
     const host = new Host(home, new DispatcherCalls(home, options.dispatcher), session, named, presence);
-    look = () => host.#look();
+    ready.resolve(host);
     return host;
   }
 
@@ -176,7 +183,8 @@ export class Host {
     for (const { type, data } of records)
       if (type === "task_refused") this.#forget(textIn(data["request"])).catch(() => {});
     // There may be room again for what had to wait.
-    if (this.#intake.hasLeft && records.some(({ type }) => MAKES_ROOM.includes(type))) this.#look();
+    if (this.#intake.hasLeft && records.some(({ type }) => MAKES_ROOM.includes(type)))
+      this.look().catch(() => {});
   }
 
   /** What a task needs beside its record, until it is over: its command as it was asked for, and its values. */
@@ -189,19 +197,20 @@ export class Host {
     return isTaskOver(this.#session.state, request);
   }
 
-  /** Somebody rang. */
-  #look(): void {
-    if (this.#isLeaving) return;
-    this.#intake.look().then(
-      () => this.#wake(),
-      (error: unknown) => {
-        this.#failure = error;
-        this.#end("pause");
-        this.#wake();
-      },
-    );
+  /** Resolves when the inbox was looked at. Fails where we leave: what lies there is for the next process. */
+  async look(): Promise<void> {
+    if (this.#isLeaving) throw new HoldfastError("not_running", "the session process leaves");
     // It may have been changed just now.
     this.#door?.copyToken().catch(() => {});
+    try {
+      await this.#intake.look();
+    } catch (error) {
+      this.#failure = error;
+      this.#end("pause");
+      throw error;
+    } finally {
+      this.#wake();
+    }
   }
 
   /** What a crash or a pause cut off. */
@@ -362,7 +371,7 @@ export class Host {
     this.#isLeaving = true;
     this.#refusals.write();
     await this.#door?.close();
-    await this.#presence.end();
+    this.#presence.end();
     await this.#session[Symbol.asyncDispose]().catch(() => {});
     await this.#leavePlace();
     await this.#outgoing.callOnce().catch(() => {});

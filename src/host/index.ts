@@ -8,6 +8,7 @@ export {
   readFramesOf,
   spoolPath,
 } from "./frames.ts";
+export type { StartedProcess } from "./handover.ts";
 export { shellSocket } from "./presence.ts";
 export { readRefusals } from "./refusals.ts";
 export { readServeRecord, removeServeRecord, writeServeRecord } from "./serve-record.ts";

@@ -1,32 +1,40 @@
 /**
- * The session process: `main <home> <session> <options>`. What it has to say goes to its log.
+ * The session process: `main <home> <session> <options>`, with a connection to its starter. What it has to say goes to
+ * its log.
  */
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { openHome } from "../home/index.ts";
 import { isDiskFull, systemClock } from "../util/index.ts";
+import { Starter } from "./handover.ts";
 import { Host } from "./host.ts";
+import type { StartOptions } from "./start.ts";
 
-const [homeDir = "", session = "", options = ""] = process.argv.slice(2);
-
-function say(text: string): void {
-  process.stderr.write(`${new Date(systemClock.nowMs()).toISOString()} ${text}\n`);
-}
+const [homeDir = "", session = "", optionsText = ""] = process.argv.slice(2);
+const options: StartOptions = JSON.parse(optionsText);
+const starter = new Starter();
 
 try {
-  const host = await Host.start(
-    await openHome({ home: homeDir, create: false }),
-    session,
-    JSON.parse(options),
-  );
+  const home = await openHome({ home: homeDir, create: false });
+  if (options.isUnopened) await starter.whenOpened();
+  const host = await Host.start(home, session, options);
+  starter.sayReady();
   // A machine that shuts down says so: everything is kept before we go.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => host.pause());
+  host.look().then(
+    () => starter.sayTakenIn(),
+    // It leaves: the starter hears that by its end.
+    () => {},
+  );
   await host.run();
 } catch (caught) {
   const error = isDiskFull(caught) ? new HoldfastError("disk_full", "the disk is full") : caught;
   const isExpected = isHoldfastError(error);
-  say(
-    isExpected ? `${error.code}: ${error.message}` : `bug: ${error instanceof Error ? error.stack : error}`,
-  );
+  const why = isExpected
+    ? `${error.code}: ${error.message}`
+    : `bug: ${error instanceof Error ? error.stack : error}`;
+  const line = `${new Date(systemClock.nowMs()).toISOString()} ${why}`;
+  process.stderr.write(`${line}\n`);
+  starter.sayWhyNot(line);
   process.exitCode = isExpected ? error.exitStatus : exitStatus.bug;
 }
 // Whatever is left over must not keep us: the session is somebody else's by now.

@@ -28,24 +28,31 @@ export class Presence {
     this.#epoch = epoch;
   }
 
-  static async begin(home: Home, session: Session, inbox: Maildir, onRing: () => void): Promise<Presence> {
+  /** `look` as the bell wants it: it fails where we leave. */
+  static async begin(
+    home: Home,
+    session: Session,
+    inbox: Maildir,
+    look: () => Promise<void>,
+  ): Promise<Presence> {
     const { id, epoch } = session;
     const presence = new Presence(sessionDirOf(home, id), makeRuntimeDir(home.dir, id), epoch);
-    await presence.#listen(inbox, onRing);
+    await presence.#listen(inbox, look);
     await presence.tell(null);
     return presence;
   }
 
-  async #listen(inbox: Maildir, onRing: () => void): Promise<void> {
+  async #listen(inbox: Maildir, look: () => Promise<void>): Promise<void> {
+    const lookUnasked = () => void look().catch(() => {});
     try {
-      this.#bell = await hangBell(this.path("bell"), onRing);
+      this.#bell = await hangBell(this.path("bell"), look);
     } catch {
       // Where no socket can be made. One for each process: there are not many of these on a machine.
       await inbox.make();
-      this.#watcher = watch(inbox.newDir, onRing);
+      this.#watcher = watch(inbox.newDir, lookUnasked);
     }
     // Whoever put something in may have been killed before it could ring.
-    this.#looking = setInterval(onRing, LOOK_ANYWAY_MS).unref();
+    this.#looking = setInterval(lookUnasked, LOOK_ANYWAY_MS).unref();
   }
 
   /** Where one of its sockets stands. */
@@ -64,20 +71,21 @@ export class Presence {
   }
 
   /** Where its command's terminal is, or that it has none. */
-  tell(terminal: string | null): Promise<void> {
+  async tell(terminal: string | null): Promise<void> {
     const bell = this.#bell ? this.path("bell") : null;
-    return writeProcessRecord(this.#sessionDir, { epoch: this.#epoch, bell, terminal });
+    await writeProcessRecord(this.#sessionDir, { epoch: this.#epoch, bell, terminal });
+    this.news();
   }
 
   news(): void {
     this.#bell?.news();
   }
 
-  async end(): Promise<void> {
+  end(): void {
     clearInterval(this.#looking);
     this.#watcher?.close();
     removeProcessRecord(this.#sessionDir);
-    await this.#bell?.close();
+    this.#bell?.takeDown();
     removeRuntimeDir(this.#runtimeDir);
   }
 }

@@ -6,9 +6,10 @@ import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from
 import { join } from "node:path";
 import type { SessionId } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/index.ts";
-import { baseEnvironment, ownProgram, startDetached, USER_HOME, userHome } from "../process/index.ts";
+import { baseEnvironment, ownProgram, startConnected, USER_HOME, userHome } from "../process/index.ts";
 import { present, readTextOr } from "../util/index.ts";
 import { logDir } from "./frames.ts";
+import { StartedProcess } from "./handover.ts";
 
 const HOST_LOG = "host.log";
 /** A session process mostly waits for its command: its heap need not be ready for more. */
@@ -19,10 +20,12 @@ export interface StartOptions {
   readonly by?: string;
   /** The program that it calls when something lies in its outbox, or a place in the line is free. */
   readonly dispatcher: string;
+  /** Its starter is about to open the session, and says when it has. */
+  readonly isUnopened?: boolean;
 }
 
-/** The session may be about to be opened: its process waits for it, and for whoever owns it meanwhile. */
-export async function startHost(home: Home, id: SessionId, options: StartOptions): Promise<number> {
+/** Its process waits for a session that is yet to be opened, and for one that another process still has. */
+export async function startHost(home: Home, id: SessionId, options: StartOptions): Promise<StartedProcess> {
   const own = hostDir(sessionDirOf(home, id));
   const log = openSync(firstLogPath(home, id), "w", 0o600);
   try {
@@ -33,7 +36,8 @@ export async function startHost(home: Home, id: SessionId, options: StartOptions
       ...runtimeEnvironment(home),
     });
     const args = [ownProgram("host"), home.dir, id, JSON.stringify(options)];
-    return await startDetached([process.execPath, ...SMALL_HEAP, ...args], { env, logFd: log });
+    const argv = [process.execPath, ...SMALL_HEAP, ...args];
+    return new StartedProcess(await startConnected(argv, { env, logFd: log }));
   } finally {
     closeSync(log);
   }

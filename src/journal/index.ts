@@ -13,7 +13,7 @@ export { type Damage, damaged, damageOf } from "./damage.ts";
 export { forkBlobs, forkSegments } from "./fork.ts";
 export { FORMAT_VERSION, isPosition, MAX_SEGMENT, type Position } from "./line.ts";
 export { type OpenedJournal, openJournal, type Recovery } from "./open.ts";
-export { acquireOwner, type OwnerLock, probeOwner, takeOver } from "./owner.ts";
+export { acquireOwner, type OwnerLock, ownerPath, probeOwner, takeOver } from "./owner.ts";
 export { readDurable } from "./read.ts";
 export { JOURNAL_START, scanJournal } from "./scan.ts";
 export {

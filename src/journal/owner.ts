@@ -96,7 +96,7 @@ function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined
   const release = () => {
     // First the name, then the lock: a name without a lock would be a lie for longer.
     try {
-      if (isHeld) rmSync(join(at, OWNER_FILE), { force: true });
+      if (isHeld) rmSync(ownerPath(at), { force: true });
     } finally {
       drop();
     }
@@ -108,11 +108,14 @@ function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined
 }
 
 async function nameOwner(sessionDir: string): Promise<void> {
-  await writeProcessFile(join(sessionDir, OWNER_FILE));
+  await writeProcessFile(ownerPath(sessionDir));
 }
 
+/** Comes with an owner, and goes before the owner lets go. */
+export const ownerPath = (sessionDir: string) => join(sessionDir, OWNER_FILE);
+
 function readOwner(sessionDir: string): ProcessIdentity | undefined {
-  const path = join(sessionDir, OWNER_FILE);
+  const path = ownerPath(sessionDir);
   // Asked for every session of a list, and mostly there is none: no promise, no exception for that.
   return existsSync(path) ? parseIdentity(parseObject(readTextOr(path, ""))) : undefined;
 }

@@ -2,9 +2,10 @@
  * Owns the entering of the line, and the granting of its places: a session with something to do gets a place, and one
  * whose place is granted gets a process.
  */
+import { existsSync } from "node:fs";
 import type { SessionId } from "../contract/index.ts";
 import { type Home, readProcessRecord, sessionDirOf } from "../home/index.ts";
-import { ring } from "../mail/index.ts";
+import { knock } from "../mail/index.ts";
 import { measureTree } from "../process/index.ts";
 import { identityOf, present } from "../util/index.ts";
 import { type Decision, decide } from "./admission.ts";
@@ -39,8 +40,11 @@ export async function enterLine(home: Home, wish: PlaceWish): Promise<void> {
 /** Starts the process of a session; resolves with its pid. */
 export type StartProcess = (session: SessionId, options: { readonly by?: string }) => Promise<number>;
 
-/** Lets those begin for whom there is room, and says of the others why they wait. */
-export async function admitWaiting(home: Home, start: StartProcess): Promise<void> {
+/**
+ * Lets those begin for whom there is room, and says of the others why they wait. The process of a session that is yet
+ * to be opened has to hear when that has happened: so only the caller that opens the session (`opening`) starts it.
+ */
+export async function admitWaiting(home: Home, start: StartProcess, opening?: SessionId): Promise<void> {
   const toRing = await withLine(home, async (line) => {
     const places = await line.places();
     if (!places.some(({ state }) => state === "waiting")) return [];
@@ -50,7 +54,9 @@ export async function admitWaiting(home: Home, start: StartProcess): Promise<voi
         if (reason !== place.reason) await line.set({ ...place, reason });
         continue;
       }
-      const bell = readProcessRecord(sessionDirOf(home, place.session))?.bell;
+      const sessionDir = sessionDirOf(home, place.session);
+      if (place.session !== opening && !existsSync(sessionDir)) continue;
+      const bell = readProcessRecord(sessionDir)?.bell;
       if (place.holder && bell) rung.push(bell);
       // Written under the name of the one who will take it: if it dies before, the place goes back to the line.
       const holder =
@@ -59,7 +65,7 @@ export async function admitWaiting(home: Home, start: StartProcess): Promise<voi
     }
     return rung;
   });
-  for (const bell of toRing) await ring(bell);
+  for (const bell of toRing) await knock(bell);
 }
 
 async function decisions(home: Home, places: readonly Place[]): Promise<Decision[]> {

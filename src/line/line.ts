@@ -46,7 +46,9 @@ export interface Place {
 }
 
 const lineDir = (home: Pick<Home, "dir">) => join(home.dir, "line");
-const placePath = (home: Pick<Home, "dir">, session: SessionId) => join(lineDir(home), `${session}.json`);
+/** Comes and goes with its place. */
+export const placePath = (home: Pick<Home, "dir">, session: SessionId) =>
+  join(lineDir(home), `${session}.json`);
 
 /** All that is done to the line is done in here: what is read is what is true until it ends. */
 export async function withLine<T>(home: Pick<Home, "dir">, work: (line: Line) => Promise<T>): Promise<T> {

@@ -1,4 +1,13 @@
-export { type Bell, hangBell, type Listening, listen, ring } from "./bell.ts";
+export {
+  type Bell,
+  hangBell,
+  knock,
+  type Listening,
+  listen,
+  type RingAnswer,
+  ring,
+  whenBellGone,
+} from "./bell.ts";
 export {
   assertMessageSize,
   decodeEnvelope,

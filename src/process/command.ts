@@ -4,7 +4,8 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import type { Writable } from "node:stream";
+import type { Socket } from "node:net";
+import type { Duplex, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readTextOr, signalIfThere } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
@@ -112,14 +113,40 @@ export interface DetachedOptions {
 
 /** Starts something that goes on after us, in a session of its own. Resolves to its pid when it has been started. */
 export async function startDetached(argv: readonly string[], options: DetachedOptions): Promise<number> {
-  const [program = "", ...args] = argv;
-  const out = options.logFd ?? "ignore";
-  const stdio = onlyStdio(["ignore", out, out]);
-  const cwd = options.cwd ?? "/";
-  const child: ChildProcess = spawn(program, args, { cwd, env: options.env, detached: true, stdio });
+  return (await spawnDetached(argv, options, [])).pid ?? 0;
+}
+
+export interface Connected {
+  readonly pid: number;
+  /** Its other end is descriptor `CONNECTION_FD` of the process, which hands it on to nothing that it starts. */
+  readonly connection: Duplex;
+  /** Resolves when the process has ended. */
+  readonly ended: Promise<void>;
+}
+
+/** The first one behind a process's own streams. */
+export const CONNECTION_FD = 3;
+
+/** The same, with a connection between it and us for as long as both live. Nothing of it keeps us from ending. */
+export async function startConnected(argv: readonly string[], options: DetachedOptions): Promise<Connected> {
+  const child = await spawnDetached(argv, options, ["pipe"]);
+  const connection = child.stdio[CONNECTION_FD] as Socket;
+  connection.unref();
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  return { pid: child.pid ?? 0, connection, ended };
+}
+
+async function spawnDetached(
+  [program = "", ...args]: readonly string[],
+  { env, logFd, cwd = "/" }: DetachedOptions,
+  more: readonly "pipe"[],
+): Promise<ChildProcess> {
+  const out = logFd ?? "ignore";
+  const stdio = onlyStdio(["ignore", out, out, ...more]);
+  const child: ChildProcess = spawn(program, args, { cwd, env, detached: true, stdio });
   await once(child, "spawn").catch((error: unknown) => {
     throw missing(program, error, cwd);
   });
   child.unref();
-  return child.pid ?? 0;
+  return child;
 }

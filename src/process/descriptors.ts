@@ -9,15 +9,15 @@ const CLOSE_ON_EXEC = 0o2000000;
 
 type Stdio = "pipe" | "ignore" | number;
 
-/** The first three as they are said, and /dev/null in the place of every other one that would be inherited. */
-export function onlyStdio(stdio: readonly [Stdio, Stdio, Stdio]): Stdio[] {
-  const leaked = new Set(inherited());
+/** The first ones as they are said, and /dev/null in the place of every other one that would be inherited. */
+export function onlyStdio(stdio: readonly Stdio[]): Stdio[] {
+  const said = stdio.length;
+  const leaked = new Set(inherited().filter((fd) => fd >= said));
   if (leaked.size === 0) return [...stdio];
   // Of no use to anybody, so it may stay open. What is only ignored here would be handed down all the same.
   const nothing = openSync("/dev/null", "r+");
-  const highest = Math.max(...leaked);
-  const others = Array.from({ length: highest - 2 }, (_, index) =>
-    leaked.has(index + 3) ? nothing : "ignore",
+  const others = Array.from({ length: Math.max(...leaked) + 1 - said }, (_, index) =>
+    leaked.has(index + said) ? nothing : "ignore",
   );
   return [...stdio, ...others];
 }

@@ -1,4 +1,11 @@
-export { type CommandEnd, runCommand, startDetached } from "./command.ts";
+export {
+  CONNECTION_FD,
+  type CommandEnd,
+  type Connected,
+  runCommand,
+  startConnected,
+  startDetached,
+} from "./command.ts";
 export { diskUse, diskUseOfEach } from "./disk-use.ts";
 export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export { findProgram } from "./find-program.ts";

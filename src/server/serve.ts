@@ -34,7 +34,8 @@ export async function serve(dispatcher: Dispatcher, options: ServeOptions): Prom
   let bell: Bell | undefined;
   let server: ApiServer | undefined;
   try {
-    bell = await hangBell(bellPath, () => calm.end(LEAST_MS));
+    // The answer is that it will look: a session process need not wait until all is carried.
+    bell = await hangBell(bellPath, async () => calm.end(LEAST_MS));
     await makeApiToken(home, defaultUser());
     server = await ApiServer.open(dispatcher, options.address ?? { path: join(dir, "api") });
     await writeServeRecord(home.dir, { bell: bellPath, address: server.address });
@@ -52,7 +53,7 @@ export async function serve(dispatcher: Dispatcher, options: ServeOptions): Prom
   } finally {
     removeServeRecord(home.dir);
     await server?.close();
-    await bell?.close();
+    bell?.takeDown();
     lock.drop();
   }
 }

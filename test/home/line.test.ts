@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openHome } from "../../src/home/index.ts";
+import { admitWaiting, enterLine } from "../../src/line/index.ts";
 import { myself, type Place, readPlace, withLine } from "../../src/line/line.ts";
 import { TestHome } from "../support/home.ts";
 
@@ -60,5 +61,20 @@ describe("the line", () => {
       return (await line.places()).map(({ session }) => session);
     });
     expect(order).toEqual([named(2), named(1), named(3)]);
+  });
+
+  it("a session that is yet to be opened gets its process from whoever opens it, and from nobody else", async () => {
+    using test = new TestHome();
+    const home = await openHome({ home: test.dir });
+    await enterLine(home, { session: id, definition: "exec:sh", priority: 0 });
+    const started: string[] = [];
+    const start = async (session: string) => {
+      started.push(session);
+      return process.pid;
+    };
+    await admitWaiting(home, start);
+    expect([started, readPlace(home, id)?.state]).toEqual([[], "waiting"]);
+    await admitWaiting(home, start, id);
+    expect([started, readPlace(home, id)?.state]).toEqual([[id], "granted"]);
   });
 });

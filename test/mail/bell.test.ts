@@ -1,11 +1,21 @@
 /**
  * Bells, and where they hang: who rings is heard, whatever else goes on at the socket.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as tick } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { findHomeRuntimeDir, hangBell, listen, makeHomeRuntimeDir, ring } from "../../src/mail/index.ts";
+import {
+  findHomeRuntimeDir,
+  hangBell,
+  knock,
+  listen,
+  makeHomeRuntimeDir,
+  ring,
+  whenBellGone,
+} from "../../src/mail/index.ts";
 import { runProgram } from "../../src/process/index.ts";
 import { TempDir } from "../support/home.ts";
 
@@ -47,7 +57,7 @@ describe("a bell", () => {
   it("hears every ring, also from one who is gone when there is news for all", async () => {
     using dir = new TempDir();
     let rings = 0;
-    const bell = await hangBell(dir.join("bell"), () => {
+    const bell = await hangBell(dir.join("bell"), async () => {
       rings += 1;
     });
     let isOver = false;
@@ -56,19 +66,62 @@ describe("a bell", () => {
     })();
     for (let number = 1; number <= 300; number += 1) {
       const before = rings;
-      expect(await ring(dir.join("bell"))).toBe(true);
+      expect(await knock(dir.join("bell"))).toBe(true);
       for (let turns = 0; rings === before && turns < 1000; turns += 1) await tick();
       expect(rings, `ring ${number}`).toBeGreaterThan(before);
     }
     isOver = true;
     await news;
-    await bell.close();
-    expect(await ring(dir.join("bell"))).toBe(false);
+    bell.takeDown();
+    expect(await knock(dir.join("bell"))).toBe(false);
+  });
+
+  it("answers a ring when it was looked, however much news there is meanwhile", async () => {
+    using dir = new TempDir();
+    const looks: (() => void)[] = [];
+    const bell = await hangBell(dir.join("bell"), () => new Promise((resolve) => looks.push(resolve)));
+    let answer: string | undefined;
+    const rung = ring(dir.join("bell")).then((said) => {
+      answer = said;
+    });
+    while (looks.length === 0) await tick();
+    for (let turn = 0; turn < 20; turn += 1, await tick()) bell.news();
+    expect(answer).toBeUndefined();
+    looks[0]?.();
+    await rung;
+    expect(answer).toBe("looked");
+    bell.takeDown();
+  });
+
+  it("answers that nobody is there: where none hangs, when its process leaves, and when it is taken down", async () => {
+    using dir = new TempDir();
+    const path = dir.join("bell");
+    expect(await ring(path)).toBe("nobody");
+    const leaving = await hangBell(path, () => Promise.reject(new Error("it leaves")));
+    expect(await ring(path)).toBe("nobody");
+    leaving.takeDown();
+    let isRung = false;
+    const bell = await hangBell(path, () => {
+      isRung = true;
+      return new Promise(() => {});
+    });
+    const rung = ring(path);
+    while (!isRung) await tick();
+    bell.takeDown();
+    expect(await rung).toBe("nobody");
+    expect(await ring(path)).toBe("nobody");
+  });
+
+  it("says of a process that hangs that it is silent", async () => {
+    using dir = new TempDir();
+    const bell = await hangBell(dir.join("bell"), () => new Promise(() => {}));
+    expect(await ring(dir.join("bell"), 200)).toBe("silent");
+    bell.takeDown();
   });
 
   it("rings those who listen when there is news, and when it is taken down", async () => {
     using dir = new TempDir();
-    const bell = await hangBell(dir.join("bell"), () => {});
+    const bell = await hangBell(dir.join("bell"), async () => {});
     const listening = listen(dir.join("bell"));
     // The first answer is at once: something may have happened before.
     await listening.next(10_000);
@@ -77,9 +130,38 @@ describe("a bell", () => {
       bell.news();
       heard = await Promise.race([news.then(() => true), tick(false)]);
     }
+    expect(listening.isOver).toBe(false);
     const gone = listening.next(10_000);
-    await bell.close();
+    bell.takeDown();
     await gone;
+    expect(listening.isOver).toBe(true);
     listening.close();
+  });
+
+  it("keeps its connections when it is taken down: they end with the process", async () => {
+    using dir = new TempDir();
+    const child = spawn(
+      process.execPath,
+      [
+        "-e",
+        "const [library, path] = process.argv.slice(1); import(library).then(async (mail) => { const bell = await mail.hangBell(path, async () => {}); console.log('hangs'); process.stdin.once('data', () => { bell.takeDown(); console.log('down'); }).once('end', () => process.exit()); })",
+        join(import.meta.dirname, "../../src/mail/index.ts"),
+        dir.join("bell"),
+      ],
+      { stdio: ["pipe", "pipe", "inherit"] },
+    );
+    await once(child.stdout, "data");
+    let isGone = false;
+    const gone = whenBellGone(dir.join("bell"), new AbortController().signal).then(() => {
+      isGone = true;
+    });
+    // Connected for certain: a later connection was answered.
+    expect(await ring(dir.join("bell"))).toBe("looked");
+    child.stdin.write("down");
+    await once(child.stdout, "data");
+    expect(await ring(dir.join("bell"))).toBe("nobody");
+    expect(isGone).toBe(false);
+    child.stdin.end();
+    await gone;
   });
 });

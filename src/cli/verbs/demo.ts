@@ -4,7 +4,6 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { gitLine } from "../../capsule/index.ts";
 import { exitStatus, type TaskSpec } from "../../contract/index.ts";
@@ -184,10 +183,14 @@ async function untilShown(
   id: string,
   isIt: (shown: Shown) => boolean,
 ): Promise<void> {
-  // As a person would look: what is waited for here is over when no process is left that could ring.
-  const patience = deadline(dispatcher.home.ports.clock, WAIT_MS);
-  for (; !isIt(await dispatcher.show(id)); await sleep(20))
-    if (patience.isPast) throw new Error(`the tour waits in vain for ${id}`);
+  const ears = await dispatcher.listen(id);
+  try {
+    const patience = deadline(dispatcher.home.ports.clock, WAIT_MS);
+    for (; !isIt(await dispatcher.show(id)); await ears.next())
+      if (patience.isPast) throw new Error(`the tour waits in vain for ${id}`);
+  } finally {
+    ears.close();
+  }
 }
 
 const untilPaused = (dispatcher: Dispatcher, id: string) =>

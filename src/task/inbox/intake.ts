@@ -66,8 +66,8 @@ export class Intake {
   readonly #session: Session;
   readonly #inbox: Maildir;
   readonly #commands: Commands;
-  #running: Promise<void> | undefined;
-  #isAskedAgain = false;
+  #looking: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
   #hasLeft = false;
 
   constructor(session: Session, inbox: Maildir, commands: Commands) {
@@ -81,23 +81,17 @@ export class Intake {
     return this.#hasLeft;
   }
 
-  /** One at a time, however often the bell rings; a ring meanwhile means one look more. */
+  /**
+   * One look at a time, however often the bell rings. Resolves when a look is over that began after this call: a call
+   * during a look waits for the next one, together with all others that come meanwhile.
+   */
   look(): Promise<void> {
-    this.#isAskedAgain = true;
-    this.#running ??= this.#lookUntilQuiet();
-    return this.#running;
-  }
-
-  async #lookUntilQuiet(): Promise<void> {
-    try {
-      while (this.#isAskedAgain) {
-        this.#isAskedAgain = false;
-        await this.#lookOnce();
-      }
-    } finally {
-      // In the same moment as the last question: nobody is told of a look that is over.
-      this.#running = undefined;
-    }
+    this.#next ??= this.#looking.then(() => {
+      this.#next = undefined;
+      return this.#lookOnce();
+    });
+    this.#looking = this.#next.catch(() => {});
+    return this.#next;
   }
 
   async #lookOnce(): Promise<void> {

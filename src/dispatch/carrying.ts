@@ -1,0 +1,167 @@
+/**
+ * Owns the carrying of messages from one session's outbox to another's inbox.
+ *
+ * Y5 Carried again after a kill, a message arrives once.
+ */
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { HoldfastError, isHoldfastError, isSessionId, type SessionId } from "../contract/index.ts";
+import { type FoundSession, findSession, type Home, listSessionIds, sessionDirOf } from "../home/index.ts";
+import { decodeEnvelope, type EnvelopeOf, Maildir } from "../mail/index.ts";
+import { readManifest } from "../session/index.ts";
+import { deadline, errorCode, type FileLock, tryFileLock, withFileLock } from "../util/index.ts";
+import { assertTakesMessages, knockAtSession, put, putMessage, stamp } from "./post.ts";
+
+const outboxOf = (home: Home, sessionDir: string) => new Maildir(home.ports.disk, join(sessionDir, "outbox"));
+
+/**
+ * One at a time for a home, so that the order of each sender is kept; and one that waits for its turn. More need not
+ * wait: whatever brought them here lies there already, and the one that waits will find it. Says whether something
+ * is left that can be carried at once.
+ */
+export async function deliverOutboxes(home: Home): Promise<boolean> {
+  const waiting = await tryLockAgain(join(home.dir, "post-next.lock"));
+  if (!waiting) return false;
+  try {
+    return await withFileLock(join(home.dir, "post.lock"), () => {
+      waiting.drop();
+      return deliverForAWhile(home);
+    });
+  } finally {
+    waiting.drop();
+  }
+}
+
+/** Two who try in the same moment may both find it taken. */
+async function tryLockAgain(path: string): Promise<FileLock | undefined> {
+  for (let attempt = 1; attempt < LOCK_ATTEMPTS; attempt += 1) {
+    const lock = tryFileLock(path);
+    if (lock) return lock;
+    await sleep(LOCK_REST_MS * Math.random());
+  }
+  return tryFileLock(path);
+}
+
+async function deliverForAWhile(home: Home): Promise<boolean> {
+  const patience = deadline(home.ports.clock, CARRY_MS);
+  for (let pauses = 0; ; ) {
+    const left: ("more" | "later" | "none")[] = [];
+    let bug: unknown;
+    // A few of each in turn: whoever says much keeps nobody waiting. One whose directories are not in order keeps
+    // nobody else's messages.
+    for (const id of await listSessionIds(home))
+      try {
+        left.push(await deliverFrom(home, id));
+      } catch (error) {
+        if (!isHoldfastError(error) && errorCode(error) === undefined) bug ??= error;
+        left.push("later");
+      }
+    // Said when everybody else has had their turn.
+    if (bug !== undefined) throw bug;
+    const isMore = left.includes("more");
+    if (!isMore && !left.includes("later")) return false;
+    if (patience.isPast) return isMore;
+    if (isMore) continue;
+    // What could not be delivered now may be in a moment; who comes next tries again.
+    pauses += 1;
+    if (pauses > MAX_PAUSES) return false;
+    await sleep(PAUSE_MS);
+  }
+}
+
+/** Then others have their turn: those who wait in the line, say. */
+const CARRY_MS = 2000;
+const LOCK_ATTEMPTS = 4;
+/** Nothing tells of a lock that is dropped. */
+const LOCK_REST_MS = 10;
+const MAX_PAUSES = 3;
+const PAUSE_MS = 300;
+const DELIVERED_IN_TURN = 16;
+
+/** Whether there are more, and whether these can be delivered now. */
+async function deliverFrom(home: Home, id: SessionId): Promise<"more" | "later" | "none"> {
+  const outbox = outboxOf(home, sessionDirOf(home, id));
+  const names = await outbox.waiting();
+  const receivers = new Receivers(home, id);
+  const done: string[] = [];
+  let isStuck = false;
+  for (const name of names.slice(0, DELIVERED_IN_TURN)) {
+    const bytes = await outbox.read(name);
+    if (bytes === undefined) continue;
+    const envelope = bytes === null ? undefined : decodeEnvelope(bytes);
+    if (envelope?.kind !== "message") {
+      await outbox.setAside(name);
+      continue;
+    }
+    const reason = await deliver(home, id, receivers, envelope);
+    // The other inbox is full: what comes after waits, too, or the order would be lost.
+    isStuck = reason === "later";
+    if (isStuck) break;
+    if (reason !== undefined) await returnToSender(home, id, envelope, reason);
+    done.push(name);
+  }
+  // Killed before this, they are carried again, and known by their ids.
+  await outbox.done(done);
+  return isStuck ? "later" : names.length > DELIVERED_IN_TURN ? "more" : "none";
+}
+
+/** Those that one session writes to: looked up once for all that goes there in a turn. */
+class Receivers {
+  readonly #home: Home;
+  readonly #from: SessionId;
+  readonly #found = new Map<string, Promise<FoundSession>>();
+
+  constructor(home: Home, from: SessionId) {
+    this.#home = home;
+    this.#from = from;
+  }
+
+  find(to: string): Promise<FoundSession> {
+    const found = this.#found.get(to) ?? this.#lookUp(to);
+    this.#found.set(to, found);
+    return found;
+  }
+
+  async #lookUp(to: string): Promise<FoundSession> {
+    const sender = await readManifest(sessionDirOf(this.#home, this.#from)).catch(() => undefined);
+    if (!sender || !isSessionId(to)) throw new HoldfastError("session_not_found", "there is no such session");
+    // Of the same user only: another user's session is not there.
+    const found = await findSession(this.#home, to, sender.user);
+    await assertTakesMessages(found);
+    return found;
+  }
+}
+
+/** Undefined: it is there. Otherwise why it can't be delivered. */
+async function deliver(
+  home: Home,
+  from: SessionId,
+  receivers: Receivers,
+  envelope: EnvelopeOf<"message">,
+): Promise<"later" | string | undefined> {
+  try {
+    // Whatever the envelope says: it came from this outbox.
+    const found = await receivers.find(envelope.to);
+    await putMessage(home, found, { ...envelope, from });
+    // Whether it was looked is of no use here, and one process that hangs must not hold up the post of all.
+    await knockAtSession(found.dir);
+    return undefined;
+  } catch (error) {
+    if (!isHoldfastError(error)) throw error;
+    return error.code === "inbox_full" ? "later" : error.message;
+  }
+}
+
+async function returnToSender(
+  home: Home,
+  id: SessionId,
+  { id: message, to }: EnvelopeOf<"message">,
+  reason: string,
+): Promise<void> {
+  const dir = sessionDirOf(home, id);
+  const text = `Message ${message} to ${to} was not delivered: ${reason}`;
+  // Under an id of its own that is the same after a kill.
+  const notice = stamp(home, `back_${message}`.slice(0, 64), "dispatcher");
+  await put(home, dir, { ...notice, kind: "message", to: id, text });
+  await knockAtSession(dir);
+}

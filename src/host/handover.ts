@@ -1,0 +1,102 @@
+/**
+ * Owns the words between a session process and its starter, a line each, over a connection that the starter hands
+ * down. The starter may be about to open the session: it says `opened` when the session is there and free. The process
+ * says `ready` when it has the session, `taken in` when it has looked into its inbox, or why it can't.
+ *
+ * Either may be killed at any moment, and the other one hears the end of the connection. To the process it means that
+ * its starter opens nothing any more; to the starter, that the process is gone, or has no more to say.
+ */
+import { Socket } from "node:net";
+import { CONNECTION_FD, type Connected } from "../process/index.ts";
+import { News } from "../util/index.ts";
+
+const OPENED = "opened";
+const TAKEN_IN = "taken in";
+const WHY_NOT = "can't: ";
+
+/** The starter's end. */
+export class StartedProcess {
+  readonly pid: number;
+  readonly #connection: Connected["connection"];
+  readonly #news = new News();
+  #said = "";
+  #isOver = false;
+
+  constructor({ pid, connection, ended }: Connected) {
+    this.pid = pid;
+    this.#connection = connection;
+    connection.on("error", () => {});
+    connection.setEncoding("utf8").on("data", (text: string) => {
+      this.#said += text;
+      this.#news.tell();
+    });
+    // Without its last word it is gone: that is told when no such process is found any more.
+    connection.once("close", async () => {
+      if (!this.#lines.includes(TAKEN_IN)) await ended;
+      this.#isOver = true;
+      this.#news.tell();
+    });
+  }
+
+  /** Nothing more is to be heard: it has taken in what was there, or it is gone. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Why it can't have its session, if it came to say so. */
+  get whyNot(): string | undefined {
+    return this.#lines.find((one) => one.startsWith(WHY_NOT))?.slice(WHY_NOT.length);
+  }
+
+  get #lines(): string[] {
+    return this.#said.split("\n");
+  }
+
+  /** The session is there, and free. */
+  sayOpened(): void {
+    this.#connection.write(`${OPENED}\n`);
+  }
+
+  /** Until it says something or is gone, and so long at most. */
+  next(timeoutMs: number): Promise<void> {
+    return this.#news.next(timeoutMs);
+  }
+
+  /** It goes on, and is not listened to. */
+  close(): void {
+    this.#connection.destroy();
+  }
+}
+
+/** The session process's end. */
+export class Starter {
+  readonly #socket = new Socket({ fd: CONNECTION_FD, readable: true, writable: true });
+  readonly #answered: Promise<void>;
+
+  constructor() {
+    this.#answered = new Promise((resolve) => {
+      this.#socket.once("data", () => resolve());
+      this.#socket.once("close", () => resolve());
+    });
+    this.#socket.on("error", () => {});
+  }
+
+  /** Resolves when the starter has opened the session, or never will: then it is looked whether it is there. */
+  whenOpened(): Promise<void> {
+    return this.#answered;
+  }
+
+  sayReady(): void {
+    this.#socket.write("ready\n");
+  }
+
+  /** The last word. */
+  sayTakenIn(): void {
+    this.#socket.end(`${TAKEN_IN}\n`, () => this.#socket.destroy());
+  }
+
+  /** Its first line: all of it is in the log. */
+  sayWhyNot(reason: string): void {
+    this.#socket.write(`${WHY_NOT}${reason.split("\n", 1)[0]}\n`);
+  }
+}

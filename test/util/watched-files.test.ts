@@ -1,0 +1,57 @@
+/**
+ * Waiting for small files, and for the first of several things to happen.
+ */
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { setImmediate as tick } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { News, WatchedFiles } from "../../src/util/index.ts";
+import { TempDir } from "../support/home.ts";
+
+const LONG_MS = 60_000;
+
+describe("watched files", () => {
+  it("are told of when they come, are replaced and go; others are not", async () => {
+    using dir = new TempDir();
+    const [watchedPath, otherPath] = [dir.join("watched"), dir.join("other")];
+    const files = new WatchedFiles([watchedPath, dir.join("no-such-directory/file")]);
+    // The first answer is at once: something may have happened before.
+    await files.next(LONG_MS);
+    const replace = () => {
+      writeFileSync(otherPath, "x");
+      renameSync(otherPath, watchedPath);
+    };
+    for (const change of [replace, replace, () => rmSync(watchedPath)]) {
+      change();
+      await files.next(LONG_MS);
+    }
+    writeFileSync(otherPath, "x");
+    let isTold = false;
+    const told = files.next(300).then(() => {
+      isTold = true;
+    });
+    for (let turn = 0; turn < 50; turn += 1) await tick();
+    expect(isTold).toBe(false);
+    await told;
+    files.close();
+  });
+});
+
+describe("news", () => {
+  it("that is told while nobody waits is not lost, and ends one wait, however often it was told", async () => {
+    const news = new News();
+    await news.next(LONG_MS);
+    news.tell();
+    news.tell();
+    await news.next(LONG_MS);
+    let isOver = false;
+    const next = news.next(LONG_MS).then(() => {
+      isOver = true;
+    });
+    await tick();
+    expect(isOver).toBe(false);
+    news.tell();
+    await next;
+    // With nothing to tell, the time ends it.
+    await news.next(1);
+  });
+});
