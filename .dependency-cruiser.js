@@ -82,6 +82,12 @@ export default {
       to: { path: "^(node:)?child_process$" },
     },
     {
+      name: "the-life-is-pure",
+      severity: "error",
+      from: { path: "^src/host/life(-table)?\\.ts$" },
+      to: { dependencyTypesNot: ["type-only"] },
+    },
+    {
       name: "the-machine-is-pure",
       severity: "error",
       from: { path: "^src/session/(machine|state|lifecycle|history|budget|work-due|fold/[^/]+)\\.ts$" },

@@ -39,6 +39,10 @@ export interface Commands {
   shell(request: ShellRequest): void;
   /** There is room again in an inbox that was full. */
   drained(): void;
+  /** Whatever was asked for until now was looked at. */
+  looked?(): void;
+  /** What keeps it from looking. Whoever asked for the look hears it, too. */
+  failed?(error: unknown): void;
 }
 
 /** For whoever has no process to ask anything of. */
@@ -88,10 +92,21 @@ export class Intake {
   look(): Promise<void> {
     this.#next ??= this.#looking.then(() => {
       this.#next = undefined;
-      return this.#lookOnce();
+      return this.#lookAndTell();
     });
     this.#looking = this.#next.catch(() => {});
     return this.#next;
+  }
+
+  async #lookAndTell(): Promise<void> {
+    try {
+      await this.#lookOnce();
+    } catch (error) {
+      this.#commands.failed?.(error);
+      throw error;
+    }
+    // Where another look was asked for meanwhile, that one tells.
+    if (!this.#next) this.#commands.looked?.();
   }
 
   async #lookOnce(): Promise<void> {

@@ -1,0 +1,55 @@
+/**
+ * Owns the opening of a session's door: once for the whole life of its process, when the first command comes, and what
+ * is behind it.
+ */
+
+import type { SessionId } from "../contract/index.ts";
+import { type Home, readToken, sessionDirOf } from "../home/index.ts";
+import { Door } from "./door.ts";
+import type { DoorHandler } from "./door-routes.ts";
+import { RefusalCount } from "./refusals.ts";
+import type { SessionMail } from "./session-mail.ts";
+
+export class Doorway {
+  readonly #makeDir: () => string;
+  readonly #handler: DoorHandler;
+  readonly #refusals: RefusalCount;
+  #opening: Promise<Door> | undefined;
+  #door: Door | undefined;
+
+  /** `makeDir` makes the directory of its socket, and says where that is. */
+  constructor(home: Home, session: SessionId, { feed, outgoing }: SessionMail, makeDir: () => string) {
+    const sessionDir = sessionDirOf(home, session);
+    const refusals = new RefusalCount(sessionDir);
+    this.#makeDir = makeDir;
+    this.#refusals = refusals;
+    this.#handler = {
+      token: () => readToken(home.ports.disk, sessionDir),
+      nextMessage: (waitMs, gone) => feed.next(waitMs, gone),
+      entered: (message) => feed.entered(message),
+      send: (to, text) => outgoing.send(to, text),
+      refused: () => refusals.add(),
+    };
+  }
+
+  /** Its directory. The door is open from then on. */
+  async open(): Promise<string> {
+    const dir = this.#makeDir();
+    this.#opening ??= Door.open(dir, this.#handler);
+    this.#opening.catch(() => {
+      this.#opening = undefined;
+    });
+    this.#door = await this.#opening;
+    return dir;
+  }
+
+  /** It may have been changed just now. */
+  copyToken(): void {
+    this.#door?.copyToken().catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#refusals.write();
+    await this.#door?.close();
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Owns the driving of a session's tasks, one at a time: what a command is joined to while it runs, how its turn is
+ * stopped, and what is put away when it is over.
+ */
+import type { Home } from "../home/index.ts";
+import type { Session } from "../session/index.ts";
+import type { ShellRequest, Stop } from "../task/index.ts";
+import { Doorway } from "./doorway.ts";
+import { driveTask, type HostParts } from "./drive.ts";
+import type { Work } from "./life.ts";
+import type { Presence } from "./presence.ts";
+import type { SessionMail } from "./session-mail.ts";
+import { Shells } from "./shells.ts";
+import { TerminalSocket } from "./terminal-socket.ts";
+
+export class Driver {
+  readonly doorway: Doorway;
+  readonly #home: Home;
+  readonly #session: Session;
+  readonly #mail: SessionMail;
+  readonly #presence: Presence;
+  readonly #shells: Shells;
+  /** Of the task that is driven now. */
+  #stop = new AbortController();
+  #terminal: TerminalSocket | undefined;
+
+  constructor(home: Home, session: Session, mail: SessionMail, presence: Presence) {
+    this.#home = home;
+    this.#session = session;
+    this.#mail = mail;
+    this.#presence = presence;
+    this.#shells = new Shells(session, (shell) => presence.shellSocket(shell));
+    this.doorway = new Doorway(home, session.id, mail, () => presence.makeDir("door"));
+  }
+
+  /** Whatever becomes of the task is on record. The session may be paused after it. */
+  async drive({ request }: Work): Promise<void> {
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    // Ready when the command is, which takes a moment too.
+    this.doorway.open().catch(() => {});
+    try {
+      const spec = await this.#mail.spec(request);
+      const { isOverQuota } = await driveTask(this.#parts(), { request, spec, stop: signal });
+      if (isOverQuota && this.#session.state.status !== "paused")
+        await this.#session.append("session_paused", { reason: "quota" });
+    } finally {
+      await this.#mail.forgetIfOver(request);
+      if (this.#terminal) await this.#presence.tell(null);
+      this.#terminal = undefined;
+    }
+  }
+
+  stopTurn(by: Stop): void {
+    this.#stop.abort(by);
+  }
+
+  openShell(request: ShellRequest): void {
+    this.#shells.open(request);
+  }
+
+  #parts(): HostParts {
+    const { feed } = this.#mail;
+    return {
+      home: this.#home,
+      session: this.#session,
+      feed,
+      shells: this.#shells,
+      news: () => this.#presence.news(),
+      door: () => this.doorway.open(),
+      terminal: async () => {
+        this.#terminal = await TerminalSocket.open(this.#presence.path("terminal"), {
+          typed: (typed, type) => feed.type(typed, type),
+        });
+        await this.#presence.tell(this.#terminal.path);
+        return this.#terminal;
+      },
+    };
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * Owns what a session process does, one method for each effect of its life. What is under way reports its end as a
+ * happening, or that it failed.
+ */
+import { HoldfastError } from "../contract/index.ts";
+import type { Home } from "../home/index.ts";
+import { leavePlace } from "../line/index.ts";
+import type { Session } from "../session/index.ts";
+import type { Intake } from "../task/index.ts";
+import type { DispatcherCalls } from "./calling.ts";
+import type { Driver } from "./driver.ts";
+import { cutWork, nextOf } from "./due.ts";
+import type { Effect, Happening, Work } from "./life.ts";
+import { askForPlace } from "./place-request.ts";
+import type { Presence } from "./presence.ts";
+import { putFilesToRest, recordPause } from "./rest.ts";
+import type { SessionMail } from "./session-mail.ts";
+
+/** Effects that take their time. */
+type Lasting = Exclude<
+  Effect,
+  { kind: "look" | "turn_away" | "take_back" | "stop_turn" | "wait" | "stop_waiting" }
+>;
+
+/** What belongs to a session that has a process. */
+export interface Parts {
+  readonly home: Home;
+  readonly calls: DispatcherCalls;
+  readonly session: Session;
+  readonly mail: SessionMail;
+  readonly intake: Intake;
+  readonly presence: Presence;
+  readonly driver: Driver;
+}
+
+export class Effects {
+  readonly #parts: Parts;
+  readonly #happen: (happening: Happening) => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(parts: Parts, happen: (happening: Happening) => void) {
+    this.#parts = parts;
+    this.#happen = happen;
+  }
+
+  /** Resolves when it is done. What takes its time is only begun by then: its end is a happening. */
+  async perform(effect: Effect): Promise<void> {
+    const { driver, intake, mail } = this.#parts;
+    switch (effect.kind) {
+      case "look":
+        driver.doorway.copyToken();
+        return intake.look();
+      case "turn_away":
+        throw new HoldfastError("not_running", "this process is about to end: the next one takes it in");
+      case "take_back":
+        return mail.takeBack(effect.request);
+      case "stop_turn":
+        return driver.stopTurn(effect.by);
+      case "wait":
+        this.#timer = setTimeout(() => this.#happen({ kind: "wait_over" }), effect.timeoutMs);
+        return;
+      case "stop_waiting":
+        return clearTimeout(this.#timer);
+      default:
+        this.#carryOut(effect).catch((error: unknown) => this.#happen({ kind: "failed", error }));
+    }
+  }
+
+  async #carryOut(effect: Lasting): Promise<void> {
+    const { home, session } = this.#parts;
+    switch (effect.kind) {
+      case "arrive":
+        return this.#arrive();
+      case "ask_place":
+        return this.#askPlace(effect.work);
+      case "drive":
+        return this.#drive(effect.work);
+      case "give_place_back":
+        await this.#givePlaceBack();
+        return this.#happen({ kind: "place_given_back" });
+      case "rest_files":
+        await putFilesToRest(home, session);
+        return this.#happen({ kind: "files_at_rest" });
+      case "record_pause":
+        await recordPause(session, effect.reason);
+        return this.#happen({ kind: "pause_recorded" });
+      case "leave":
+        await this.#leave();
+        return this.#happen({ kind: "left" });
+    }
+  }
+
+  async #arrive(): Promise<void> {
+    const { session, mail, intake } = this.#parts;
+    await mail.settle();
+    await intake.look();
+    const cut = await cutWork(session, mail);
+    this.#happen({ kind: "arrived", cut, next: nextOf(session) });
+  }
+
+  async #askPlace(work: Work): Promise<void> {
+    const { home, calls, session, mail } = this.#parts;
+    const kind = await askForPlace(home, session, mail, work);
+    // Decides who may begin.
+    if (kind === "place_denied") calls.call();
+    this.#happen({ kind, next: nextOf(session) });
+  }
+
+  async #drive(work: Work): Promise<void> {
+    const { session, driver } = this.#parts;
+    await driver.drive(work);
+    const isPaused = session.state.status === "paused";
+    this.#happen({ kind: "drive_ended", isPaused, next: nextOf(session) });
+  }
+
+  /** The next in the line hears of it. */
+  async #givePlaceBack(): Promise<void> {
+    const { home, calls, session } = this.#parts;
+    if (await leavePlace(home, session.id)) calls.call();
+  }
+
+  /** Whatever happened: nothing of this process is left. */
+  async #leave(): Promise<void> {
+    const { calls, session, mail, presence, driver } = this.#parts;
+    await driver.doorway.close();
+    await presence.end();
+    await session[Symbol.asyncDispose]().catch(() => {});
+    await this.#givePlaceBack();
+    await mail.outgoing.callOnce().catch(() => {});
+    await calls.done();
+  }
+}

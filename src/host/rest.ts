@@ -1,0 +1,18 @@
+/**
+ * Owns how a session comes to rest when its process leaves it. What came in while we got ready to leave is for the next
+ * process; the session is ours until nothing of us is left.
+ */
+import type { Home } from "../home/index.ts";
+import { type Session, taskUnderWay } from "../session/index.ts";
+import { restFiles } from "../task/index.ts";
+import type { RestReason } from "./life.ts";
+
+export async function putFilesToRest(home: Home, session: Session): Promise<void> {
+  // A task that ended has its checkpoint, and nothing has run since.
+  if (session.state.status !== "paused" && taskUnderWay(session.state)) await restFiles(home, session);
+}
+
+/** One that reached its budget or its quota is paused for that. */
+export async function recordPause(session: Session, reason: RestReason): Promise<void> {
+  if (session.state.status !== "paused") await session.append("session_paused", { reason });
+}
