@@ -21,8 +21,7 @@ export class Spool {
   readonly #fd: number;
   readonly #known: () => readonly Secret[];
   readonly #filters = new Map<OutputStream, ValueFilter>();
-  #whyFull = `set-up said more than ${SETUP_MB} MB`;
-  #limitBytes = SETUP_MB * MEGABYTE;
+  #limit = { bytes: SETUP_MB * MEGABYTE, why: `set-up said more than ${SETUP_MB} MB` };
   #bytes = 0;
   #left: { why: string; leftBytes: number } | undefined;
 
@@ -37,8 +36,7 @@ export class Spool {
   /** From here on it is the command that writes, and so much of that is kept. */
   begin({ limitMb, limitBytes }: { readonly limitMb: number; readonly limitBytes: number }): void {
     this.end();
-    this.#whyFull = `output_mb is ${limitMb}`;
-    this.#limitBytes = limitBytes;
+    this.#limit = { bytes: limitBytes, why: `output_mb is ${limitMb}` };
     this.#bytes = 0;
     this.#left = undefined;
   }
@@ -49,8 +47,8 @@ export class Spool {
   }
 
   add(stream: OutputStream, chunk: Buffer): void {
-    const isFull = this.#bytes >= this.#limitBytes + MARGIN_BYTES;
-    if (isFull && !this.#left) this.#endWith(this.#whyFull);
+    const isFull = this.#bytes >= this.#limit.bytes + MARGIN_BYTES;
+    if (isFull && !this.#left) this.#endWith(this.#limit.why);
     // What could not be written may stand there in part: nothing may come behind it.
     else if (!this.#left && !this.#writeOutput(stream, this.#filter(stream).push(chunk)))
       this.#left = { why: "the disk was full", leftBytes: 0 };

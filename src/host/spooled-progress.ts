@@ -9,26 +9,27 @@ import type { Spool } from "./spool.ts";
 const SPEAK_MS = 250;
 
 export class SpooledProgress {
-  readonly #spool: Spool;
   readonly #clock: Clock;
-  readonly #news: () => void;
+  readonly #add: (text: string) => void;
   readonly #speakMs: number;
   #step: Progress | undefined;
-  #last = "";
-  #hasSpoken = false;
+  /** The last word on the work that is under way; empty, there was none yet. */
+  #said = "";
   #speakAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(spool: Spool, clock: Clock, news: () => void, speakMs = SPEAK_MS) {
-    this.#spool = spool;
     this.#clock = clock;
-    this.#news = news;
+    this.#add = (text) => {
+      spool.addAside("progress", Buffer.from(text));
+      news();
+    };
     this.#speakMs = speakMs;
   }
 
   readonly onProgress: OnProgress = (step) => {
     if (!this.#step) this.#begin();
-    const isOther = this.#hasSpoken && step.what !== this.#step?.what;
+    const isOther = this.#said !== "" && step.what !== this.#step?.what;
     // How far the last one came.
     if (isOther) this.#speak();
     this.#step = step;
@@ -40,8 +41,8 @@ export class SpooledProgress {
   end(): void {
     clearInterval(this.#timer);
     this.#step = undefined;
-    if (this.#hasSpoken) this.#add("");
-    this.#hasSpoken = false;
+    if (this.#said !== "") this.#add("");
+    this.#said = "";
   }
 
   #begin(): void {
@@ -52,15 +53,9 @@ export class SpooledProgress {
   #speak(): void {
     const text = JSON.stringify(this.#step);
     this.#speakAtMs = this.#clock.monotonicMs() + this.#speakMs;
-    if (text === this.#last) return;
-    this.#last = text;
-    this.#hasSpoken = true;
+    if (text === this.#said) return;
+    this.#said = text;
     this.#add(text);
-  }
-
-  #add(text: string): void {
-    this.#spool.addAside("progress", Buffer.from(text));
-    this.#news();
   }
 }
 

@@ -12,17 +12,10 @@ import { rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { resizeTerminal, type TerminalSize, terminalSize } from "../process/index.ts";
+import { type TerminalSize, terminalSize } from "../process/index.ts";
 import { Replay } from "./replay.ts";
-import {
-  decodeText,
-  FrameReader,
-  KEYS,
-  MAX_FRAME_BYTES,
-  SIZE,
-  TEXT,
-  type TypedText,
-} from "./terminal-frames.ts";
+import { decodeText, FrameReader, KEYS, SIZE, TEXT, type TypedText } from "./terminal-frames.ts";
+import { TerminalProgram } from "./terminal-program.ts";
 
 /** How long a window may take to show the rest. */
 const LAST_LOOK_MS = 500;
@@ -54,12 +47,7 @@ export class TerminalSocket {
   readonly #server: Server;
   readonly #hears: TerminalEars;
   readonly #replay = new Replay();
-  #pid = 0;
-  #input: Writable | undefined;
-  /** What was typed before the program could be reached, and how large the window is. */
-  #early = Buffer.alloc(0);
-  #size: TerminalSize = terminalSize(0, 0);
-  #resizing: Promise<void> = Promise.resolve();
+  readonly #program = new TerminalProgram();
   #typing: Promise<void> = Promise.resolve();
 
   private constructor(path: string, hears: TerminalEars) {
@@ -78,10 +66,7 @@ export class TerminalSocket {
 
   /** The program runs. */
   connect(pid: number, input: Writable | null): void {
-    this.#pid = pid;
-    this.#input = input ?? undefined;
-    this.#input?.write(this.#early);
-    this.#resize();
+    this.#program.connect(pid, input);
   }
 
   show(chunk: Buffer): void {
@@ -123,18 +108,13 @@ export class TerminalSocket {
 
   #take(window: Socket, kind: number, payload: Buffer): void {
     if (kind === KEYS) {
-      this.#press(payload);
+      this.#program.press(payload);
       if (payload.toString("latin1").replace(ANSWERS, "") !== "")
         this.#speaks(window, this.#sizes.get(window));
     }
     if (kind === SIZE && payload.length === 4)
       this.#speaks(window, terminalSize(payload.readUInt16BE(0), payload.readUInt16BE(2)));
     if (kind === TEXT) this.#typing = this.#typing.then(() => this.#type(window, decodeText(payload)));
-  }
-
-  #press(keys: Buffer): void {
-    if (this.#input) this.#input.write(keys);
-    else this.#early = Buffer.concat([this.#early, keys]).subarray(0, MAX_FRAME_BYTES);
   }
 
   /** Whoever asked for it finds on record what became of it, when the connection ends. */
@@ -145,10 +125,10 @@ export class TerminalSocket {
           // As a window does it.
           const text = typed.text.replaceAll(/\r?\n/g, "\r");
           const isPasted = this.#replay.modes().isPasteBracketed;
-          this.#press(Buffer.from(isPasted ? `\u001b[200~${text}\u001b[201~` : text));
+          this.#program.press(Buffer.from(isPasted ? `\u001b[200~${text}\u001b[201~` : text));
           if (!typed.isEntered) return;
           await sleep(ENTER_MS);
-          this.#press(Buffer.from("\r"));
+          this.#program.press(Buffer.from("\r"));
         })
         .catch(() => {});
     from.end();
@@ -162,15 +142,7 @@ export class TerminalSocket {
   }
 
   #fit(): void {
-    const size = [...this.#sizes.values()].at(-1) ?? this.#size;
-    if (size.columns === this.#size.columns && size.rows === this.#size.rows) return;
-    this.#size = size;
-    this.#resize();
-  }
-
-  #resize(): void {
-    if (this.#pid === 0) return;
-    // One after the other, and each with the size that is the last by then.
-    this.#resizing = this.#resizing.then(() => resizeTerminal(this.#pid, this.#size)).catch(() => {});
+    const size = [...this.#sizes.values()].at(-1);
+    if (size) this.#program.fit(size);
   }
 }
