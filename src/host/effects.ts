@@ -123,7 +123,7 @@ export class Effects {
   async #leave(): Promise<void> {
     const { calls, session, mail, presence, driver } = this.#parts;
     await driver.doorway.close();
-    await presence.end();
+    presence.end();
     await session[Symbol.asyncDispose]().catch(() => {});
     await this.#givePlaceBack();
     await mail.outgoing.callOnce().catch(() => {});
