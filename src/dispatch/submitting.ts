@@ -21,7 +21,7 @@ import {
 import { logDir, type StartedProcess, spoolPath } from "../host/index.ts";
 import { enterLine, type PlaceWish, withLine } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
-import { removeEnvironment, writeEnvironment } from "../session/index.ts";
+import { inspectSession, removeEnvironment, writeEnvironment } from "../session/index.ts";
 import { present } from "../util/index.ts";
 import { inboxOf, put, stamp } from "./post.ts";
 import { makeReady } from "./readiness.ts";
@@ -137,7 +137,9 @@ async function putTask(
 }
 
 async function isTakenIn(home: Home, { dir }: FoundSession, request: string): Promise<boolean> {
-  return (await inboxOf(home, dir).waiting()).every((name) => idOf(name) !== request);
+  const isLying = (await inboxOf(home, dir).waiting()).some((name) => idOf(name) === request);
+  // A process that is killed in between has it on record, and leaves its file for the next one to move away.
+  return !isLying || (await inspectSession(dir)).state.arrived.includes(request);
 }
 
 function wishOf(
