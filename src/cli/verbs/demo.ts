@@ -92,7 +92,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   );
   await dispatcher.resume(victim);
   await untilShown(dispatcher, victim, ({ task }) => task?.outcome === "interrupted");
-  await show(guide, home, victim, 10);
+  await show(guide, home, victim, 6);
   await follow(guide, dispatcher, victim, shell("cat notes.txt"));
 
   guide.step("A secret never reaches the journal");
@@ -103,7 +103,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
     shell(`echo 'the token in the log was ${fakeToken()}' > /dev/null; echo '${fakeToken()}'`),
     false,
   );
-  await show(guide, home, victim, 8);
+  await show(guide, home, victim, 5);
   for (const id of ids) await untilPaused(dispatcher, id);
 
   guide.step("The work is in branches; the checkout is as it was");
@@ -230,9 +230,19 @@ async function list(guide: Guide, home: Holdfast): Promise<void> {
     guide.tell(`  ${labelOf(session).padEnd(22)}  ${session.status.padEnd(11)}  ${session.turns} turns`);
 }
 
+/** Of all that is on record, what a call and its task came to. */
+const TOLD: readonly string[] = [
+  "session_resumed",
+  "tool_called",
+  "tool_returned",
+  "turn_ended",
+  "snapshot_taken",
+  "task_ended",
+];
+
 async function show(guide: Guide, home: Holdfast, id: string, last: number): Promise<void> {
   const records = [];
-  for await (const record of home.readJournal(id)) records.push(record);
+  for await (const record of home.readJournal(id)) if (TOLD.includes(record.type)) records.push(record);
   for (const record of records.slice(-last)) guide.tell(`  ${formatRecord(record, 120)}`);
 }
 
