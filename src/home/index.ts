@@ -17,9 +17,17 @@ export {
   stagingDir,
   trashDir,
 } from "./home.ts";
-export { type SearchHit, SessionIndex } from "./index-db.ts";
+export { removeIndex } from "./index-db.ts";
+export { inspectAll } from "./inspected-rows.ts";
 export { ABANDONED_MS, homeLeftovers, type Leftover } from "./leftovers.ts";
-export { listSessions, type SearchOptions, type SessionFilter, searchSessions } from "./list.ts";
+export {
+  listSessions,
+  type SearchOptions,
+  type SessionFilter,
+  type ShowOptions,
+  searchSessions,
+  showSession,
+} from "./list.ts";
 export { type Claim, claimName } from "./names.ts";
 export { type HoldfastOptions, openHome } from "./open.ts";
 export { NEW_SESSION, type NewSession, openSession } from "./opening.ts";
@@ -30,10 +38,11 @@ export {
   removeProcessRecord,
   writeProcessRecord,
 } from "./process-record.ts";
-export { capsulePorts, repoOf, repoPathOf } from "./repos.ts";
+export { capsulePorts, repoOf, repoPathOf, resolveRepo } from "./repos.ts";
 export { type Meant, resolveSession, type Whereabouts } from "./resolve.ts";
 export { keepSession, type ResumeOptions, resumeSession } from "./resuming.ts";
 export { abandonedStages, stageSession } from "./staging.ts";
-export { type SessionSummary, type ShownStatus, summarise } from "./status.ts";
+export type { SessionSummary, ShownStatus } from "./status.ts";
 export { type FoundStore, findStore, listStores, PackChecks } from "./stores.ts";
+export type { SearchHit } from "./text-index.ts";
 export { makeToken, readToken, revokeToken, rotateToken } from "./token.ts";

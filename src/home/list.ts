@@ -2,9 +2,11 @@
  * Owns the looking-up of sessions: all of a user's, the ones that hold some words, the one that is meant.
  */
 import { HoldfastError, type SessionId } from "../contract/index.ts";
-import { defaultUser, type Home, sessionDirOf } from "./home.ts";
-import { type SearchHit, SessionIndex } from "./index-db.ts";
+import { stateOfTask } from "../session/index.ts";
+import { defaultUser, findSession, type Home, inspectIn, sessionDirOf } from "./home.ts";
+import { inspectAll } from "./inspected-rows.ts";
 import { type SessionSummary, type ShownStatus, summarise } from "./status.ts";
+import { type SearchHit, searchTexts } from "./text-index.ts";
 
 const DEFAULT_HITS = 50;
 const MAX_HITS = 10_000;
@@ -20,13 +22,30 @@ export interface SessionFilter {
 /** Oldest first. */
 export async function listSessions(home: Home, filter: SessionFilter): Promise<SessionSummary[]> {
   const user = filter.user === undefined ? defaultUser() : filter.user;
-  const inspected = await SessionIndex.use(home, (index) => index.inspectAll());
+  const inspected = await inspectAll(home);
   return inspected
     .filter(({ state }) => user === null || state.user === user)
     .map((one) => summarise(sessionDirOf(home, one.state.id as SessionId), one))
     .filter(({ status }) => filter.status?.includes(status) ?? true)
     .filter(({ agent }) => filter.agent === undefined || agent === filter.agent)
     .filter(({ repo }) => filter.repo === undefined || repo === filter.repo);
+}
+
+export interface ShowOptions {
+  /** Default: the OS user's name. */
+  readonly user?: string;
+  /** What is said of its task is said of this one, as it ended. */
+  readonly task?: number;
+}
+
+export async function showSession(
+  home: Home,
+  idText: string,
+  { user, task }: ShowOptions,
+): Promise<SessionSummary> {
+  const found = await findSession(home, idText, user);
+  const shown = summarise(found.dir, await inspectIn(home, found.id));
+  return task === undefined ? shown : { ...shown, task: (await stateOfTask(found, task)).task };
 }
 
 export interface SearchOptions {
@@ -48,5 +67,5 @@ export async function searchSessions(
       field: "limit",
     });
   }
-  return SessionIndex.use(home, (index) => index.search(words, options.user ?? defaultUser(), limit));
+  return searchTexts(home, words, { user: options.user ?? defaultUser(), limit });
 }

@@ -1,6 +1,7 @@
 /**
  * Owns the way from a session to what it works on: its repo, or what stands in for one.
  */
+import { resolve } from "node:path";
 import { type CapsulePorts, noRepoDir, openRepo, type Repo } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import type { SessionState } from "../session/index.ts";
@@ -16,6 +17,12 @@ type OfRepo = Pick<SessionState, "repo" | "lacksRepo">;
 /** Where what a session works on is: its repo, or what stands in for one; null where its files wait for its repo. */
 export function repoPathOf(home: Home, { repo, lacksRepo }: OfRepo): string | null {
   return repo ?? (lacksRepo ? null : noRepoDir(home));
+}
+
+/** The path by which a session knows the repo that stands at or above this one. */
+export async function resolveRepo(home: Home, path: string): Promise<string> {
+  const { checkout, gitDir } = await openRepo(home, resolve(path));
+  return checkout ?? gitDir;
 }
 
 export async function repoOf(home: Home, state: OfRepo & Pick<SessionState, "id">): Promise<Repo> {

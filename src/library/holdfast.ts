@@ -2,39 +2,38 @@
  * Owns the library's face: `openHoldfast`, and what can be asked of a home. What a method does stands in the
  * file that owns it.
  */
-import { resolve } from "node:path";
-import { openRepo } from "../capsule/index.ts";
 import type { JournalRecord } from "../contract/index.ts";
 import {
   asFailure,
   type ForkOptions,
+  type FoundSession,
   findSession,
   type HoldfastOptions,
   type Home,
-  inspectIn,
   keepSession,
   listSessions,
   type Meant,
   type NewSession,
   openHome,
   openSession,
-  PackChecks,
   type ResumeOptions,
-  repoPathOf,
+  resolveRepo,
   resolveSession,
   type SearchHit,
   type SearchOptions,
   type SessionFilter,
   type SessionSummary,
+  type ShowOptions,
   searchSessions,
-  summarise,
+  showSession,
   type Whereabouts,
 } from "../home/index.ts";
 import {
+  type FollowOptions,
   followRecords,
   type HistoryTurn,
   historyOf,
-  inspectSession,
+  type ReadOptions,
   readRecords,
   type Session,
   type SessionState,
@@ -50,8 +49,8 @@ import {
   discardUnused,
   forkSession,
   type HandOff,
+  type HandOffOptions,
   handOffSession,
-  locatingDamage,
   openFiles,
   type Receipt,
   type Restored,
@@ -62,7 +61,6 @@ import {
   rewindSession,
   settleSession,
   startTask,
-  stateOfTask,
   type TakeBackOptions,
   type Task,
   type TaskOptions,
@@ -75,21 +73,22 @@ import type {
   Archived,
   DeepOptions,
   Exported,
+  ExportOptions,
   Finding,
   FullAudit,
+  GcOptions,
   GcResult,
   ImportOptions,
   Removal,
   RemovalOptions,
   Repair,
-  Retention,
   SessionDiskUse,
-  SnapshotOptions,
 } from "../upkeep/index.ts";
-import { present } from "../util/index.ts";
 
 /** Loaded when it is asked for: most calls only begin a task, and a start is mostly loading. */
 const upkeep = () => import("../upkeep/index.ts");
+type Upkeep = Awaited<ReturnType<typeof upkeep>>;
+type Tending<T> = (upkeep: Upkeep, home: Home, found: FoundSession) => Promise<T>;
 
 interface Scope {
   /** Default: the OS user's name. */
@@ -133,18 +132,12 @@ export class Holdfast {
   }
 
   archiveSession(id: string, { user }: Scope = {}): Promise<Archived> {
-    return this.#run(async (home) => {
-      const { archiveSession } = await upkeep();
-      return archiveSession(home, await findSession(home, id, user));
-    });
+    return this.#tend(id, user, ({ archiveSession }, home, found) => archiveSession(home, found));
   }
 
   /** The path by which a session knows the repo that stands at or above this one. */
   resolveRepo(path: string): Promise<string> {
-    return this.#run(async (home) => {
-      const { checkout, gitDir } = await openRepo(home, resolve(path));
-      return checkout ?? gitDir;
-    });
+    return this.#run((home) => resolveRepo(home, path));
   }
 
   /** A task of its own for an open session: a capsule of the session's repo. */
@@ -178,10 +171,7 @@ export class Holdfast {
   }
 
   /** Publishes what the session has, also of a task that failed; with `commits`, what its agent committed itself. */
-  branchSession(
-    id: string,
-    { user, ...options }: Scope & BranchOptions & { readonly commits?: boolean | string } = {},
-  ): Promise<Branched> {
+  branchSession(id: string, { user, ...options }: Scope & BranchOptions = {}): Promise<Branched> {
     return this.#run((home) => branchSession(home, id, user, options));
   }
 
@@ -195,10 +185,7 @@ export class Holdfast {
     return this.#run((home) => openFiles(home, id, user));
   }
 
-  handOffSession(
-    id: string,
-    options: Scope & { readonly to: string; readonly directory?: string },
-  ): Promise<HandOff> {
+  handOffSession(id: string, options: Scope & HandOffOptions): Promise<HandOff> {
     return this.#run((home) => handOffSession(home, id, options.user, options));
   }
 
@@ -212,47 +199,34 @@ export class Holdfast {
   }
 
   /** With `task`, what is said of its task is said of that one, as it ended. */
-  showSession(id: string, { user, task }: Scope & { readonly task?: number } = {}): Promise<SessionSummary> {
-    return this.#run(async (home) => {
-      const found = await findSession(home, id, user);
-      const shown = summarise(found.dir, await inspectIn(home, found.id));
-      if (task === undefined) return shown;
-      return { ...shown, task: (await stateOfTask(found, task)).task };
-    });
+  showSession(id: string, options: ShowOptions = {}): Promise<SessionSummary> {
+    return this.#run((home) => showSession(home, id, options));
   }
 
   /** What it takes of the disk now; snapshots, which lie in the store of its repo, are not counted. */
   diskUse(id: string, { user }: Scope = {}): Promise<SessionDiskUse> {
-    return this.#run(async (home) => {
-      const { diskUseOf } = await upkeep();
-      return diskUseOf(home, await findSession(home, id, user));
-    });
+    return this.#tend(id, user, ({ diskUseOf }, home, found) => diskUseOf(home, found));
   }
 
   /** Durable records, oldest first, with long content in place. Needs no lock. */
   async *readJournal(
     id: string,
-    options: Scope & { readonly fromSeq?: number } = {},
+    { user, ...options }: Scope & ReadOptions = {},
   ): AsyncGenerator<JournalRecord> {
-    const { dir } = await this.#run((home) => findSession(home, id, options.user));
-    yield* readRecords(dir, present({ fromSeq: options.fromSeq }));
+    const { dir } = await this.#run((home) => findSession(home, id, user));
+    yield* readRecords(dir, options);
   }
 
   /** Like `readJournal`, and then whatever is appended, until the signal. */
-  async *followJournal(
-    id: string,
-    options: Scope & { readonly fromSeq?: number; readonly signal: AbortSignal },
-  ): AsyncGenerator<JournalRecord> {
+  async *followJournal(id: string, options: Scope & FollowOptions): AsyncGenerator<JournalRecord> {
     const { dir } = await this.#run((home) => findSession(home, id, options.user));
     yield* followRecords(dir, options);
   }
 
   /** The turns that ended: no call without its result. */
   async *readHistory(id: string, scope: Scope = {}): AsyncGenerator<HistoryTurn> {
-    const { state } = await this.#run(async (home) =>
-      inspectSession((await findSession(home, id, scope.user)).dir),
-    );
-    yield* historyOf(this.readJournal(id, scope), state);
+    const { history } = await this.showSession(id, scope);
+    yield* historyOf(this.readJournal(id, scope), { history });
   }
 
   search(words: readonly string[], options: SearchOptions = {}): Promise<SearchHit[]> {
@@ -266,32 +240,16 @@ export class Holdfast {
 
   /** Every byte of its record and its artifacts, and its snapshots; with `deep`, every byte of these too. */
   auditSession(id: string, { user, deep = false }: Scope & Partial<DeepOptions> = {}): Promise<FullAudit> {
-    return this.#run(async (home) => {
-      const { auditFully } = await upkeep();
-      const packs = new PackChecks(home.onProgress);
-      return auditFully(home, await findSession(home, id, user), { deep, packs });
-    });
+    return this.#tend(id, user, ({ auditFully }, home, found) => auditFully(home, found, { deep }));
   }
 
   repairSession(id: string, { user }: Scope = {}): Promise<Repair> {
-    return this.#run(async (home) => {
-      const { repairSession } = await upkeep();
-      return repairSession(home, await findSession(home, id, user));
-    });
+    return this.#tend(id, user, ({ repairSession }, home, found) => repairSession(home, found));
   }
 
   /** Files of HOME with a secret in them are left out, and named; `withHome` takes all. */
-  exportSession(
-    id: string,
-    to: string,
-    { user, ...options }: Scope & SnapshotOptions = {},
-  ): Promise<Exported> {
-    return this.#run(async (home) => {
-      const found = await findSession(home, id, user);
-      const repo = repoPathOf(home, (await inspectIn(home, found.id)).state);
-      const { exportSession } = await upkeep();
-      return locatingDamage(home, { ...found, repo }, () => exportSession(home, found, to, options));
-    });
+  exportSession(id: string, to: string, { user, ...options }: Scope & ExportOptions = {}): Promise<Exported> {
+    return this.#tend(id, user, ({ exportSession }, home, found) => exportSession(home, found, to, options));
   }
 
   importSession(file: string, options: ImportOptions = {}): Promise<string> {
@@ -300,18 +258,12 @@ export class Holdfast {
 
   /** What would go with a session, if it were removed; fails where it may not be. */
   planRemoval(id: string, { user, ...options }: Scope & RemovalOptions = {}): Promise<Removal> {
-    return this.#run(async (home) => {
-      const { planRemoval } = await upkeep();
-      return planRemoval(home, await findSession(home, id, user), options);
-    });
+    return this.#tend(id, user, ({ planRemoval }, home, found) => planRemoval(home, found, options));
   }
 
   /** For good: nothing of it can be brought back. */
   removeSession(id: string, { user, ...options }: Scope & RemovalOptions = {}): Promise<Removal> {
-    return this.#run(async (home) => {
-      const { removeSession } = await upkeep();
-      return removeSession(home, await findSession(home, id, user), options);
-    });
+    return this.#tend(id, user, ({ removeSession }, home, found) => removeSession(home, found, options));
   }
 
   /** Retention and gc leave it alone, until it is said otherwise. */
@@ -320,19 +272,18 @@ export class Holdfast {
   }
 
   /** Of the whole home, whoever's sessions they are. What is not said stands in the user's settings. */
-  gc(
-    options: { readonly dryRun?: boolean; readonly retention?: Partial<Retention> } = {},
-  ): Promise<GcResult> {
-    return this.#run(async (home) => {
-      const { collectGarbage, readRetention } = await upkeep();
-      const retention = { ...(await readRetention(home.dir)), ...options.retention };
-      return collectGarbage(home, retention, { dryRun: options.dryRun ?? false });
-    });
+  gc(options: GcOptions = {}): Promise<GcResult> {
+    return this.#run(async (home) => (await upkeep()).collectGarbage(home, options));
   }
 
   /** What this machine gives, and every session, as `auditSession` looks at it. */
   examine({ deep = false }: Partial<DeepOptions> = {}): Promise<Finding[]> {
     return this.#run(async (home) => (await upkeep()).examine(home, { deep }));
+  }
+
+  /** Upkeep of one session. */
+  #tend<T>(id: string, user: string | undefined, work: Tending<T>): Promise<T> {
+    return this.#run(async (home) => work(await upkeep(), home, await findSession(home, id, user)));
   }
 
   async #run<T>(work: (home: Home) => Promise<T>): Promise<T> {

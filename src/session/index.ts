@@ -14,11 +14,17 @@ export { MAX_ARRIVED } from "./fold/mail.ts";
 export { isWaiting } from "./fold/requests.ts";
 export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
-export { type Inspected, inspectSession } from "./inspect.ts";
+export { type Inspected, inspectSession, stateOfTask } from "./inspect.ts";
 export { nextStatus, type StoredStatus, working } from "./lifecycle.ts";
 export { fold, MACHINE_VERSION, refusal } from "./machine.ts";
 export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
-export { findLastRecord, followRecords, readRecords } from "./records.ts";
+export {
+  type FollowOptions,
+  findLastRecord,
+  followRecords,
+  type ReadOptions,
+  readRecords,
+} from "./records.ts";
 export { type OpenSessionOptions, type PublicEventType, Session } from "./session.ts";
 export {
   emptyState,

@@ -1,6 +1,7 @@
 /**
  * Owns looking at a session from outside, without its lock: its state as far as it is durable.
  */
+import { HoldfastError } from "../contract/index.ts";
 import {
   assertWitnessed,
   type Damage,
@@ -50,4 +51,23 @@ async function inspectFrom(sessionDir: string, start: CachedFold): Promise<Inspe
     if (!damage) throw error;
     return { state: { ...state, status: "damaged" }, position, tornBytes: 0, damage };
   }
+}
+
+/** As the session was when that task was its last one. */
+export async function stateOfTask(
+  { id, dir }: { readonly id: string; readonly dir: string },
+  number: number,
+): Promise<SessionState> {
+  let state = emptyState;
+  let last: SessionState | undefined;
+  for await (const { record } of readDurable(dir)) {
+    state = fold(state, record);
+    if (state.task?.number === number) last = state;
+  }
+  if (!last)
+    throw new HoldfastError(
+      "no_task",
+      `session ${id} has no task ${number}; its last one is ${state.task?.number ?? 0}`,
+    );
+  return last;
 }

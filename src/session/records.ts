@@ -8,9 +8,17 @@ import { JOURNAL_START, loadLongFields, readDurable } from "../journal/index.ts"
 /** How often a follower looks for more: a reader of the library needs no process of the session that could ring. */
 const FOLLOW_MS = 200;
 
+export interface ReadOptions {
+  readonly fromSeq?: number;
+}
+
+export interface FollowOptions extends ReadOptions {
+  readonly signal: AbortSignal;
+}
+
 export async function* readRecords(
   sessionDir: string,
-  options: { fromSeq?: number } = {},
+  options: ReadOptions = {},
 ): AsyncGenerator<JournalRecord> {
   for await (const { record } of readDurable(sessionDir)) {
     if (record.seq >= (options.fromSeq ?? 0)) yield await whole(sessionDir, record);
@@ -30,7 +38,7 @@ export async function findLastRecord(
 /** Never ends by itself: what is appended later is yielded when it is durable. */
 export async function* followRecords(
   sessionDir: string,
-  options: { readonly fromSeq?: number; readonly signal: AbortSignal },
+  options: FollowOptions,
 ): AsyncGenerator<JournalRecord> {
   let from = JOURNAL_START;
   while (!options.signal.aborted) {

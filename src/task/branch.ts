@@ -15,6 +15,8 @@ import { valuesBefore, valuesInWork } from "./values.ts";
 export interface BranchOptions {
   /** A person has looked at what the agent left unfinished. */
   readonly isReviewed?: boolean;
+  /** What the agent committed itself; with a name, of that branch. */
+  readonly commits?: boolean | string;
 }
 
 export interface Branched extends Published {
@@ -26,7 +28,10 @@ const UNSEARCHED =
   "the agent made its commits with values of yours in its environment, and these are not looked for in them: look at them, then say holdfast branch --commits --reviewed";
 
 /** The work of the last checkpoint becomes a commit of the session's branch. */
-export async function branchWork(room: Room, { isReviewed = false }: BranchOptions = {}): Promise<Branched> {
+export async function branchWork(
+  room: Room,
+  { isReviewed = false }: Pick<BranchOptions, "isReviewed"> = {},
+): Promise<Branched> {
   const { session, repo, ports } = room;
   assertHasRepo(room);
   await settleLast(room);
@@ -67,7 +72,7 @@ export async function branchWork(room: Room, { isReviewed = false }: BranchOptio
 export async function branchCommits(
   room: Room,
   ofBranch: string | undefined,
-  { isReviewed = false }: BranchOptions = {},
+  { isReviewed = false }: Pick<BranchOptions, "isReviewed"> = {},
 ): Promise<Branched> {
   const { session, repo } = room;
   assertHasRepo(room);

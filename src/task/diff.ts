@@ -23,7 +23,7 @@ import {
   repoPathOf,
 } from "../home/index.ts";
 import { probeOwner, readDurable } from "../journal/index.ts";
-import { emptyState, fold, inspectSession, type SessionState, taskUnderWay } from "../session/index.ts";
+import { inspectSession, type SessionState, stateOfTask, taskUnderWay } from "../session/index.ts";
 import { workAgain } from "./checkpoint.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
 import { workNow } from "./work-now.ts";
@@ -160,22 +160,6 @@ async function recorded(
   const store = await openStore(repo, home.ports.disk);
   const { tree } = await workAgain({ repo, id: found.id }, store, task.snapshot);
   return { repo, tree, turn: task.snapshot.turn, isSoFar: false };
-}
-
-/** As the session was when that task was its last one. */
-export async function stateOfTask(found: FoundSession, number: number): Promise<SessionState> {
-  let state = emptyState;
-  let last: SessionState | undefined;
-  for await (const { record } of readDurable(found.dir)) {
-    state = fold(state, record);
-    if (state.task?.number === number) last = state;
-  }
-  if (!last)
-    throw new HoldfastError(
-      "no_task",
-      `session ${found.id} has no task ${number}; its last one is ${state.task?.number ?? 0}`,
-    );
-  return last;
 }
 
 /** The base of the task that began clean last: all that follow go on from there. */

@@ -33,10 +33,12 @@ export interface HandOff {
   readonly snapshot: string;
 }
 
-export async function handOff(
-  room: Room,
-  options: { readonly to: string; readonly directory?: string },
-): Promise<HandOff> {
+export interface HandOffOptions {
+  readonly to: string;
+  readonly directory?: string;
+}
+
+export async function handOff(room: Room, options: HandOffOptions): Promise<HandOff> {
   const { session, repo, ports } = room;
   const directory = resolve(options.directory ?? defaultDirectory(repo, session.state, process.cwd()));
   assertOutside(repo, directory);

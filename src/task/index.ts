@@ -1,8 +1,8 @@
 export type { Branched, BranchOptions } from "./branch.ts";
 export { readSnapshot } from "./checkpoint.ts";
-export { type Diff, type DiffOptions, diffSession, stateOfTask } from "./diff.ts";
+export { type Diff, type DiffOptions, diffSession } from "./diff.ts";
 export { forkSession } from "./forking.ts";
-export type { HandOff, Returned, TakeBackOptions } from "./handoff.ts";
+export type { HandOff, HandOffOptions, Returned, TakeBackOptions } from "./handoff.ts";
 export { giveBackCaches } from "./home-caches.ts";
 export { isCredential } from "./home-files.ts";
 export { decodeHomes, encodeHomes, HOMES_FILE, type Homes, readHomes } from "./homes.ts";

@@ -16,7 +16,14 @@ import {
   type SessionState,
 } from "../session/index.ts";
 import { type Branched, type BranchOptions, branchCommits, branchWork } from "./branch.ts";
-import { type HandOff, handOff, type Returned, type TakeBackOptions, takeBack } from "./handoff.ts";
+import {
+  type HandOff,
+  type HandOffOptions,
+  handOff,
+  type Returned,
+  type TakeBackOptions,
+  takeBack,
+} from "./handoff.ts";
 import { type Rewound, rewind } from "./rewind.ts";
 import { capsuleDir, openCapsule, type Room } from "./room.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
@@ -91,7 +98,7 @@ export async function branchSession(
   home: Home,
   idText: string,
   user: string | undefined,
-  { commits, ...options }: BranchOptions & { readonly commits?: boolean | string },
+  { commits, ...options }: BranchOptions,
 ): Promise<Branched> {
   const found = await findSession(home, idText, user);
   const ofBranch = typeof commits === "string" ? commits : undefined;
@@ -136,7 +143,7 @@ export async function handOffSession(
   home: Home,
   idText: string,
   user: string | undefined,
-  options: { to: string; directory?: string },
+  options: HandOffOptions,
 ): Promise<HandOff> {
   return asOwner(
     home,

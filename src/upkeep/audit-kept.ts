@@ -25,7 +25,7 @@ import {
   type FoundStore,
   findStore,
   type Home,
-  type PackChecks,
+  PackChecks,
   repoPathOf,
   stagingDir,
 } from "../home/index.ts";
@@ -36,10 +36,13 @@ import { errorCode, Meter, type OnProgress, TEMPORARY_PREFIX, tellStep } from ".
 import { type Audit, auditSession } from "./audit.ts";
 import { SNAPSHOTS_FILE } from "./parts.ts";
 
-export interface KeptOptions {
+export interface AuditOptions {
   readonly deep: boolean;
-  readonly packs: PackChecks;
+  /** Shared by the sessions that are looked at together: each pack is read once. */
+  readonly packs?: PackChecks;
 }
+
+export type KeptOptions = Required<AuditOptions>;
 
 interface KeptAudit {
   readonly artifacts: number;
@@ -62,7 +65,7 @@ export interface FullAudit extends Audit, KeptAudit {}
 export async function auditFully(
   home: Home,
   { id, dir }: Pick<FoundSession, "id" | "dir">,
-  options: KeptOptions,
+  { deep, packs = new PackChecks(home.onProgress) }: AuditOptions,
 ): Promise<FullAudit> {
   const audit = await auditSession(dir, home.onProgress);
   const manifest = await readManifest(dir).catch(() => undefined);
@@ -71,7 +74,7 @@ export async function auditFully(
   const repo = repoPathOf(home, { repo: named, lacksRepo: state.lacksRepo });
   // One that can't be read is found by the record's audit.
   audit.kept.substitute(await readHomes(dir).catch(() => new Map()));
-  const kept = await auditKept(home, { id, dir, repo }, audit.kept, options);
+  const kept = await auditKept(home, { id, dir, repo }, audit.kept, { deep, packs });
   return { ...audit, ...kept, findings: [...audit.findings, ...kept.findings] };
 }
 

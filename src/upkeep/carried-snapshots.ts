@@ -27,7 +27,7 @@ import { HomeScan, type LeftOut } from "./home-scan.ts";
 import type { Named } from "./named.ts";
 import { filePart, type Missing, type Part, SNAPSHOTS_FILE } from "./parts.ts";
 
-export interface SnapshotOptions {
+export interface ExportOptions {
   /** All of HOME, whatever is in it. */
   readonly withHome?: boolean;
 }
@@ -43,7 +43,7 @@ export async function snapshotParts(
   { id, dir }: FoundSession,
   named: Named,
   aside: string,
-  { withHome = false }: SnapshotOptions,
+  { withHome = false }: ExportOptions,
 ): Promise<SnapshotParts> {
   const snapshots = [...named.snapshots.keys()];
   if (snapshots.length + named.homes.size === 0) return { parts: [], leftOut: [], missing: [] };

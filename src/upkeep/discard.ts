@@ -20,7 +20,7 @@ import {
   type FoundSession,
   type Home,
   listStores,
-  SessionIndex,
+  removeIndex,
   sessionsDir,
   trashDir,
 } from "../home/index.ts";
@@ -60,7 +60,7 @@ export async function discardSession(
 
 async function forget(home: Home, id: FoundSession["id"]): Promise<void> {
   // It still has the words of what is gone, and is only a cache.
-  SessionIndex.remove(home);
+  removeIndex(home);
   await withLine(home, async (line) => line.remove(id));
   const leased = (await listLeases(home.dir)).filter(({ session }) => session === id);
   const ports = leased.map(({ port }) => port);

@@ -10,9 +10,9 @@ import {
   abandonedStages,
   assertPrivate,
   type Home,
+  inspectAll,
   listStores,
   PackChecks,
-  SessionIndex,
   sessionDirOf,
   stagingDir,
 } from "../home/index.ts";
@@ -141,7 +141,7 @@ async function examineStores(home: Home, { deep, packs }: KeptOptions): Promise<
 
 /** Every record of every session: damage below a cached fold is seen by nothing else that is done daily. */
 async function examineSessions(home: Home, options: KeptOptions): Promise<Finding[]> {
-  const inspected = await SessionIndex.use(home, (index) => index.inspectAll());
+  const inspected = await inspectAll(home);
   const findings: Finding[] = [];
   for (const [index, { state, damage }] of inspected.entries()) {
     const id = state.id as SessionId;

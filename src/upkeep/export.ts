@@ -12,13 +12,14 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import { HoldfastError } from "../contract/index.ts";
-import { type FoundSession, type Home, stagingDir } from "../home/index.ts";
+import { type FoundSession, type Home, inspectIn, repoPathOf, stagingDir } from "../home/index.ts";
 import { damaged, FORMAT_VERSION, type Position } from "../journal/index.ts";
 import { inspectSession } from "../session/index.ts";
+import { locatingDamage } from "../task/index.ts";
 import { errorCode, LINE_FEED, Meter, type OnProgress, sealJson, temporaryPath } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import { messageParts } from "./carried-mail.ts";
-import { type SnapshotOptions, snapshotParts } from "./carried-snapshots.ts";
+import { type ExportOptions, snapshotParts } from "./carried-snapshots.ts";
 import type { LeftOut } from "./home-scan.ts";
 import { readNamed } from "./named.ts";
 import { artifactParts, journalParts, type Missing, type Part } from "./parts.ts";
@@ -54,7 +55,17 @@ export async function exportSession(
   home: Home,
   found: FoundSession,
   to: string,
-  options: SnapshotOptions = {},
+  options: ExportOptions = {},
+): Promise<Exported> {
+  const repo = repoPathOf(home, (await inspectIn(home, found.id)).state);
+  return locatingDamage(home, { ...found, repo }, () => exportWhole(home, found, to, options));
+}
+
+async function exportWhole(
+  home: Home,
+  found: FoundSession,
+  to: string,
+  options: ExportOptions,
 ): Promise<Exported> {
   const { id, dir } = found;
   if (existsSync(to)) throw exists(to);

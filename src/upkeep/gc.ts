@@ -11,9 +11,9 @@ import { HoldfastError, isHoldfastError, type SessionId } from "../contract/inde
 import {
   abandonedStages,
   type Home,
+  inspectAll,
   layBallast,
   listSessionIds,
-  SessionIndex,
   sessionDirOf,
   trashDir,
 } from "../home/index.ts";
@@ -42,8 +42,15 @@ export interface Retention {
   readonly deleteArchivedDays?: number;
 }
 
+export interface GcOptions {
+  /** Only says what would be done. */
+  readonly dryRun?: boolean;
+  /** What is not said stands in the user's settings. */
+  readonly retention?: Partial<Retention>;
+}
+
 /** As the user's settings say. */
-export async function readRetention(homeDir: string): Promise<Retention> {
+async function readRetention(homeDir: string): Promise<Retention> {
   const { retention } = await readSettings(homeDir);
   const { archive_closed_days, delete_archived_days } = retention;
   return {
@@ -86,12 +93,12 @@ export interface GcResult {
 
 export async function collectGarbage(
   home: Home,
-  retention: Retention,
-  options: { dryRun: boolean },
+  { dryRun = false, ...options }: GcOptions,
 ): Promise<GcResult> {
+  const retention = { ...(await readRetention(home.dir)), ...options.retention };
   const done: GcStep[] = [];
   const left: (GcStep & { reason: string })[] = [];
-  if (!options.dryRun) await renewHolds(home);
+  if (!dryRun) await renewHolds(home);
   tellStep(home.onProgress, "looking what may go");
   const steps = await plan(home, retention);
   // All of them first: what one step throws away, a sweep may take with what the next one is about.
@@ -101,7 +108,7 @@ export async function collectGarbage(
     const before = bytesBefore[index] ?? 0;
     const which = `step ${index + 1} of ${steps.length}`;
     try {
-      if (options.dryRun) {
+      if (dryRun) {
         done.push({ ...step, freedBytes: SHRINKING.has(step.action) ? null : before });
         continue;
       }
@@ -115,7 +122,7 @@ export async function collectGarbage(
       left.push({ ...step, freedBytes: 0, reason });
     }
   }
-  if (!options.dryRun) {
+  if (!dryRun) {
     // What was thrown away on the way.
     await sweepTrash(trashDir(home));
     await layBallast(home.dir);
@@ -128,7 +135,7 @@ export async function collectGarbage(
 const SHRINKING: ReadonlySet<GcStep["action"]> = new Set(["archive", "compress", "repack"]);
 
 async function plan(home: Home, retention: Retention): Promise<Planned[]> {
-  const inspected = await SessionIndex.use(home, (index) => index.inspectAll());
+  const inspected = await inspectAll(home);
   const steps: Planned[] = [];
   for (const one of inspected) steps.push(...(await planSession(home, one, retention)));
   steps.push(...(await planUnborn(home, new Set(inspected.map(({ state }) => state.id)))));

@@ -1,10 +1,10 @@
 export { type Archived, archiveSession } from "./archive.ts";
 export { auditFully, type FullAudit as Audit, type FullAudit } from "./audit-kept.ts";
-export type { SnapshotOptions } from "./carried-snapshots.ts";
+export type { ExportOptions } from "./carried-snapshots.ts";
 export { diskUseOf, type SessionDiskUse } from "./disk.ts";
 export { type DeepOptions, examine, type Finding } from "./doctor.ts";
 export { type Exported, type ExportManifest, exportSession } from "./export.ts";
-export { collectGarbage, type GcResult, type Retention, readRetention } from "./gc.ts";
+export { collectGarbage, type GcOptions, type GcResult, type Retention } from "./gc.ts";
 export { type ImportOptions, importSession } from "./import.ts";
 export { planRemoval, type Removal, type RemovalOptions, removeSession } from "./removal.ts";
 export { type Repair, repairSession } from "./repair.ts";
