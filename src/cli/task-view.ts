@@ -1,52 +1,75 @@
 /**
- * Owns what is shown of a task that runs: one line a stage, its output in between, and how it ended.
+ * Owns what is shown of a task that runs: the lines of each stage when it is over, its output in between, and how it
+ * ended.
+ *
+ * | over is                 | when                                                                          |
+ * |-------------------------|-------------------------------------------------------------------------------|
+ * | route, capsule          | its `stage_ended` is there                                                    |
+ * | act                     | what it changed is counted, with `task_ended`                                 |
+ * | persist                 | `task_ended` is there                                                         |
+ *
+ * A journal of before there were stages has no `stage_ended`: there, what comes behind a stage says that it is over.
  */
-import { type ErrorCode, errorCodes, HoldfastError, type JournalRecord } from "../contract/index.ts";
+import {
+  type ErrorCode,
+  errorCodes,
+  HoldfastError,
+  type JournalRecord,
+  type JsonObject,
+} from "../contract/index.ts";
 import type { Happening } from "../dispatch/index.ts";
 import { printable } from "../util/index.ts";
-import { plural } from "./amounts.ts";
 import { progress } from "./progress.ts";
 import { note, sayJson, stream } from "./screen.ts";
-import { type CommandEnding, endingText, statusOfCommand, statusOfOutcome } from "./task-outcome.ts";
-import type { NamedSession } from "./which-session.ts";
+import {
+  actLines,
+  capsuleLines,
+  commandOf,
+  isTurnInterrupted,
+  persistLines,
+  publishedLines,
+  routeLines,
+  type StageLine,
+  type Whose,
+} from "./stage-lines.ts";
+import { statusOfCommand, statusOfOutcome } from "./task-outcome.ts";
 
-type Data = JournalRecord["data"];
+interface TaskViewOptions extends Whose {
+  readonly json: boolean;
+  /** Undefined: whichever the session is at. */
+  readonly request?: string;
+  /** Its output was seen already, in a window. */
+  readonly wasShown?: boolean;
+}
 
-export interface TaskEnding {
+interface TaskEnding {
   readonly status: number;
 }
 
+const FIRST_STAGES = ["route", "capsule"] as const;
+type FirstStage = (typeof FIRST_STAGES)[number];
+
+const SAID_IN: Readonly<Record<FirstStage, string>> = { route: "task_started", capsule: "capsule_created" };
+
+/** What can only come behind a stage. */
+const BEHIND: Readonly<Record<FirstStage, readonly string[]>> = {
+  route: ["capsule_created"],
+  capsule: ["turn_started", "task_halted", "task_ended"],
+};
+
 export class TaskView {
-  readonly #session: NamedSession;
-  readonly #user: string;
-  readonly #isJson: boolean;
-  /** Undefined: whichever the session is at. */
-  readonly #request: string | undefined;
-  /** Its output was seen already, in a window. */
-  readonly #wasShown: boolean;
-  #isOurs = false;
+  readonly #options: TaskViewOptions;
+  readonly #records = new Map<string, JsonObject>();
+  /** Of the stages that a task begins with, those whose lines are yet to come. */
+  readonly #ahead = new Set(FIRST_STAGES);
+  #isOurs: boolean;
   #isRefused = false;
   #isSetUp = false;
-  #isWaived = false;
-  #ended: Data = {};
-  #snapshot: Data = {};
-  #branch: string | null = null;
-  #isInterrupted = false;
 
-  constructor(of: {
-    session: NamedSession;
-    user: string;
-    json: boolean;
-    request?: string;
-    wasShown?: boolean;
-  }) {
-    this.#session = of.session;
-    this.#user = of.user;
-    this.#isJson = of.json;
-    this.#request = of.request;
-    this.#wasShown = of.wasShown ?? false;
-    this.#isOurs = of.request === undefined;
-    if (of.json)
+  constructor(options: TaskViewOptions) {
+    this.#options = options;
+    this.#isOurs = options.request === undefined;
+    if (options.json)
       progress.divert((_text, step, elapsedMs) => sayJson({ stage: "progress", ...step, elapsedMs }));
   }
 
@@ -56,7 +79,7 @@ export class TaskView {
   }
 
   tell(stage: string, facts: Record<string, unknown>, text: string): void {
-    if (this.#isJson) sayJson({ stage, ...facts });
+    if (this.#options.json) sayJson({ stage, ...facts });
     else note(`[${stage}]`.padEnd(10) + printable(text));
   }
 
@@ -64,7 +87,7 @@ export class TaskView {
   show(happening: Happening): TaskEnding | undefined {
     switch (happening.kind) {
       case "output":
-        if (!this.#wasShown) this.#output(happening.stream, happening.chunk);
+        if (!this.#options.wasShown) this.#output(happening.stream, happening.chunk);
         return undefined;
       case "progress":
         if (happening.step) progress.step(happening.step);
@@ -80,35 +103,29 @@ export class TaskView {
     }
   }
 
+  /** The command's own status, where it ended by itself and not well; otherwise that of its task. */
+  statusWithin(status: number): number {
+    const own = isTurnInterrupted(this.#records) ? undefined : statusOfCommand(commandOf(this.#records));
+    return own === undefined || own === 0 ? status : own;
+  }
+
   #output(name: "stdout" | "stderr" | "setup", chunk: Buffer): void {
     if (name === "setup" && !this.#isSetUp) {
       this.tell("setup", {}, "capsule.setup runs, once for this base");
       this.#isSetUp = true;
     }
-    if (!this.#isJson) stream(name === "stdout" ? process.stdout : process.stderr, chunk);
+    if (!this.#options.json) stream(name === "stdout" ? process.stdout : process.stderr, chunk);
     else if (name !== "setup") sayJson({ stage: "output", stream: name, text: chunk.toString("utf8") });
   }
 
   #record({ type, data }: JournalRecord): TaskEnding | undefined {
-    const { id, label } = this.#session;
+    const { request } = this.#options;
+    if (type === "task_started") this.#begin(data);
     // Of another task of the same session.
     if (!this.#isOurs && OF_A_TASK.has(type)) return undefined;
+    this.#records.set(type, data);
+    for (const stage of FIRST_STAGES.filter((one) => isOver(one, type, data))) this.#tellStage(stage);
     switch (type) {
-      case "sandbox_waived":
-        this.#isWaived = true;
-        return undefined;
-      case "task_started":
-        this.#isOurs = this.#request === undefined || data["request"] === this.#request;
-        if (!this.#isOurs) return undefined;
-        this.tell(
-          "router",
-          { session: id, name: label === id ? null : label, task: data["task"], user: this.#user },
-          `session=${label} task=${data["task"]} scope=user:${this.#user}`,
-        );
-        this.#carried(data["carried"]);
-        return undefined;
-      case "capsule_created":
-        return this.#capsule(data);
       case "quota_reached":
         this.tell(
           "quota",
@@ -122,136 +139,55 @@ export class TaskView {
       case "message_set_aside":
         this.tell("message", data, `${data["message"]} was set aside: ${data["reason"]}`);
         return undefined;
-      case "process_ended":
-        this.#ended = data;
-        return undefined;
-      case "turn_ended":
-        this.#isInterrupted = data["outcome"] === "interrupted";
-        return undefined;
-      case "snapshot_taken":
-        this.#snapshot = data;
-        return undefined;
       case "work_published":
-        this.#branch = String(data["branch"]);
-        if (typeof data["replaced"] === "string") this.#replaced(data["replaced"]);
+        this.#tellAll(publishedLines(this.#records));
         return undefined;
       case "task_refused":
+        if (request !== undefined && data["request"] !== request) return undefined;
+        this.#isRefused = true;
+        throw failure(data);
       case "task_halted":
-        if (type === "task_refused" && this.#request !== undefined && data["request"] !== this.#request)
-          return undefined;
-        this.#isRefused = type === "task_refused";
+        this.#isRefused = false;
         throw failure(data);
       case "task_ended":
-        return this.#end(data);
+        progress.end();
+        this.#tellAll([...actLines(this.#records), ...persistLines(this.#records, this.#options)]);
+        return { status: statusOfOutcome(String(data["outcome"])) };
       default:
         return undefined;
     }
   }
 
-  /** Worth a line where the last task did not end as it should. */
-  #carried(carried: Data[string] | undefined): void {
-    if (typeof carried !== "object" || carried === null || Array.isArray(carried)) return;
-    const { task, outcome = "never ended" } = carried;
-    if (outcome === "done") return;
-    this.tell(
-      "router",
-      { carried },
-      `goes on with what task ${task} left, which ${HOW[String(outcome)] ?? outcome}`,
-    );
+  /** What was on record before is of another task, but for what is said before a task begins. */
+  #begin({ request, task }: JsonObject): void {
+    this.#isOurs = this.#options.request === undefined || request === this.#options.request;
+    if (!this.#isOurs) return;
+    const waived = this.#records.get("sandbox_waived");
+    this.#records.clear();
+    if (waived && waived["task"] === task) this.#records.set("sandbox_waived", waived);
+    for (const stage of FIRST_STAGES) this.#ahead.add(stage);
   }
 
-  /** The work stands on an earlier commit, or on another one. */
-  #replaced(replaced: string): void {
-    const text = `${this.#branch} was at ${replaced.slice(0, 12)} before; git branch <name> ${replaced.slice(0, 12)} brings that back`;
-    this.tell("persist", { branch: this.#branch, replaced }, text);
+  /** Once, and only where its own record was seen: not of a stage that was over before anyone looked on. */
+  #tellStage(stage: FirstStage): void {
+    if (!this.#records.has(SAID_IN[stage]) || !this.#ahead.delete(stage)) return;
+    this.#tellAll(stage === "route" ? routeLines(this.#records, this.#options) : capsuleLines(this.#records));
   }
 
-  #capsule(data: Data): undefined {
-    const { strategy, durationMs: ms } = data;
-    const base = typeof data["base"] === "string" ? data["base"] : null;
-    const ports = (data["ports"] ?? {}) as Record<string, number>;
-    const shown = Object.entries(ports).map(([name, port]) => ` ${name}=${port}`);
-    const text = `${strategy} base=${base?.slice(0, 12) ?? "(no commit)"} ready in ${ms} ms${shown.join("")}`;
-    this.tell("capsule", { strategy, base, ports, ms }, text);
-    for (const path of (data["missing"] ?? []) as string[])
-      this.tell("capsule", { missing: path }, `capsule.include: ${path} is not there`);
-    if (this.#isWaived) this.tell("sandbox", { waived: true }, "waived: the command can do whatever you can");
-  }
-
-  #end(data: Data): TaskEnding {
-    progress.end();
-    const { task, outcome } = data;
-    const stat = {
-      files: Number(data["files"] ?? 0),
-      insertions: Number(data["insertions"] ?? 0),
-      deletions: Number(data["deletions"] ?? 0),
-    };
-    const { exitCode, signal } = this.#command;
-    const isInterrupted = this.#isInterrupted;
-    const how = isInterrupted ? "interrupted" : (endingText({ exitCode, signal }) ?? "no exit status");
-    const changed = `${plural(stat.files, "file")} changed, +${stat.insertions} -${stat.deletions}`;
-    this.tell("agent", { exitCode, signal, isInterrupted, ...stat }, `${how}, ${changed}`);
-    const omitted = Number(this.#snapshot["omitted"] ?? 0);
-    if (omitted > 0)
-      this.tell("snapshot", { omitted }, `${plural(omitted, "ignored file")} beyond max_ignored_mb left out`);
-    const ofHome = omittedIn(this.#snapshot["home"]);
-    if (ofHome > 0)
-      this.tell("snapshot", { ofHome }, `${plural(ofHome, "file")} of HOME beyond max_home_mb left out`);
-    const unanswered = Number(this.#snapshot["unanswered"] ?? 0);
-    if (unanswered > 0) this.#tellUnanswered(unanswered);
-    const { tree, snapshot } = this.#snapshot;
-    const branch = this.#branch;
-    const unpublished = (data["unpublished"] ?? null) as { code: string; reason: string } | null;
-    const published = branch
-      ? `branch ${branch}`
-      : stat.files === 0
-        ? "nothing to publish"
-        : unpublished?.code === "no_repo"
-          ? unpublished.reason
-          : `not published; holdfast diff ${this.#session.label} shows it`;
-    this.tell(
-      "persist",
-      { task, outcome, snapshot, tree, branch, omitted, unpublished, ...stat },
-      `tree=${String(tree).slice(0, 12)} ${published}`,
-    );
-    if (unpublished && unpublished.code !== "no_repo")
-      this.tell("review", { ...unpublished }, unpublished.reason);
-    return { status: statusOfOutcome(String(outcome)) };
-  }
-
-  /** The command's own status, where it ended by itself and not well; otherwise that of its task. */
-  statusWithin(status: number): number {
-    const own = this.#isInterrupted ? undefined : statusOfCommand(this.#command);
-    return own === undefined || own === 0 ? status : own;
-  }
-
-  get #command(): CommandEnding {
-    const { exitCode, signal } = this.#ended;
-    return {
-      exitCode: typeof exitCode === "number" ? exitCode : null,
-      signal: typeof signal === "string" ? signal : null,
-    };
-  }
-
-  #tellUnanswered(unanswered: number): void {
-    const named = this.#snapshot["unansweredPaths"];
-    const paths = Array.isArray(named) ? named.map(String) : [];
-    const more = unanswered > paths.length ? ", …" : "";
-    const text = `${plural(unanswered, "file")} kept and not published, because git gave no answer about them: `;
-    this.tell("snapshot", { unanswered, paths }, `${text}${paths.join(", ")}${more}`);
+  #tellAll(lines: readonly StageLine[]): void {
+    for (const { stage, facts, text } of lines) this.tell(stage, facts, text);
   }
 }
 
-const HOW: Readonly<Record<string, string>> = {
-  failed: "failed",
-  cancelled: "was cancelled",
-  interrupted: "was interrupted",
-  needs_review: "needs a review",
-  rewound: "was rewound",
-};
+function isOver(stage: FirstStage, type: string, data: JsonObject): boolean {
+  return type === "stage_ended" ? data["stage"] === stage : BEHIND[stage].includes(type);
+}
 
 const OF_A_TASK: ReadonlySet<string> = new Set([
+  "task_started",
+  "stage_ended",
   "capsule_created",
+  "turn_started",
   "process_ended",
   "turn_ended",
   "snapshot_taken",
@@ -261,12 +197,8 @@ const OF_A_TASK: ReadonlySet<string> = new Set([
   "quota_reached",
 ]);
 
-function omittedIn(home: Data[string] | undefined): number {
-  return typeof home === "object" && home !== null && "omitted" in home ? Number(home["omitted"]) : 0;
-}
-
 /** A failure of the session process, as if it had happened here. */
-function failure({ code, reason }: Data): Error {
+function failure({ code, reason }: JsonObject): Error {
   const name = String(code);
   return Object.hasOwn(errorCodes, name)
     ? new HoldfastError(name as ErrorCode, String(reason))

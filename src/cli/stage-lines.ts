@@ -1,0 +1,172 @@
+/**
+ * Owns the lines of a task's stages: what is said of each when it is over, from the records of the task.
+ */
+import type { JournalRecord } from "../contract/index.ts";
+import { plural } from "./amounts.ts";
+import { type CommandEnding, endingText } from "./task-outcome.ts";
+import type { NamedSession } from "./which-session.ts";
+
+type Data = JournalRecord["data"];
+
+/** One line for a person, and the same facts for a program. */
+export interface StageLine {
+  readonly stage: string;
+  readonly facts: Record<string, unknown>;
+  readonly text: string;
+}
+
+/** Of each type, the data of the task's last record. */
+export type TaskRecords = ReadonlyMap<string, Data>;
+
+export interface Whose {
+  readonly session: NamedSession;
+  readonly user: string;
+}
+
+const HOW: Readonly<Record<string, string>> = {
+  failed: "failed",
+  cancelled: "was cancelled",
+  interrupted: "was interrupted",
+  needs_review: "needs a review",
+  rewound: "was rewound",
+};
+
+export function routeLines(records: TaskRecords, { session, user }: Whose): StageLine[] {
+  const { id, label } = session;
+  const { task, carried } = of(records, "task_started");
+  const routed = {
+    stage: "router",
+    facts: { session: id, name: label === id ? null : label, task, user },
+    text: `session=${label} task=${task} scope=user:${user}`,
+  };
+  return [routed, ...carriedLines(carried)];
+}
+
+/** Worth a line where the last task did not end as it should. */
+function carriedLines(carried: Data[string] | undefined): StageLine[] {
+  if (typeof carried !== "object" || carried === null || Array.isArray(carried)) return [];
+  const { task, outcome = "never ended" } = carried;
+  if (outcome === "done") return [];
+  const text = `goes on with what task ${task} left, which ${HOW[String(outcome)] ?? outcome}`;
+  return [{ stage: "router", facts: { carried }, text }];
+}
+
+export function capsuleLines(records: TaskRecords): StageLine[] {
+  const data = of(records, "capsule_created");
+  const { strategy, durationMs: ms } = data;
+  const base = typeof data["base"] === "string" ? data["base"] : null;
+  const ports = (data["ports"] ?? {}) as Record<string, number>;
+  const shown = Object.entries(ports).map(([name, port]) => ` ${name}=${port}`);
+  const missing = (data["missing"] ?? []) as string[];
+  return [
+    {
+      stage: "capsule",
+      facts: { strategy, base, ports, ms },
+      text: `${strategy} base=${base?.slice(0, 12) ?? "(no commit)"} ready in ${ms} ms${shown.join("")}`,
+    },
+    ...missing.map((path) => ({
+      stage: "capsule",
+      facts: { missing: path },
+      text: `capsule.include: ${path} is not there`,
+    })),
+    ...(records.has("sandbox_waived")
+      ? [{ stage: "sandbox", facts: { waived: true }, text: "waived: the command can do whatever you can" }]
+      : []),
+  ];
+}
+
+/** How the agent ended, and what it changed: that is counted when its work is kept. */
+export function actLines(records: TaskRecords): StageLine[] {
+  const { exitCode, signal } = commandOf(records);
+  const isInterrupted = isTurnInterrupted(records);
+  const stat = statOf(records);
+  const how = isInterrupted ? "interrupted" : (endingText({ exitCode, signal }) ?? "no exit status");
+  const changed = `${plural(stat.files, "file")} changed, +${stat.insertions} -${stat.deletions}`;
+  return [
+    { stage: "agent", facts: { exitCode, signal, isInterrupted, ...stat }, text: `${how}, ${changed}` },
+    ...snapshotLines(of(records, "snapshot_taken")),
+  ];
+}
+
+/** What of the files is not kept, or not published. */
+function snapshotLines(snapshot: Data): StageLine[] {
+  const lines: StageLine[] = [];
+  const add = (facts: StageLine["facts"], text: string) => lines.push({ stage: "snapshot", facts, text });
+  const omitted = Number(snapshot["omitted"] ?? 0);
+  if (omitted > 0) add({ omitted }, `${plural(omitted, "ignored file")} beyond max_ignored_mb left out`);
+  const ofHome = omittedIn(snapshot["home"]);
+  if (ofHome > 0) add({ ofHome }, `${plural(ofHome, "file")} of HOME beyond max_home_mb left out`);
+  const unanswered = Number(snapshot["unanswered"] ?? 0);
+  if (unanswered > 0) {
+    const named = snapshot["unansweredPaths"];
+    const paths = Array.isArray(named) ? named.map(String) : [];
+    const more = unanswered > paths.length ? ", …" : "";
+    const why = `${plural(unanswered, "file")} kept and not published, because git gave no answer about them`;
+    add({ unanswered, paths }, `${why}: ${paths.join(", ")}${more}`);
+  }
+  return lines;
+}
+
+function omittedIn(home: Data[string] | undefined): number {
+  return typeof home === "object" && home !== null && "omitted" in home ? Number(home["omitted"]) : 0;
+}
+
+/** The work stands on an earlier commit, or on another one. */
+export function publishedLines(records: TaskRecords): StageLine[] {
+  const { branch, replaced } = of(records, "work_published");
+  if (typeof replaced !== "string") return [];
+  const short = replaced.slice(0, 12);
+  const text = `${branch} was at ${short} before; git branch <name> ${short} brings that back`;
+  return [{ stage: "persist", facts: { branch, replaced }, text }];
+}
+
+export function persistLines(records: TaskRecords, { session }: Whose): StageLine[] {
+  const ended = of(records, "task_ended");
+  const { task, outcome } = ended;
+  const stat = statOf(records);
+  const { tree, snapshot, omitted = 0 } = of(records, "snapshot_taken");
+  const { branch = null } = of(records, "work_published");
+  const unpublished = (ended["unpublished"] ?? null) as { code: string; reason: string } | null;
+  const published = branch
+    ? `branch ${branch}`
+    : stat.files === 0
+      ? "nothing to publish"
+      : unpublished?.code === "no_repo"
+        ? unpublished.reason
+        : `not published; holdfast diff ${session.label} shows it`;
+  return [
+    {
+      stage: "persist",
+      facts: { task, outcome, snapshot, tree, branch, omitted, unpublished, ...stat },
+      text: `tree=${String(tree).slice(0, 12)} ${published}`,
+    },
+    ...(unpublished && unpublished.code !== "no_repo"
+      ? [{ stage: "review", facts: { ...unpublished }, text: unpublished.reason }]
+      : []),
+  ];
+}
+
+export function commandOf(records: TaskRecords): CommandEnding {
+  const { exitCode, signal } = of(records, "process_ended");
+  return {
+    exitCode: typeof exitCode === "number" ? exitCode : null,
+    signal: typeof signal === "string" ? signal : null,
+  };
+}
+
+export function isTurnInterrupted(records: TaskRecords): boolean {
+  return of(records, "turn_ended")["outcome"] === "interrupted";
+}
+
+function statOf(records: TaskRecords) {
+  const { files, insertions, deletions } = of(records, "task_ended");
+  return {
+    files: Number(files ?? 0),
+    insertions: Number(insertions ?? 0),
+    deletions: Number(deletions ?? 0),
+  };
+}
+
+function of(records: TaskRecords, type: string): Data {
+  return records.get(type) ?? {};
+}

@@ -1,0 +1,96 @@
+/**
+ * The lines of a task that is looked on at, from its records.
+ */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { TaskView } from "../../src/cli/task-view.ts";
+import type { JournalRecord } from "../../src/contract/index.ts";
+
+const ID = "0123456789abcdef0123456789abcdef01234567";
+
+type Said = [type: string, data: JournalRecord["data"]];
+
+const task = (number: number, request: string): Said[] => [
+  ["sandbox_waived", { task: number, reason: "asked" }],
+  ["task_started", { task: number, request, carried: { task: 9, outcome: "failed", tree: ID } }],
+  ["stage_ended", { task: number, stage: "route" }],
+  ["capsule_created", { task: number, strategy: "overlay", base: ID, durationMs: 7, missing: [".env"] }],
+  ["stage_ended", { task: number, stage: "capsule" }],
+  ["stage_started", { task: number, stage: "act" }],
+  ["turn_started", { turn: number, input: {} }],
+  ["process_ended", { pid: 5, exitCode: 3, signal: null }],
+  ["turn_ended", { turn: number, outcome: "error", durationMs: 1 }],
+  ["snapshot_taken", { task: number, snapshot: ID, tree: ID, manifest: "", turn: number, omitted: 2 }],
+  ["stage_ended", { task: number, stage: "act", outcome: "failed" }],
+  ["stage_started", { task: number, stage: "persist" }],
+  ["task_ended", { task: number, outcome: "failed", files: 1, insertions: 2, deletions: 3 }],
+];
+
+const withoutStages = (said: readonly Said[]) => said.filter(([type]) => !type.startsWith("stage_"));
+
+const LINES = [
+  "[router]  session=fix task=1 scope=user:ani",
+  "[router]  goes on with what task 9 left, which failed",
+  "[capsule] overlay base=0123456789ab ready in 7 ms",
+  "[capsule] capsule.include: .env is not there",
+  "[sandbox] waived: the command can do whatever you can",
+  "[agent]   exit 3, 1 file changed, +2 -3",
+  "[snapshot]2 ignored files beyond max_ignored_mb left out",
+  "[persist] tree=0123456789ab not published; holdfast diff fix shows it",
+];
+
+/** What each record has added to the terminal. */
+function shown(said: readonly Said[], request?: string) {
+  const lines: string[] = [];
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text).trimEnd()) > 0);
+  const session = { id: "sess_1", label: "fix" };
+  const view = new TaskView({ session, user: "ani", json: false, ...(request && { request }) });
+  let status: number | undefined;
+  const byRecord = said.map(([type, data], index): [string, string[]] => {
+    const record = { seq: index + 1, at: "", epoch: 1, durable: index, hash: "", type, data };
+    status = view.show({ kind: "record", record })?.status ?? status;
+    return [type, lines.splice(0)];
+  });
+  vi.restoreAllMocks();
+  return { byRecord, lines: byRecord.flatMap(([, added]) => added), status, view };
+}
+
+describe("the lines of a task", () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it("come with the end of each stage", () => {
+    const { byRecord, lines, status } = shown(task(1, "one"), "one");
+    expect(lines).toEqual(LINES);
+    expect(status).toBe(1);
+    expect(byRecord.filter(([, added]) => added.length > 0)).toEqual([
+      ["stage_ended", LINES.slice(0, 2)],
+      ["stage_ended", LINES.slice(2, 5)],
+      ["task_ended", LINES.slice(5)],
+    ]);
+  });
+
+  it("are the same for a journal of before there were stages", () => {
+    expect(shown(withoutStages(task(1, "one")), "one").lines).toEqual(LINES);
+    expect(shown(withoutStages(task(1, "one"))).lines).toEqual(LINES);
+  });
+
+  it("are of the task that is looked at, and of each where none is named", () => {
+    const both = [...task(1, "one"), ["work_published", { task: 1, branch: "b", commit: ID }] as Said];
+    const next = task(2, "two").slice(1);
+    expect(shown([...both, ...next], "one").lines).toEqual(LINES);
+    const second = LINES.filter((line) => !line.startsWith("[sandbox]"));
+    second[0] = "[router]  session=fix task=2 scope=user:ani";
+    expect(shown([...both, ...next], "two").lines).toEqual(second);
+    expect(shown([...both, ...next]).lines).toEqual([...LINES, ...second]);
+  });
+
+  it("the status of a command stays that of its task when the next one begins", () => {
+    const { view } = shown([...task(1, "one"), ...task(2, "two").slice(0, 2)], "one");
+    expect(view.statusWithin(1)).toBe(3);
+  });
+
+  it("say nothing of stages that were over before anyone looked on", () => {
+    const late = task(1, "one").slice(5);
+    expect(shown(late).lines).toEqual(LINES.slice(5));
+    expect(shown(withoutStages(late)).lines).toEqual(LINES.slice(5));
+  });
+});
