@@ -16,9 +16,9 @@ import {
   resolveCommit,
   restoreCapsule,
   type Snapshot,
-  type StrategyName,
   setupRunner,
 } from "../src/capsule/index.ts";
+import type { StrategyName } from "../src/capsule/place/place.ts";
 import { findProgram } from "../src/process/index.ts";
 import { realDisk, systemClock } from "../src/util/index.ts";
 import { atLeast, atMost, compared, median, type Row, timeMs } from "./measure.ts";

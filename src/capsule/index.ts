@@ -25,7 +25,7 @@ export { type CapsuleOwner, type Custody, findCapsule, type OwnedCapsule } from 
 export type { CapsulePorts } from "./life/ports.ts";
 export { restoreCapsule } from "./life/restore.ts";
 export { listLeases, releasePorts } from "./place/leases.ts";
-export { type CapsuleSpec, Place, plainPath, type StrategyName } from "./place/place.ts";
+export { type CapsuleSpec, Place, plainPath } from "./place/place.ts";
 export { hasDirectory, hasObject, listCommit, readCommittedBytes, treeOf } from "./repo/commits.ts";
 export {
   belowCheckout,

@@ -16,7 +16,7 @@ export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
 export { type Inspected, inspectSession, stateOfTask } from "./inspect.ts";
 export { nextStatus, type StoredStatus, working } from "./lifecycle.ts";
-export { fold, MACHINE_VERSION, refusal } from "./machine.ts";
+export { fold, MACHINE_VERSION } from "./machine.ts";
 export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
 export {
   type FollowOptions,

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type EventType, eventForms } from "../../src/contract/index.ts";
-import { emptyState, fold, refusal, type SessionState } from "../../src/session/index.ts";
+import { emptyState, fold, type SessionState } from "../../src/session/index.ts";
 import { nextStatus, type StoredStatus, storedStatuses } from "../../src/session/lifecycle.ts";
+import { refusal } from "../../src/session/machine.ts";
 
 /** Written out by hand from the design, not from the code: for each event the statuses that it may meet, and where it leads. */
 const working = ["open", "active"] as const;

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type EventType, eventForms, type JournalRecord, type JsonObject } from "../../src/contract/index.ts";
-import { emptyState, fold, reachedLimits, refusal, type SessionState } from "../../src/session/index.ts";
+import { emptyState, fold, reachedLimits, type SessionState } from "../../src/session/index.ts";
+import { refusal } from "../../src/session/machine.ts";
 
 function record(seq: number, type: string, data: JsonObject): JournalRecord {
   return {

@@ -3,7 +3,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isWaiting, refusal } from "../../src/session/index.ts";
+import { isWaiting } from "../../src/session/index.ts";
+import { refusal } from "../../src/session/machine.ts";
 import { type Event, folded, next, second } from "../support/fold.ts";
 
 const fingerprint = "f".repeat(64);

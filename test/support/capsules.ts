@@ -15,10 +15,10 @@ import {
   type RunSetup,
   resolveCommit,
   restoreCapsule,
-  type StrategyName,
   sandboxAround,
   setupRunner,
 } from "../../src/capsule/index.ts";
+import type { StrategyName } from "../../src/capsule/place/place.ts";
 import { findProgram } from "../../src/process/index.ts";
 import { realDisk, systemClock } from "../../src/util/index.ts";
 import { TempDir } from "./home.ts";
