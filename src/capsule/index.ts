@@ -40,7 +40,7 @@ export {
 export { isBranchTaken, refsDirOf } from "./repo/named-branches.ts";
 export { noRepoDir } from "./repo/no-repo.ts";
 export { isAncestor, isMerged, isUsersCommit, resolveCommit } from "./repo/refs.ts";
-export { listRepos, openRepo, type Repo, remember, repoLock } from "./repo/repo.ts";
+export { listRepos, objectsLink, openRepo, type Repo, remember, repoLock } from "./repo/repo.ts";
 export { userIdentity } from "./repo/settings.ts";
 export { type Unseen, unseenIn } from "./repo/unseen.ts";
 export { applySnapshot } from "./snapshot/apply.ts";
@@ -64,7 +64,7 @@ export {
 export { abandonedImports, makeAside } from "./store/objects.ts";
 export { countPacks, packSnapshots, repackStore, takeInPack, unpackSnapshots } from "./store/packing.ts";
 export { reduceSnapshot } from "./store/reduced.ts";
-export { openStore, type Store } from "./store/store.ts";
+export { openStore, type Store, storeDir } from "./store/store.ts";
 export { probeStrategies } from "./strategy/probe.ts";
 export { chooseStrategy } from "./strategy/strategies.ts";
 export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";

@@ -5,9 +5,8 @@
  * It is called with every Tab: it says nothing of what goes wrong, and makes no home.
  */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { Argument, Command, Option } from "commander";
-import { present, printable } from "../util/index.ts";
+import { homeManifestPath, present, printable } from "../util/index.ts";
 import { verbs } from "./verbs.ts";
 
 interface Candidate {
@@ -124,7 +123,7 @@ const beginningWith = (current: string, all: readonly Candidate[]) =>
 async function sessionsFor(current: string, { home, user }: Where): Promise<Candidate[]> {
   const { defaultHomeDir, listSessions, openHome } = await import("../home/index.ts");
   const dir = home ?? defaultHomeDir();
-  if (!existsSync(join(dir, "home.json"))) return [];
+  if (!existsSync(homeManifestPath(dir))) return [];
   const opened = await openHome({ home: dir, create: false });
   const sessions = (await listSessions(opened, present({ user }))).reverse();
   const short = shortIds(sessions.map(({ id }) => id));

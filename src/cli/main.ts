@@ -9,6 +9,7 @@ import module from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
+import { cacheDir } from "../util/index.ts";
 import { fullOverview, overview } from "./overview.ts";
 
 const [name = "--help", ...rest] = process.argv.slice(2);
@@ -28,5 +29,5 @@ else if (name === "__complete") {
 /** In the home, if there is one: it is nobody else's, and a start is mostly compiling. */
 function keepCompiledCode(): void {
   const home = process.env["HOLDFAST_HOME"] || join(homedir(), ".holdfast");
-  if (existsSync(home)) module.enableCompileCache?.(join(home, "cache"));
+  if (existsSync(home)) module.enableCompileCache?.(cacheDir(home));
 }

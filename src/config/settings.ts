@@ -3,10 +3,9 @@
  */
 import * as z from "zod/mini";
 import { MAX_VARIABLES, variableSchema } from "../contract/index.ts";
+import { IN_HOME, settingsPath } from "../util/index.ts";
 import { orNothing, parseDocument } from "./document.ts";
 import { outputLimit, quotaSection } from "./quota.ts";
-
-export const SETTINGS_FILE = "settings.yaml";
 
 const days = z.number().check(z.nonnegative());
 const retention = z.strictObject({
@@ -26,6 +25,6 @@ export type Settings = z.infer<typeof schema>;
 
 export const defaultSettings: Settings = schema.parse({});
 
-export function parseSettings(text: string, name = SETTINGS_FILE): Promise<Settings> {
+export function parseSettings(text: string, name = settingsPath(IN_HOME)): Promise<Settings> {
   return parseDocument(schema, text, name);
 }

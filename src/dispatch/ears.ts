@@ -2,11 +2,10 @@
  * Owns hearing of a session: by the bell of whichever process has it; where none hangs, by the files that come and go
  * with an owner, a session process and a place in the line. What is heard is only that it is time to look.
  */
-import { type FoundSession, type Home, processRecordPath, readProcessRecord } from "../home/index.ts";
-import { ownerPath } from "../journal/index.ts";
+import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import { placePath } from "../line/index.ts";
 import { type Listening, listen } from "../mail/index.ts";
-import { WatchedFiles } from "../util/index.ts";
+import { ownerPath, processRecordPath, WatchedFiles } from "../util/index.ts";
 
 /** A process that is killed rings no bell and changes no file: so the caller looks now and then in any case. */
 const LOOK_MS = 250;

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { commitCheckout, hasDirectory, type Repo, type Unseen, unseenIn } from "../capsule/index.ts";
 import { CONFIG_FILE } from "../config/index.ts";
 import { parseTaskSpec, type TaskSpec } from "../contract/index.ts";
-import { type Home, stagingDir } from "../home/index.ts";
+import type { Home } from "../home/index.ts";
 import { cleanBase, directoryMissing, readConfig } from "../task/index.ts";
-import { type Clock, present } from "../util/index.ts";
+import { type Clock, present, stagingDir } from "../util/index.ts";
 import type { SubmitOptions } from "./submitting.ts";
 import { directoryIn } from "./where.ts";
 
@@ -46,7 +46,7 @@ export async function settleSpec(
   if (snapshot !== undefined || !beginsClean) return { spec, unseen: nothing };
   const repo = await open();
   if (isDirty) {
-    const aside = join(stagingDir(home), `${process.pid}-${home.newId("dirty")}`);
+    const aside = join(stagingDir(home.dir), `${process.pid}-${home.newId("dirty")}`);
     const commit = await commitCheckout(repo, { session, aside, atMs: home.ports.clock.nowMs() });
     if (cwd !== undefined) await assertCommitted(repo, commit, cwd);
     return {

@@ -3,17 +3,14 @@
  */
 import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { findProgram, runProgram } from "../process/index.ts";
-import { freeBytes, temporaryPath } from "../util/index.ts";
+import { ballastPath, freeBytes, temporaryPath } from "../util/index.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Less than this would be of no use to anybody. */
 const MIN_BYTES = 4 * 1024 * 1024;
 /** Of what is free, it takes so much at most. */
 const PART = 16;
-
-export const ballastPath = (homeDir: string) => join(homeDir, "ballast");
 
 /** A hint: where it can't be laid, a full disk is only full a little earlier. */
 export async function layBallast(homeDir: string): Promise<void> {

@@ -7,7 +7,7 @@ import { lstat, mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { HoldfastError, isSessionId, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
-import { FORMAT_VERSION, JOURNAL_START, type JournalPorts, journalDir } from "../journal/index.ts";
+import { FORMAT_VERSION, JOURNAL_START, type JournalPorts } from "../journal/index.ts";
 import {
   type CachedFold,
   emptyState,
@@ -19,13 +19,19 @@ import {
   createFile,
   type Disk,
   errorCode,
+  homeManifestPath,
+  IN_SESSION,
   isDiskFull,
   isOwnUid,
+  journalDir,
   type OnProgress,
   openSealedJson,
   readIfThere,
   sealJson,
+  sessionsDir,
+  stagingDir,
   temporaryPath,
+  trashDir,
 } from "../util/index.ts";
 
 export interface Home {
@@ -37,8 +43,6 @@ export interface Home {
   /** Hears what long work is at. */
   readonly onProgress?: OnProgress | undefined;
 }
-
-const HOME_FILE = "home.json";
 
 export function defaultHomeDir(): string {
   // Set to nothing is not set: an empty path would be the current directory.
@@ -61,10 +65,7 @@ export function defaultUser(): string {
   );
 }
 
-export const sessionsDir = (home: Pick<Home, "dir">) => join(home.dir, "sessions");
-export const stagingDir = (home: Pick<Home, "dir">) => join(home.dir, "staging");
-export const trashDir = (home: Pick<Home, "dir">) => join(home.dir, "trash");
-export const sessionDirOf = (home: Pick<Home, "dir">, id: SessionId) => join(sessionsDir(home), id);
+export const sessionDirOf = (home: Pick<Home, "dir">, id: SessionId) => join(sessionsDir(home.dir), id);
 
 export interface PrepareOptions {
   readonly dir: string;
@@ -84,8 +85,8 @@ export async function prepareHome({ dir, ports, newId, create }: PrepareOptions)
     await makeDirs(ports.disk, absolute);
     await assertPrivate(absolute);
     for (const part of [sessionsDir, stagingDir, trashDir]) {
-      await makeDirs(ports.disk, part({ dir: absolute }));
-      await assertOwnDir(part({ dir: absolute }));
+      await makeDirs(ports.disk, part(absolute));
+      await assertOwnDir(part(absolute));
     }
     // By its real name: paths in it are looked up in other mount namespaces too.
     absolute = await realpath(absolute);
@@ -139,7 +140,7 @@ async function makeDirs(disk: Disk, path: string): Promise<void> {
 }
 
 async function readHomeId(dir: string): Promise<string | undefined> {
-  const bytes = await readIfThere(join(dir, HOME_FILE));
+  const bytes = await readIfThere(homeManifestPath(dir));
   if (!bytes) return undefined;
   const value = openSealedJson(bytes);
   if (typeof value?.["holdfast"] === "number" && value["holdfast"] > FORMAT_VERSION) {
@@ -149,7 +150,7 @@ async function readHomeId(dir: string): Promise<string | undefined> {
     );
   }
   if (typeof value?.["home"] !== "string")
-    throw new HoldfastError("home_unreadable", `${join(dir, HOME_FILE)} was changed`);
+    throw new HoldfastError("home_unreadable", `${homeManifestPath(dir)} was changed`);
   return value["home"];
 }
 
@@ -157,7 +158,7 @@ async function createHomeId(dir: string, ports: JournalPorts, newId: Home["newId
   const home = newId("home");
   const createdAt = new Date(ports.clock.nowMs()).toISOString();
   const { disk } = ports;
-  const path = join(dir, HOME_FILE);
+  const path = homeManifestPath(dir);
   const temporary = temporaryPath(path);
   await createFile(disk, temporary, sealJson({ holdfast: FORMAT_VERSION, home, createdAt }));
   // Two first uses at the same time: the first link wins, and both read that one.
@@ -190,13 +191,13 @@ function notOwn(path: string, why: string): HoldfastError {
 }
 
 export async function listSessionIds(home: Home): Promise<SessionId[]> {
-  const names = await readdir(sessionsDir(home));
+  const names = await readdir(sessionsDir(home.dir));
   return names.filter(isSessionId).sort();
 }
 
 /** For those who can't wait. */
 export function listSessionIdsNow(home: Pick<Home, "dir">): SessionId[] {
-  return readdirSync(sessionsDir(home)).filter(isSessionId).sort();
+  return readdirSync(sessionsDir(home.dir)).filter(isSessionId).sort();
 }
 
 export interface FoundSession {
@@ -228,7 +229,7 @@ export async function inspectIn(home: Home, id: SessionId, from?: CachedFold): P
   // Neither a manifest nor a journal: no session was ever here.
   if (!manifest && !existsSync(journalDir(dir))) return { ...inspected, damage: undefined };
   const reason = `the directory holds the journal of ${state.id}`;
-  const damage = inspected.damage ?? { file: "journal", offset: 0, seq: state.seq, reason };
+  const damage = inspected.damage ?? { file: journalDir(IN_SESSION), offset: 0, seq: state.seq, reason };
   const user = manifest?.user ?? state.user;
   return { ...inspected, damage, state: { ...state, status: "damaged", id, user } };
 }
@@ -237,7 +238,7 @@ export async function inspectIn(home: Home, id: SessionId, from?: CachedFold): P
 function unreadable(error: unknown): Inspected {
   if (!(error instanceof HoldfastError) && errorCode(error) === undefined) throw error;
   const reason = `it can't be read: ${error instanceof Error ? error.message : String(error)}`;
-  const damage = { file: "journal", offset: 0, seq: 0, reason };
+  const damage = { file: journalDir(IN_SESSION), offset: 0, seq: 0, reason };
   return { state: { ...emptyState, status: "damaged" }, position: JOURNAL_START, tornBytes: 0, damage };
 }
 

@@ -3,13 +3,11 @@
  * X1 Deleting it changes nothing but the time of the next call.
  */
 import { chmodSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { MACHINE_VERSION } from "../session/index.ts";
-import { errorCode, isDiskFull } from "../util/index.ts";
+import { errorCode, indexPath, isDiskFull } from "../util/index.ts";
 import type { Home } from "./home.ts";
 
-const INDEX_FILE = "index.db";
 const INDEX_VERSION = 1;
 
 const schema = `
@@ -22,7 +20,7 @@ const schema = `
 
 /** Opens the index for one piece of work. One that turns out to be spoiled is made anew, once (X1). */
 export async function withIndex<T>(home: Home, work: (database: DatabaseSync) => Promise<T>): Promise<T> {
-  const path = join(home.dir, INDEX_FILE);
+  const path = indexPath(home.dir);
   try {
     using database = openDatabase(path);
     return await work(database);
@@ -37,7 +35,7 @@ export async function withIndex<T>(home: Home, work: (database: DatabaseSync) =>
 
 /** X1: the next call makes it anew. */
 export function removeIndex(home: Home): void {
-  removeDatabase(join(home.dir, INDEX_FILE));
+  removeDatabase(indexPath(home.dir));
 }
 
 export function transact(database: DatabaseSync, work: () => void): void {

@@ -13,9 +13,6 @@ export {
   listSessionIdsNow,
   notFound,
   sessionDirOf,
-  sessionsDir,
-  stagingDir,
-  trashDir,
 } from "./home.ts";
 export { removeIndex } from "./index-db.ts";
 export { inspectAll } from "./inspected-rows.ts";
@@ -33,7 +30,6 @@ export { type HoldfastOptions, openHome } from "./open.ts";
 export { NEW_SESSION, type NewSession, openSession } from "./opening.ts";
 export {
   type ProcessRecord,
-  processRecordPath,
   readProcessRecord,
   removeProcessRecord,
   writeProcessRecord,

@@ -6,8 +6,9 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionId } from "../contract/index.ts";
-import { journalDir, type Position, segmentName, WITNESS_FILE } from "../journal/index.ts";
+import { type Position, segmentName } from "../journal/index.ts";
 import type { CachedFold, Inspected } from "../session/index.ts";
+import { journalDir, witnessPath } from "../util/index.ts";
 import { type Home, inspectIn, listSessionIds, sessionDirOf } from "./home.ts";
 import { transact, withIndex } from "./index-db.ts";
 
@@ -69,7 +70,7 @@ function update(database: DatabaseSync, changed: readonly Row[], gone: readonly 
  */
 function stampOf(sessionDir: string, nowMs: number): string {
   const directory = statSync(journalDir(sessionDir), { throwIfNoEntry: false, bigint: true });
-  const witness = statSync(join(sessionDir, WITNESS_FILE), { throwIfNoEntry: false, bigint: true });
+  const witness = statSync(witnessPath(sessionDir), { throwIfNoEntry: false, bigint: true });
   const ageMs = nowMs - Number((directory?.mtimeNs ?? 0n) / 1_000_000n);
   const stamp = `${directory?.mtimeNs}:${witness?.mtimeNs}:${witness?.size}`;
   return ageMs > TIMESTAMP_GRAIN_MS ? stamp : `young ${nowMs}`;

@@ -24,6 +24,7 @@ import {
   errorCode,
   identityOf,
   isAlive,
+  namesDir,
   readIfThere,
   sha256Hex,
   temporaryPath,
@@ -70,7 +71,7 @@ class RepoNames {
     this.#refsDir = repo === null ? undefined : refsDirOf(repo);
     // Linked working trees have one repo, and one set of branches.
     const place = this.#refsDir ?? repo;
-    this.dir = join(home.dir, "names", place === null ? "none" : sha256Hex(place).slice(0, 16));
+    this.dir = join(namesDir(home.dir), place === null ? "none" : sha256Hex(place).slice(0, 16));
   }
 
   async choose(wish: NameWish): Promise<string> {

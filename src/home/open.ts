@@ -5,8 +5,15 @@ import { resolve } from "node:path";
 import { typeid } from "typeid-js";
 import type { JournalPorts, Redactor } from "../journal/index.ts";
 import { redactSecrets } from "../redaction/index.ts";
-import { type Clock, type Disk, type OnProgress, realDisk, systemClock, withBallast } from "../util/index.ts";
-import { ballastPath } from "./ballast.ts";
+import {
+  ballastPath,
+  type Clock,
+  type Disk,
+  type OnProgress,
+  realDisk,
+  systemClock,
+  withBallast,
+} from "../util/index.ts";
 import { defaultHomeDir, type Home, prepareHome } from "./home.ts";
 
 export interface HoldfastOptions {

@@ -3,10 +3,7 @@
  * reads it looks whether that process lives.
  */
 import { rmSync } from "node:fs";
-import { join } from "node:path";
-import { type ProcessIdentity, readProcessFile, writeProcessFile } from "../util/index.ts";
-
-const RECORD_FILE = "host.json";
+import { type ProcessIdentity, processRecordPath, readProcessFile, writeProcessFile } from "../util/index.ts";
 
 export interface ProcessRecord extends ProcessIdentity {
   /** Which owner of the journal it is. */
@@ -15,8 +12,6 @@ export interface ProcessRecord extends ProcessIdentity {
   /** While its command has a terminal. */
   readonly terminal: string | null;
 }
-
-export const processRecordPath = (sessionDir: string) => join(sessionDir, RECORD_FILE);
 
 export function writeProcessRecord(
   sessionDir: string,

@@ -6,18 +6,29 @@ import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError, type SessionId } from "../contract/index.ts";
-import { blobsDir, journalDir, writeWitness } from "../journal/index.ts";
+import { writeWitness } from "../journal/index.ts";
 import {
   encodeManifest,
-  MANIFEST_FILE,
   type Manifest,
   type OpenSessionOptions,
   Session,
   type SessionState,
 } from "../session/index.ts";
-import { createFile, type Disk, deferSyncs, errorCode, isAlive } from "../util/index.ts";
-import { type Home, sessionDirOf, sessionsDir, stagingDir } from "./home.ts";
-import { makeToken, tokenPath } from "./token.ts";
+import {
+  blobsDir,
+  createFile,
+  type Disk,
+  deferSyncs,
+  errorCode,
+  isAlive,
+  journalDir,
+  manifestPath,
+  sessionsDir,
+  stagingDir,
+  tokenPath,
+} from "../util/index.ts";
+import { type Home, sessionDirOf } from "./home.ts";
+import { makeToken } from "./token.ts";
 
 /** Long after this nobody is still building. */
 const STARTING_MS = 60_000;
@@ -38,7 +49,7 @@ export async function stageSession(
   const disk = deferSyncs(home.ports.disk);
   const final = sessionDirOf(home, id);
   if (existsSync(final)) throw duplicate(id);
-  const staged = join(stagingDir(home), `${process.pid}-${home.newId("stage")}`);
+  const staged = join(stagingDir(home.dir), `${process.pid}-${home.newId("stage")}`);
   let session: Session | undefined;
   try {
     await disk.mkdir(staged);
@@ -58,7 +69,7 @@ export async function stageSession(
     await disk.settle();
     await moveIn(disk, staged, final, id);
     session.relocate(final);
-    await disk.syncDir(sessionsDir(home));
+    await disk.syncDir(sessionsDir(home.dir));
     return session;
   } catch (error) {
     await session?.abandon();
@@ -72,7 +83,7 @@ export async function stageSession(
 async function seal(disk: Disk, staged: string, session: Session, id: SessionId): Promise<void> {
   await session.settled();
   const { state, position } = session;
-  await createFile(disk, join(staged, MANIFEST_FILE), encodeManifest(manifestOf(state, id)));
+  await createFile(disk, manifestPath(staged), encodeManifest(manifestOf(state, id)));
   await writeWitness(disk, staged, { head: position, isFinal: false });
   await createFile(disk, tokenPath(staged), Buffer.from(`${makeToken()}\n`));
   await disk.syncDir(staged);
@@ -93,8 +104,8 @@ function manifestOf({ user, agent, repo, createdAt }: SessionState, session: Ses
 /** Staging directories whose maker is gone. */
 export async function abandonedStages(home: Home): Promise<string[]> {
   const abandoned: string[] = [];
-  for (const name of await readdir(stagingDir(home))) {
-    const path = join(stagingDir(home), name);
+  for (const name of await readdir(stagingDir(home.dir))) {
+    const path = join(stagingDir(home.dir), name);
     const pid = Number(/^(\d+)-/.exec(name)?.[1] ?? 0);
     const found = await stat(path).catch(() => undefined);
     // Taken away meanwhile; or the log of a session process that is starting.

@@ -5,9 +5,9 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type BadFile, findBadPacks, openRepo } from "../capsule/index.ts";
+import { type BadFile, findBadPacks, objectsLink, openRepo, storeDir } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
-import type { OnProgress } from "../util/index.ts";
+import { IN_HOME, type OnProgress, reposDir } from "../util/index.ts";
 import type { Home } from "./home.ts";
 
 export interface FoundStore {
@@ -16,10 +16,10 @@ export interface FoundStore {
   readonly path: string;
 }
 
-const storePath = (key: string) => join("repos", key, "store.git");
+const storePath = (key: string) => storeDir({ dir: join(reposDir(IN_HOME), key) });
 
 export async function listStores(home: Home): Promise<FoundStore[]> {
-  const keys = await readdir(join(home.dir, "repos")).catch(() => []);
+  const keys = await readdir(reposDir(home.dir)).catch(() => []);
   return keys
     .map((key) => ({ path: storePath(key), gitDir: join(home.dir, storePath(key)) }))
     .filter(({ gitDir }) => existsSync(gitDir));
@@ -29,7 +29,7 @@ export async function findStore(home: Home, repoPath: string): Promise<FoundStor
   const stores = await listStores(home);
   for (const store of stores) {
     // Where the user's objects are, or were.
-    const objects = await readlink(join(dirname(store.gitDir), "objects")).catch(() => "");
+    const objects = await readlink(objectsLink({ dir: dirname(store.gitDir) })).catch(() => "");
     if ([repoPath, join(repoPath, ".git")].includes(dirname(objects))) return store;
   }
   try {

@@ -4,15 +4,11 @@
  * file is read for every request.
  */
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
-import { type Disk, readTextOr, replaceFile } from "../util/index.ts";
+import { type Disk, readTextOr, replaceFile, tokenPath } from "../util/index.ts";
 
-const TOKEN_FILE = "token";
 const REVOKED = "revoked";
 /** Says what it is wherever it turns up, so that scanners for secrets find it. */
 const PREFIX = "hfs_";
-
-export const tokenPath = (sessionDir: string) => join(sessionDir, TOKEN_FILE);
 
 export function makeToken(prefix = PREFIX): string {
   return prefix + randomBytes(32).toString("base64url");

@@ -4,11 +4,10 @@
 import { join } from "node:path";
 import { isHoldfastError, type SessionId } from "../contract/index.ts";
 import { type Home, notFound, resumeSession, sessionDirOf } from "../home/index.ts";
-import { ownerPath } from "../journal/index.ts";
 import { holdPlace } from "../line/index.ts";
 import { Maildir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
-import { deadline, WatchedFiles } from "../util/index.ts";
+import { deadline, ownerPath, WatchedFiles } from "../util/index.ts";
 import { CutOutput } from "./cut-output.ts";
 import { type StartOptions, settleIn } from "./start.ts";
 

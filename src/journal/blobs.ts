@@ -14,10 +14,12 @@ import {
   type JsonObject,
 } from "../contract/index.ts";
 import {
+  blobsDir,
   createFile,
   type Disk,
   errorCode,
   hasDuplicateKeys,
+  IN_SESSION,
   isPlainObject,
   readIfThere,
   sha256Hex,
@@ -35,10 +37,6 @@ const MAX_INLINE_TOTAL = MAX_LINE_BYTES / 2;
 const REFERENCE_BYTES = 150;
 /** Far more than any tool's arguments have, far less than a stack. */
 export const MAX_DEPTH = 200;
-
-export function blobsDir(sessionDir: string): string {
-  return join(sessionDir, "blobs");
-}
 
 /**
  * Replaces every long field by a reference and stores what it held. Durable when it resolves (B1). `synced`
@@ -136,9 +134,9 @@ async function holds(path: string, sha256: string): Promise<boolean> {
 /** What is wrong with it is damage at the record that names it, which has this seq. */
 export async function readBlob(sessionDir: string, reference: BlobReference, seq: number): Promise<Json> {
   const { sha256, bytes, as } = reference.$blob;
-  const file = `blobs/${sha256}`;
   if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256) || !Number.isSafeInteger(bytes))
-    throw damaged({ file: "blobs", offset: 0, seq, reason: "a blob has no proper name" });
+    throw damaged({ file: blobsDir(IN_SESSION), offset: 0, seq, reason: "a blob has no proper name" });
+  const file = join(blobsDir(IN_SESSION), sha256);
   let content: Buffer;
   try {
     content = await readMaybeCompressed(join(blobsDir(sessionDir), sha256), Math.max(bytes, 1));

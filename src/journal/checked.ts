@@ -11,7 +11,11 @@ import { lstatSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:
 import { join } from "node:path";
 import type { BlobReference } from "../contract/index.ts";
 import {
+  blobsDir,
+  checkedPath,
+  IN_SESSION,
   isPlainObject,
+  journalDir,
   openSealedJson,
   readIfThere,
   sealJson,
@@ -23,9 +27,8 @@ import { isPosition, type Position } from "./line.ts";
 import { JOURNAL_START, type ScannedRecord } from "./scan.ts";
 import { COMPRESSED } from "./segments.ts";
 
-const CHECKED_FILE = "checked.json";
 const CHECKED_NAME = /^(\d{6,8}\.jsonl|[0-9a-f]{64})(\.zst)?$/;
-const SEGMENT_FILE = /^journal\/(\d+)/;
+const SEGMENT_FILE = new RegExp(`^${journalDir(IN_SESSION)}/(\\d+)`);
 /** Reading less than this takes no time: it is read, whatever the stamps say. */
 const SMALL_BYTES = 4 * 1024 * 1024;
 /** What was written just now could be written again under the same time. Some file systems count in two seconds. */
@@ -72,7 +75,7 @@ export class CheckedFiles {
   }
 
   static async read(sessionDir: string): Promise<CheckedFiles> {
-    const bytes = await readIfThere(join(sessionDir, CHECKED_FILE)).catch(() => undefined);
+    const bytes = await readIfThere(checkedPath(sessionDir)).catch(() => undefined);
     const value = bytes && openSealedJson(bytes);
     return new CheckedFiles(sessionDir, isKnown(value) ? value : { stamps: {}, ends: [], blobs: {} });
   }
@@ -95,7 +98,8 @@ export class CheckedFiles {
   /** Every blob that a record names is there and good; those that are as they were are not read again. */
   async assertBlobs(): Promise<void> {
     for (const [sha256, { reference, seq }] of this.#blobs)
-      if (!this.#isUnchanged(`blobs/${sha256}`)) await readBlob(this.#sessionDir, reference, seq);
+      if (!this.#isUnchanged(join(blobsDir(IN_SESSION), sha256)))
+        await readBlob(this.#sessionDir, reference, seq);
   }
 
   /** For the next one, when all of it was found good. Others may have made links to the files since. */
@@ -110,7 +114,7 @@ export class CheckedFiles {
       ends: this.#ends,
       blobs: Object.fromEntries(this.#blobs),
     };
-    const path = join(this.#sessionDir, CHECKED_FILE);
+    const path = checkedPath(this.#sessionDir);
     const temporary = temporaryPath(path);
     try {
       // Not synced: without it the next one reads more.
@@ -126,7 +130,9 @@ export class CheckedFiles {
     const numbers = [...this.#now.keys(), ...this.#stamps.keys()].flatMap(
       (file) => SEGMENT_FILE.exec(file)?.[1] ?? [],
     );
-    const changed = numbers.filter((number) => !this.#isUnchanged(`journal/${number}.jsonl`));
+    const changed = numbers.filter(
+      (number) => !this.#isUnchanged(join(journalDir(IN_SESSION), `${number}.jsonl`)),
+    );
     return changed.length > 0 ? Math.min(...changed.map(Number)) - 1 : Number.POSITIVE_INFINITY;
   }
 
@@ -154,7 +160,7 @@ function isSameContent(one: Stamp, other: Stamp): boolean {
 
 function stampsIn(sessionDir: string): Map<string, Stamp> {
   const stamps = new Map<string, Stamp>();
-  for (const folder of ["journal", "blobs"])
+  for (const folder of [journalDir(IN_SESSION), blobsDir(IN_SESSION)])
     for (const name of readdirSync(join(sessionDir, folder))) {
       if (!CHECKED_NAME.test(name)) continue;
       const stats = lstatSync(`${sessionDir}/${folder}/${name}`, { throwIfNoEntry: false });

@@ -7,10 +7,18 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { zstdCompress, zstdDecompress } from "node:zlib";
-import { type Disk, Meter, type OnProgress, readIfThere, replaceFile } from "../util/index.ts";
-import { blobsDir, listBlobs } from "./blobs.ts";
+import {
+  blobsDir,
+  type Disk,
+  journalDir,
+  Meter,
+  type OnProgress,
+  readIfThere,
+  replaceFile,
+} from "../util/index.ts";
+import { listBlobs } from "./blobs.ts";
 import { damaged } from "./damage.ts";
-import { COMPRESSED, journalDir, listSegments, segmentName } from "./segments.ts";
+import { COMPRESSED, listSegments, segmentName } from "./segments.ts";
 
 const zstd = promisify(zstdCompress);
 const unzstd = promisify(zstdDecompress);

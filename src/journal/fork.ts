@@ -5,10 +5,10 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createFile, type Disk, errorCode } from "../util/index.ts";
-import { blobsDir, listBlobs } from "./blobs.ts";
+import { blobsDir, createFile, type Disk, errorCode, journalDir } from "../util/index.ts";
+import { listBlobs } from "./blobs.ts";
 import type { Position } from "./line.ts";
-import { COMPRESSED, journalDir, listSegments, readMaybeCompressed, segmentName } from "./segments.ts";
+import { COMPRESSED, listSegments, readMaybeCompressed, segmentName } from "./segments.ts";
 import { readWitness } from "./witness.ts";
 
 /**

@@ -1,7 +1,6 @@
 export {
   assertRecordable,
   blobReferences,
-  blobsDir,
   isDeeperThan,
   loadLongFields,
   MAX_DEPTH,
@@ -13,17 +12,17 @@ export { type Damage, damaged, damageOf } from "./damage.ts";
 export { forkBlobs, forkSegments } from "./fork.ts";
 export { FORMAT_VERSION, isPosition, MAX_SEGMENT, type Position } from "./line.ts";
 export { type OpenedJournal, openJournal, type Recovery } from "./open.ts";
-export { acquireOwner, type OwnerLock, ownerPath, probeOwner, takeOver } from "./owner.ts";
+export { acquireOwner, type OwnerLock, probeOwner, takeOver } from "./owner.ts";
 export { readDurable } from "./read.ts";
 export { JOURNAL_START, scanJournal } from "./scan.ts";
 export {
   isBadCompression,
-  journalDir,
   listSegments,
   MAX_SEGMENT_BYTES,
   readChain,
   readMaybeCompressed,
+  segmentFile,
   segmentName,
 } from "./segments.ts";
-export { assertWitnessed, WITNESS_FILE, writeWitness } from "./witness.ts";
+export { assertWitnessed, writeWitness } from "./witness.ts";
 export type { JournalPorts, JournalWriter, Redaction, Redactor, WriterListener } from "./writer.ts";

@@ -14,11 +14,19 @@ import { randomBytes } from "node:crypto";
 import { truncate } from "node:fs/promises";
 import { join } from "node:path";
 import type { JournalRecord } from "../contract/index.ts";
-import { createFile, type DiskFile, errorCode, isDiskFull, writeAll } from "../util/index.ts";
+import {
+  createFile,
+  type DiskFile,
+  errorCode,
+  IN_SESSION,
+  isDiskFull,
+  journalDir,
+  writeAll,
+} from "../util/index.ts";
 import { encodeHeader, type Position } from "./line.ts";
 import { type ScannedRecord, type ScannedTail, scanJournal } from "./scan.ts";
 import { diskFull } from "./segment-tail.ts";
-import { journalDir, listSegments, segmentName } from "./segments.ts";
+import { listSegments, segmentName } from "./segments.ts";
 import { type JournalPorts, JournalWriter, type WriterListener } from "./writer.ts";
 
 export interface OpenedJournal {
@@ -105,7 +113,7 @@ async function setAside({ sessionDir, ports }: OpenOptions, tail: ScannedTail): 
   const name = `${segmentName(tail.end.segment)}.${randomBytes(4).toString("hex")}.broken`;
   await createFile(ports.disk, join(journalDir(sessionDir), name), tail.torn);
   await ports.disk.syncDir(journalDir(sessionDir));
-  return `journal/${name}`;
+  return join(journalDir(IN_SESSION), name);
 }
 
 async function cut(sessionDir: string, end: Position): Promise<void> {

@@ -5,12 +5,13 @@
  * O2 owner.json is a hint for people and for takeovers; the lock alone decides.
  */
 import { existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import {
   deadline,
   isAlive,
+  ownerLockPath,
+  ownerPath,
   type ProcessIdentity,
   parseIdentity,
   parseObject,
@@ -21,8 +22,6 @@ import {
   writeProcessFile,
 } from "../util/index.ts";
 
-const LOCK_FILE = "owner.lock";
-const OWNER_FILE = "owner.json";
 /** How long a new owner may take to write its name, and a probe to let go. */
 const SETTLE_MS = 1000;
 /** A lock of SQLite's tells nobody when it is free. */
@@ -85,7 +84,7 @@ export function probeOwner(sessionDir: string): { held: boolean; owner: ProcessI
 }
 
 function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined {
-  const lock = tryFileLock(join(sessionDir, LOCK_FILE));
+  const lock = tryFileLock(ownerLockPath(sessionDir));
   if (!lock) return undefined;
   let isHeld = true;
   let at = sessionDir;
@@ -110,9 +109,6 @@ function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined
 async function nameOwner(sessionDir: string): Promise<void> {
   await writeProcessFile(ownerPath(sessionDir));
 }
-
-/** Comes with an owner, and goes before the owner lets go. */
-export const ownerPath = (sessionDir: string) => join(sessionDir, OWNER_FILE);
 
 function readOwner(sessionDir: string): ProcessIdentity | undefined {
   const path = ownerPath(sessionDir);

@@ -5,9 +5,10 @@
 import { constants, existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { journalDir } from "../util/index.ts";
 import { type Damage, damageOf } from "./damage.ts";
 import { type ScannedRecord, type ScannedTail, type ScanOptions, scanJournal } from "./scan.ts";
-import { COMPRESSED, journalDir, segmentName } from "./segments.ts";
+import { COMPRESSED, segmentName } from "./segments.ts";
 
 export interface ReadOptions extends ScanOptions {
   /** Syncs a file or a directory by its path. */

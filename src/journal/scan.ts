@@ -10,7 +10,7 @@ import type { JournalRecord } from "../contract/index.ts";
 import { LINE_FEED, SEAL_LENGTH, splitSealed } from "../util/index.ts";
 import { damaged } from "./damage.ts";
 import { type DecodedLine, decodeRecord, FIRST_HASH, type Position } from "./line.ts";
-import { isBadCompression, readChain, type Segment, segmentName, startOf } from "./segments.ts";
+import { isBadCompression, readChain, type Segment, segmentFile, startOf } from "./segments.ts";
 import { readWitness, type Witness } from "./witness.ts";
 
 export interface ScannedRecord {
@@ -92,7 +92,7 @@ export async function* scanJournal(
 
   if (chainDamage) throw chainDamage;
   if (at.seq < knownSeq) {
-    const file = `journal/${segmentName(segments.at(-1)?.header.segment ?? 1)}`;
+    const file = segmentFile(segments.at(-1)?.header.segment ?? 1);
     const reason = "the journal was cut: its witness saw more";
     throw damaged({ file, offset: at.bytes, seq: at.seq + 1, reason });
   }
@@ -225,5 +225,5 @@ function describe(decoded: DecodedLine, expected: number): string {
 }
 
 function damage(segment: Segment, offset: number, seq: number, reason: string) {
-  return damaged({ file: `journal/${segmentName(segment.header.segment)}`, offset, seq, reason });
+  return damaged({ file: segmentFile(segment.header.segment), offset, seq, reason });
 }

@@ -5,9 +5,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { HoldfastError, type JournalRecord } from "../contract/index.ts";
-import { type Disk, type DiskFile, errorCode, isDiskFull } from "../util/index.ts";
+import { type Disk, type DiskFile, errorCode, isDiskFull, journalDir } from "../util/index.ts";
 import { encodeHeader, type Position } from "./line.ts";
-import { journalDir, segmentName } from "./segments.ts";
+import { segmentName } from "./segments.ts";
 import { writeWitness } from "./witness.ts";
 
 /** Small enough that a fork's copied tail is little; large enough that rollover is rare. */

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
 import type { HoldfastError } from "../contract/index.ts";
-import { errorCode, LINE_FEED, readIfThere } from "../util/index.ts";
+import { errorCode, IN_SESSION, journalDir, LINE_FEED, readIfThere } from "../util/index.ts";
 import { damaged } from "./damage.ts";
 import { decodeHeader, FIRST_HASH, type Position, type SegmentHeader } from "./line.ts";
 
@@ -35,12 +35,13 @@ export interface Segment {
   readonly end: Position | undefined;
 }
 
-export function journalDir(sessionDir: string): string {
-  return join(sessionDir, "journal");
-}
-
 export function segmentName(segment: number): string {
   return `${String(segment).padStart(6, "0")}${PLAIN}`;
+}
+
+/** Below the session's directory, as findings and export files name it. */
+export function segmentFile(segment: number): string {
+  return join(journalDir(IN_SESSION), segmentName(segment));
 }
 
 /** Numbers of all segment files there are, in order, whether or not they belong to the chain. */
@@ -166,7 +167,7 @@ export function isBadCompression(error: unknown): boolean {
 }
 
 function headerDamage(segment: number, reason: string): Bad {
-  const file = `journal/${segmentName(segment)}`;
+  const file = segmentFile(segment);
   return {
     badSegment: segment,
     damage: damaged({ file, offset: 0, seq: 0, reason: `the segment ${reason}` }),

@@ -4,12 +4,17 @@
  * ends before its witness was cut (J2). `isFinal` says that the owner let go there: nothing follows in that
  * segment.
  */
-import { join } from "node:path";
-import { type Disk, openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";
+import {
+  type Disk,
+  IN_SESSION,
+  openSealedJson,
+  readIfThere,
+  replaceFile,
+  sealJson,
+  witnessPath,
+} from "../util/index.ts";
 import { damaged } from "./damage.ts";
 import { isPosition, type Position } from "./line.ts";
-
-export const WITNESS_FILE = "head.json";
 
 export interface Witness {
   readonly head: Position;
@@ -23,19 +28,29 @@ export async function writeWitness(
 ): Promise<void> {
   const { segment, bytes, seq, hash } = head;
   const content = sealJson({ head: { segment, bytes, seq, hash }, isFinal });
-  await replaceFile(disk, join(sessionDir, WITNESS_FILE), content);
+  await replaceFile(disk, witnessPath(sessionDir), content);
 }
 
 export async function readWitness(sessionDir: string): Promise<Witness | undefined> {
-  const bytes = await readIfThere(join(sessionDir, WITNESS_FILE));
+  const bytes = await readIfThere(witnessPath(sessionDir));
   if (!bytes) return undefined;
   const { head, isFinal } = openSealedJson(bytes) ?? {};
   if (isPosition(head) && typeof isFinal === "boolean") return { head, isFinal };
-  throw damaged({ file: WITNESS_FILE, offset: 0, seq: 0, reason: "the witness of the head was changed" });
+  throw damaged({
+    file: witnessPath(IN_SESSION),
+    offset: 0,
+    seq: 0,
+    reason: "the witness of the head was changed",
+  });
 }
 
 /** Without its witness, a journal that was cut could pass for a shorter one. */
 export async function assertWitnessed(sessionDir: string): Promise<void> {
   if ((await readWitness(sessionDir)) !== undefined) return;
-  throw damaged({ file: WITNESS_FILE, offset: 0, seq: 0, reason: "the witness of the head is missing" });
+  throw damaged({
+    file: witnessPath(IN_SESSION),
+    offset: 0,
+    seq: 0,
+    reason: "the witness of the head is missing",
+  });
 }

@@ -1,20 +1,17 @@
 /**
  * Owns `limits.json`: how much all sessions of a home may take together. Set by `serve`, kept until it is set again.
  */
-import { join } from "node:path";
 import type { Home } from "../home/index.ts";
-import { openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";
+import { limitsPath, openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";
 import type { Limits } from "./admission.ts";
 
-const limitsPath = (home: Pick<Home, "dir">) => join(home.dir, "limits.json");
-
 export async function readLimits(home: Pick<Home, "dir">): Promise<Limits> {
-  const bytes = await readIfThere(limitsPath(home)).catch(() => undefined);
+  const bytes = await readIfThere(limitsPath(home.dir)).catch(() => undefined);
   const value = (bytes && openSealedJson(bytes)) ?? {};
   const number = (name: string) => (typeof value[name] === "number" ? (value[name] as number) : null);
   return { maxSessions: number("maxSessions"), maxMemoryBytes: number("maxMemoryBytes") };
 }
 
 export async function writeLimits(home: Pick<Home, "dir" | "ports">, limits: Limits): Promise<void> {
-  await replaceFile(home.ports.disk, limitsPath(home), sealJson(limits));
+  await replaceFile(home.ports.disk, limitsPath(home.dir), sealJson(limits));
 }

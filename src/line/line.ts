@@ -13,6 +13,7 @@ import { type Home, sessionDirOf } from "../home/index.ts";
 import {
   identityOf,
   isAlive,
+  lineDir,
   type ProcessIdentity,
   parseIdentity,
   parseObject,
@@ -45,15 +46,14 @@ export interface Place {
   readonly isTaken: boolean;
 }
 
-const lineDir = (home: Pick<Home, "dir">) => join(home.dir, "line");
 /** Comes and goes with its place. */
 export const placePath = (home: Pick<Home, "dir">, session: SessionId) =>
-  join(lineDir(home), `${session}.json`);
+  join(lineDir(home.dir), `${session}.json`);
 
 /** All that is done to the line is done in here: what is read is what is true until it ends. */
 export async function withLine<T>(home: Pick<Home, "dir">, work: (line: Line) => Promise<T>): Promise<T> {
-  mkdirSync(lineDir(home), { recursive: true, mode: 0o700 });
-  return withFileLock(join(lineDir(home), "lock"), () => work(new Line(home)));
+  mkdirSync(lineDir(home.dir), { recursive: true, mode: 0o700 });
+  return withFileLock(join(lineDir(home.dir), "lock"), () => work(new Line(home)));
 }
 
 /** A look from outside, without the lock. */
@@ -70,7 +70,7 @@ export class Line {
 
   /** In the order in which they may begin. Z1 is settled before anybody sees them. */
   async places(): Promise<Place[]> {
-    const found = readdirSync(lineDir(this.#home))
+    const found = readdirSync(lineDir(this.#home.dir))
       .map((name) => name.slice(0, -".json".length))
       .filter(isSessionId)
       .flatMap((session) => readPlace(this.#home, session) ?? []);

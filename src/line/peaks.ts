@@ -5,13 +5,12 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Home } from "../home/index.ts";
-import { openSealedJson, readIfThere, replaceFile, sealJson, sha256Hex } from "../util/index.ts";
+import { openSealedJson, readIfThere, replaceFile, sealJson, sha256Hex, statsDir } from "../util/index.ts";
 
 const KEPT_RUNS = 10;
 
-const statsDir = (home: Pick<Home, "dir">) => join(home.dir, "stats");
 const statsPath = (home: Pick<Home, "dir">, definition: string) =>
-  join(statsDir(home), `${sha256Hex(definition).slice(0, 32)}.json`);
+  join(statsDir(home.dir), `${sha256Hex(definition).slice(0, 32)}.json`);
 
 /** Peaks of the last runs, newest last. */
 export async function readPeaks(home: Pick<Home, "dir">, definition: string): Promise<readonly number[]> {
@@ -25,7 +24,7 @@ export async function addPeak(
   definition: string,
   peakBytes: number,
 ): Promise<void> {
-  await mkdir(statsDir(home), { recursive: true, mode: 0o700 });
+  await mkdir(statsDir(home.dir), { recursive: true, mode: 0o700 });
   const peaks = [...(await readPeaks(home, definition)), peakBytes].slice(-KEPT_RUNS);
   const path = statsPath(home, definition);
   await replaceFile(home.ports.disk, path, sealJson({ definition, peakBytes: peaks }));

@@ -22,6 +22,7 @@ export {
   MAX_WAITING,
   MAX_WAITING_FROM_SESSIONS,
   Maildir,
+  maildirDirs,
   type Put,
 } from "./maildir.ts";
 export { findHomeRuntimeDir, makeHomeRuntimeDir, makeRuntimeDir, removeRuntimeDir } from "./runtime-dir.ts";

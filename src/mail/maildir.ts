@@ -25,6 +25,12 @@ export interface Put {
   readonly isNew: boolean;
 }
 
+/** All that a maildir has; `new` last: where it is, everything is. */
+export const maildirDirs = (dir: string): string[] => [
+  dir,
+  ...["tmp", "cur", "new"].map((name) => join(dir, name)),
+];
+
 export class Maildir {
   readonly dir: string;
   readonly #disk: Disk;
@@ -49,9 +55,8 @@ export class Maildir {
     }
   }
 
-  /** `new` last: where it is, everything is. */
   async make(): Promise<void> {
-    for (const path of [this.dir, ...["tmp", "cur", "new"].map((name) => join(this.dir, name))]) {
+    for (const path of maildirDirs(this.dir)) {
       await this.#disk.mkdir(path).catch((error: unknown) => {
         if (errorCode(error) !== "EEXIST") throw error;
       });

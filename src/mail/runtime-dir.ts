@@ -14,14 +14,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { errorCode, readTextOr, temporaryPath } from "../util/index.ts";
+import { errorCode, readTextOr, runtimePath, temporaryPath } from "../util/index.ts";
 
-const NAME_FILE = "runtime";
 const PREFIX = "/tmp/holdfast-";
 
 /** Of a whole home. */
 export function makeHomeRuntimeDir(homeDir: string): string {
-  const path = join(homeDir, NAME_FILE);
+  const path = runtimePath(homeDir);
   for (;;) {
     const known = readTextOr(path, "").trim();
     // After a restart it is made again, under the name that nobody else knows.
@@ -70,7 +69,7 @@ export function removeRuntimeDir(dir: string): void {
 
 /** The one that a home has now, if it has one. */
 export function findHomeRuntimeDir(homeDir: string): string | undefined {
-  const known = readTextOr(join(homeDir, NAME_FILE), "").trim();
+  const known = readTextOr(runtimePath(homeDir), "").trim();
   return known.startsWith(PREFIX) && isMine(known) ? known : undefined;
 }
 

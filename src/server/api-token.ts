@@ -7,17 +7,15 @@ import { join } from "node:path";
 import { parseUser } from "../contract/index.ts";
 import { type Home, makeToken } from "../home/index.ts";
 import { isSameToken } from "../http/index.ts";
-import { readTextOr, replaceFile } from "../util/index.ts";
-
-const usersDir = (home: Pick<Home, "dir">) => join(home.dir, "users");
+import { readTextOr, replaceFile, usersDir } from "../util/index.ts";
 
 export const apiTokenPath = (home: Pick<Home, "dir">, user: string) =>
-  join(usersDir(home), parseUser(user), "api-token");
+  join(usersDir(home.dir), parseUser(user), "api-token");
 
 export async function makeApiToken(home: Home, user: string): Promise<void> {
   const path = apiTokenPath(home, user);
   if (readTextOr(path, "") !== "") return;
-  mkdirSync(join(usersDir(home), user), { recursive: true, mode: 0o700 });
+  mkdirSync(join(usersDir(home.dir), user), { recursive: true, mode: 0o700 });
   await replaceFile(home.ports.disk, path, Buffer.from(`${makeToken("hfu_")}\n`));
 }
 
@@ -35,7 +33,7 @@ const USER_NAME = /^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$/;
 
 function listUsers(home: Pick<Home, "dir">): string[] {
   try {
-    return readdirSync(usersDir(home)).filter((name) => USER_NAME.test(name));
+    return readdirSync(usersDir(home.dir)).filter((name) => USER_NAME.test(name));
   } catch {
     return [];
   }

@@ -7,8 +7,8 @@ import { readdirSync, statSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { JOURNAL_START, journalDir, loadLongFields, type Position, readDurable } from "../journal/index.ts";
-import type { Clock } from "../util/index.ts";
+import { JOURNAL_START, loadLongFields, type Position, readDurable } from "../journal/index.ts";
+import { type Clock, journalDir } from "../util/index.ts";
 
 /** A session may be appended to by a process that has no bell; so its files are looked at. */
 const LOOK_MS = 100;

@@ -12,6 +12,7 @@ import { type Secret, secretsIn } from "../redaction/index.ts";
 import {
   ageMs,
   type Disk,
+  environmentsDir,
   errorCode,
   isPlainObject,
   parseObject,
@@ -25,16 +26,14 @@ export interface Environment {
   readonly public?: readonly string[];
 }
 
-const DIR = "env";
 const SUFFIX = ".json";
 /** Every byte of a value may be escaped. */
 const MAX_FILE_BYTES = 7 * MAX_VALUES_BYTES;
 /** Younger, it may be of a task that is on its way into the inbox. */
 const YOUNG_MS = 60_000;
 
-const environmentDir = (sessionDir: string) => join(sessionDir, DIR);
 const environmentPath = (sessionDir: string, request: string) =>
-  join(environmentDir(sessionDir), `${request}${SUFFIX}`);
+  join(environmentsDir(sessionDir), `${request}${SUFFIX}`);
 
 /** On disk when this returns. */
 export async function writeEnvironment(
@@ -44,7 +43,7 @@ export async function writeEnvironment(
   environment: Environment,
 ): Promise<void> {
   assertValues(environment.values);
-  await disk.mkdir(environmentDir(sessionDir)).then(
+  await disk.mkdir(environmentsDir(sessionDir)).then(
     () => disk.syncDir(sessionDir),
     (error: unknown) => {
       if (errorCode(error) !== "EEXIST") throw error;
@@ -86,7 +85,7 @@ export function oldEnvironments(sessionDir: string, isNeeded: (request: string) 
   const isOfNeeded = (name: string) => name.endsWith(SUFFIX) && isNeeded(name.slice(0, -SUFFIX.length));
   const paths = namesIn(sessionDir)
     .filter((name) => !isOfNeeded(name))
-    .map((name) => join(environmentDir(sessionDir), name));
+    .map((name) => join(environmentsDir(sessionDir), name));
   return paths.filter((path) => {
     const stat = statSync(path, { throwIfNoEntry: false });
     return stat !== undefined && ageMs(stat) > YOUNG_MS;
@@ -103,8 +102,8 @@ export async function removeOldEnvironments(
 
 function namesIn(sessionDir: string): string[] {
   // Most sessions have none, and a failure costs more than a look.
-  if (!statSync(environmentDir(sessionDir), { throwIfNoEntry: false })) return [];
-  return readdirSync(environmentDir(sessionDir));
+  if (!statSync(environmentsDir(sessionDir), { throwIfNoEntry: false })) return [];
+  return readdirSync(environmentsDir(sessionDir));
 }
 
 interface Read {
@@ -125,7 +124,7 @@ export class KnownSecrets {
   all(): readonly Secret[] {
     const read = new Map<string, Read>();
     for (const name of namesIn(this.#sessionDir()).filter((one) => one.endsWith(SUFFIX))) {
-      const path = join(environmentDir(this.#sessionDir()), name);
+      const path = join(environmentsDir(this.#sessionDir()), name);
       const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
       if (!stat) continue;
       const stamp = `${stat.ino} ${stat.size} ${stat.ctimeNs}`;

@@ -4,13 +4,10 @@
  * C2 It is a cache: deleted, spoiled or made by other code, it is left out and costs time, nothing else.
  */
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { isPosition, type Position } from "../journal/index.ts";
-import { type Disk, isPlainObject, openSealedJson, replaceFile, sealJson } from "../util/index.ts";
+import { type Disk, foldPath, isPlainObject, openSealedJson, replaceFile, sealJson } from "../util/index.ts";
 import { MACHINE_VERSION } from "./machine.ts";
 import type { SessionState } from "./state.ts";
-
-export const FOLD_FILE = "fold.json";
 
 export interface CachedFold {
   readonly position: Position;
@@ -22,18 +19,14 @@ export async function writeFold(
   sessionDir: string,
   { position, state }: CachedFold,
 ): Promise<void> {
-  await replaceFile(
-    disk,
-    join(sessionDir, FOLD_FILE),
-    sealJson({ machine: MACHINE_VERSION, position, state }),
-  );
+  await replaceFile(disk, foldPath(sessionDir), sealJson({ machine: MACHINE_VERSION, position, state }));
 }
 
 /** Undefined when there is no usable one; `isSpoiled` tells a changed file from a missing or an older one. */
 export async function readFold(
   sessionDir: string,
 ): Promise<{ fold: CachedFold | undefined; isSpoiled: boolean }> {
-  const bytes = await readFile(join(sessionDir, FOLD_FILE)).catch(() => undefined);
+  const bytes = await readFile(foldPath(sessionDir)).catch(() => undefined);
   if (!bytes) return { fold: undefined, isSpoiled: false };
   const value = openSealedJson(bytes);
   if (!value) return { fold: undefined, isSpoiled: true };

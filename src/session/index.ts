@@ -12,12 +12,12 @@ export { Excerpt, notKept } from "./excerpt.ts";
 export { textIn } from "./fold/fields.ts";
 export { MAX_ARRIVED } from "./fold/mail.ts";
 export { isWaiting } from "./fold/requests.ts";
-export { type CachedFold, FOLD_FILE, readFold } from "./fold-cache.ts";
+export { type CachedFold, readFold } from "./fold-cache.ts";
 export { type HistoryEntry, type HistoryTurn, historyOf } from "./history.ts";
 export { type Inspected, inspectSession, stateOfTask } from "./inspect.ts";
 export { nextStatus, type StoredStatus, working } from "./lifecycle.ts";
 export { fold, MACHINE_VERSION } from "./machine.ts";
-export { encodeManifest, MANIFEST_FILE, type Manifest, readManifest } from "./manifest.ts";
+export { encodeManifest, type Manifest, readManifest } from "./manifest.ts";
 export {
   type FollowOptions,
   findLastRecord,
@@ -39,11 +39,4 @@ export {
 } from "./state.ts";
 export type { ToolCall, Turn } from "./turn.ts";
 export { verifySession } from "./verify.ts";
-export {
-  drivenTask,
-  isTaskOver,
-  requestsDue,
-  taskUnderWay,
-  type WorkDue,
-  workDue,
-} from "./work-due.ts";
+export { drivenTask, isTaskOver, requestsDue, taskUnderWay, type WorkDue, workDue } from "./work-due.ts";

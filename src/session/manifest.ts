@@ -2,12 +2,9 @@
  * Owns `session.json`: who a session is, in one small sealed file. The journal says the same and is the truth;
  * the manifest is what a reader needs before it opens the journal.
  */
-import { join } from "node:path";
 import { HoldfastError, isSessionId, type SessionId } from "../contract/index.ts";
 import { damaged, FORMAT_VERSION } from "../journal/index.ts";
-import { openSealedJson, readIfThere, sealJson } from "../util/index.ts";
-
-export const MANIFEST_FILE = "session.json";
+import { IN_SESSION, manifestPath, openSealedJson, readIfThere, sealJson } from "../util/index.ts";
 
 export interface Manifest {
   readonly session: SessionId;
@@ -24,7 +21,7 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
 
 /** Undefined: there is none, so there is no session. */
 export async function readManifest(sessionDir: string): Promise<Manifest | undefined> {
-  const bytes = await readIfThere(join(sessionDir, MANIFEST_FILE));
+  const bytes = await readIfThere(manifestPath(sessionDir));
   return bytes && decodeManifest(bytes);
 }
 
@@ -39,7 +36,7 @@ function decodeManifest(bytes: Buffer): Manifest {
   const { session, user, agent, repo, createdAt } = value ?? {};
   const isNamed = typeof session === "string" && isSessionId(session) && typeof user === "string";
   if (!isNamed || typeof createdAt !== "string" || !isTextOrNull(agent) || !isTextOrNull(repo)) {
-    throw damaged({ file: MANIFEST_FILE, offset: 0, seq: 0, reason: "the manifest was changed" });
+    throw damaged({ file: manifestPath(IN_SESSION), offset: 0, seq: 0, reason: "the manifest was changed" });
   }
   return { session, user, agent, repo, createdAt };
 }

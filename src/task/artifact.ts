@@ -8,8 +8,7 @@ import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Secret, withoutValuesIn } from "../redaction/index.ts";
 import type { Session } from "../session/index.ts";
-import { type Disk, temporaryPath } from "../util/index.ts";
-import { artifactsDir } from "./room.ts";
+import { artifactsDir, type Disk, temporaryPath } from "../util/index.ts";
 
 export interface ArtifactRoom {
   readonly session: Session;

@@ -20,11 +20,11 @@ import {
   settleHandOn,
 } from "../capsule/index.ts";
 import type { EventData } from "../contract/index.ts";
-import { present } from "../util/index.ts";
+import { capsuleDir, present } from "../util/index.ts";
 import { takeCheckpoint } from "./checkpoint.ts";
 import { branchOf, finishPublishing } from "./publishing.ts";
 import { finishRewind } from "./rewind.ts";
-import { capsuleDir, currentLimits, openCapsule, type Room } from "./room.ts";
+import { currentLimits, openCapsule, type Room } from "./room.ts";
 import type { Carried, StartingPoint } from "./starting-point.ts";
 import { tearDown } from "./teardown.ts";
 

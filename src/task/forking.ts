@@ -5,7 +5,6 @@
  * What a kill leaves: before the child is there, a stage that `gc` clears, and snapshots of a session that never was;
  * after it, a child without a capsule, whose files are brought when it is resumed.
  */
-import { join } from "node:path";
 import { adoptSnapshots, dropSnapshots, hasSnapshot, openRepo, openStore } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import {
@@ -18,8 +17,8 @@ import {
   repoPathOf,
 } from "../home/index.ts";
 import type { Session, SessionState } from "../session/index.ts";
-import { assertKnown, createFile, type Disk, present } from "../util/index.ts";
-import { encodeHomes, HOMES_FILE, readHomes } from "./homes.ts";
+import { assertKnown, createFile, type Disk, homesPath, present } from "../util/index.ts";
+import { encodeHomes, readHomes } from "./homes.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
 import { discard, roomOf } from "./tasks.ts";
 import { restore } from "./teardown.ts";
@@ -81,7 +80,7 @@ async function adoptFiles(
 /** What its parent had of HOME from elsewhere, a fork has by the same names; and what is not to leave with it. */
 async function inheritHomes(disk: Disk, parentDir: string, dir: string): Promise<void> {
   const homes = await readHomes(parentDir);
-  if (homes.size > 0) await createFile(disk, join(dir, HOMES_FILE), encodeHomes(homes));
+  if (homes.size > 0) await createFile(disk, homesPath(dir), encodeHomes(homes));
   await inheritWithheld(disk, parentDir, dir);
 }
 

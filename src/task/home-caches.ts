@@ -8,9 +8,9 @@ import { lstatSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { diskUse } from "../process/index.ts";
+import { sessionHomeDir } from "../util/index.ts";
 import { isCredential, isLeftInHome } from "./home-files.ts";
 import { currentLimits, type Room } from "./room.ts";
-import { sessionHomeDir } from "./session-home.ts";
 
 /** By their path below HOME. Not programs that were installed, nor the settings beside a cache. */
 const CACHES: readonly string[] = [

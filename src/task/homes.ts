@@ -5,13 +5,17 @@
  *
  * N4 What is restored is the HOME that the journal names, or the one that its export put in its place.
  */
-import { join } from "node:path";
 import { isCommitId, type NamedSnapshot } from "../capsule/index.ts";
 import { damaged, FORMAT_VERSION } from "../journal/index.ts";
 import type { HomeState } from "../session/index.ts";
-import { isPlainObject, openSealedJson, readIfThere, sealJson } from "../util/index.ts";
-
-export const HOMES_FILE = "homes.json";
+import {
+  homesPath,
+  IN_SESSION,
+  isPlainObject,
+  openSealedJson,
+  readIfThere,
+  sealJson,
+} from "../util/index.ts";
 
 /** By the commit that the journal names. */
 export type Homes = ReadonlyMap<string, NamedSnapshot>;
@@ -40,10 +44,10 @@ export function decodeHomes(bytes: Buffer): Homes | undefined {
 
 /** Empty for a session that did not come from elsewhere. */
 export async function readHomes(sessionDir: string): Promise<Homes> {
-  const bytes = await readIfThere(join(sessionDir, HOMES_FILE));
+  const bytes = await readIfThere(homesPath(sessionDir));
   const homes = bytes ? decodeHomes(bytes) : new Map();
   if (homes) return homes;
-  throw damaged({ file: HOMES_FILE, offset: 0, seq: 0, reason: "it was changed" });
+  throw damaged({ file: homesPath(IN_SESSION), offset: 0, seq: 0, reason: "it was changed" });
 }
 
 /** The snapshot that is here of a HOME that the journal names; undefined where there was nothing in it. */

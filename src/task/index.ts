@@ -5,7 +5,7 @@ export { forkSession } from "./forking.ts";
 export type { HandOff, HandOffOptions, Returned, TakeBackOptions } from "./handoff.ts";
 export { giveBackCaches } from "./home-caches.ts";
 export { isCredential } from "./home-files.ts";
-export { decodeHomes, encodeHomes, HOMES_FILE, type Homes, readHomes } from "./homes.ts";
+export { decodeHomes, encodeHomes, type Homes, readHomes } from "./homes.ts";
 export type { TaskEnd, TaskOptions } from "./in-hand.ts";
 export { Feed } from "./inbox/feed.ts";
 export { Intake, type ShellRequest } from "./inbox/intake.ts";
@@ -15,7 +15,7 @@ export { isOutputOf, keepOutput, outputPath, outputRoom } from "./output.ts";
 export { capsuleDirsOf, taskCapsules } from "./owned-capsules.ts";
 export { type Quota, readSettings } from "./quota.ts";
 export type { Rewound } from "./rewind.ts";
-export { artifactsDir, capsuleDir, readConfig, scratchDir } from "./room.ts";
+export { readConfig } from "./room.ts";
 export {
   branchSession,
   handOffSession,
@@ -25,7 +25,6 @@ export {
   takeBackSession,
   tearDownSession,
 } from "./session-files.ts";
-export { sessionHomeDir } from "./session-home.ts";
 export { resumeWithFiles, settleSession, type WithFiles } from "./session-life.ts";
 export { locatingDamage } from "./snapshot-damage.ts";
 export type { Joined, Stop } from "./stages/act.ts";

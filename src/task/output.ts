@@ -10,10 +10,10 @@ import { join } from "node:path";
 import type { Redactor } from "../journal/index.ts";
 import { RedactedPieces } from "../redaction/index.ts";
 import { findLastRecord, notKept } from "../session/index.ts";
-import { type DiskFile, encodeLossless, LosslessDecoder, writeAll } from "../util/index.ts";
+import { artifactsDir, type DiskFile, encodeLossless, LosslessDecoder, writeAll } from "../util/index.ts";
 import { type ArtifactRoom, writeArtifact } from "./artifact.ts";
 import { MEGABYTE, readSettings } from "./quota.ts";
-import { artifactsDir, type Room, readConfig } from "./room.ts";
+import { type Room, readConfig } from "./room.ts";
 
 export const OUTPUT_FILE = "output.txt";
 

@@ -3,12 +3,12 @@
  * whoever has the session's lock.
  */
 import { readdir } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { sep } from "node:path";
 import { type CapsuleOwner, type Custody, findCapsule, type OwnedCapsule } from "../capsule/index.ts";
 import { isSessionId, type SessionId } from "../contract/index.ts";
-import { type Home, listSessionIds, sessionDirOf, sessionsDir } from "../home/index.ts";
+import { type Home, listSessionIds, sessionDirOf } from "../home/index.ts";
 import { acquireOwner, probeOwner } from "../journal/index.ts";
-import { capsuleDir } from "./room.ts";
+import { capsuleDir, sessionsDir, tasksDir } from "../util/index.ts";
 
 export function taskCapsules(home: Home): CapsuleOwner {
   return {
@@ -24,8 +24,8 @@ export function taskCapsules(home: Home): CapsuleOwner {
       return found;
     },
     custodyOf: (dir) => {
-      if (!dir.startsWith(sessionsDir(home) + sep)) return undefined;
-      const id = dir.slice(sessionsDir(home).length + 1).split(sep)[0] ?? "";
+      if (!dir.startsWith(sessionsDir(home.dir) + sep)) return undefined;
+      const id = dir.slice(sessionsDir(home.dir).length + 1).split(sep)[0] ?? "";
       return isSessionId(id) ? custodyOf(home, id) : undefined;
     },
   };
@@ -33,7 +33,7 @@ export function taskCapsules(home: Home): CapsuleOwner {
 
 /** Where the tasks of a session have their capsules, there or not. */
 export async function capsuleDirsOf(sessionDir: string): Promise<string[]> {
-  const names = await readdir(join(sessionDir, "tasks")).catch(() => []);
+  const names = await readdir(tasksDir(sessionDir)).catch(() => []);
   return names
     .map(Number)
     .filter(Number.isInteger)

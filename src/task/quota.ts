@@ -2,17 +2,15 @@
  * Owns what a session may take of the machine: as the user's settings allow, or less where the repo says so. What the
  * kernel can keep, it keeps; the rest is for whoever watches.
  */
-import { join } from "node:path";
 import {
   defaultSettings,
   parseSettings,
   type QuotaSettings,
-  SETTINGS_FILE,
   type Settings,
   within,
 } from "../config/index.ts";
 import type { ProcessLimits } from "../process/index.ts";
-import { readPlainFile } from "../util/index.ts";
+import { readPlainFile, settingsPath } from "../util/index.ts";
 
 export interface Quota {
   readonly maxBytes: number;
@@ -27,7 +25,7 @@ const MAX_SETTINGS_BYTES = MEGABYTE;
 
 /** The user's own, from their home. */
 export async function readSettings(homeDir: string): Promise<Settings> {
-  const path = join(homeDir, SETTINGS_FILE);
+  const path = settingsPath(homeDir);
   const text = readPlainFile(path, { maxBytes: MAX_SETTINGS_BYTES, followLinks: true });
   return text === undefined ? defaultSettings : parseSettings(text.toString("utf8"), path);
 }

@@ -2,7 +2,6 @@
  * Owns where a task's things are: its directories, its repo, its settings, and the sandbox that it sees.
  */
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import {
   type Capsule,
   type CapsulePorts,
@@ -22,6 +21,7 @@ import { CONFIG_FILE, type Config, defaultConfig, parseConfig, type Settings } f
 import { HoldfastError } from "../contract/index.ts";
 import { assertSandbox } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
+import { capsuleDir, scratchDir } from "../util/index.ts";
 import { DEFAULT_EXCLUDE } from "./home-files.ts";
 import { kernelLimits, MEGABYTE, type Quota, quotaOf, readSettings } from "./quota.ts";
 
@@ -32,13 +32,6 @@ export interface Room {
   readonly trashDir: string;
   readonly repo: Repo;
 }
-
-export const taskDir = (sessionDir: string, task: number) => join(sessionDir, "tasks", String(task));
-export const capsuleDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "capsule");
-export const artifactsDir = (sessionDir: string, task: number) =>
-  join(taskDir(sessionDir, task), "artifacts");
-
-export const scratchDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "tmp");
 
 /** The settings that hold for a commit: those of its holdfast.yaml, or the user's own if a task made it. */
 export async function readConfig(repo: Repo, commit: string | null): Promise<Config> {

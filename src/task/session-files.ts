@@ -4,7 +4,7 @@
  */
 import { Place, plainPath, sweepTrash } from "../capsule/index.ts";
 import { type EventType, HoldfastError } from "../contract/index.ts";
-import { type FoundSession, findSession, type Home, trashDir } from "../home/index.ts";
+import { type FoundSession, findSession, type Home } from "../home/index.ts";
 import { probeOwner, readDurable } from "../journal/index.ts";
 import {
   emptyState,
@@ -15,6 +15,7 @@ import {
   Session,
   type SessionState,
 } from "../session/index.ts";
+import { capsuleDir, trashDir } from "../util/index.ts";
 import { type Branched, type BranchOptions, branchCommits, branchWork } from "./branch.ts";
 import {
   type HandOff,
@@ -25,7 +26,7 @@ import {
   takeBack,
 } from "./handoff.ts";
 import { type Rewound, rewind } from "./rewind.ts";
-import { capsuleDir, openCapsule, type Room } from "./room.ts";
+import { openCapsule, type Room } from "./room.ts";
 import { locatingDamage } from "./snapshot-damage.ts";
 import { keeperOf, roomOf } from "./tasks.ts";
 import { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "./teardown.ts";
@@ -57,7 +58,7 @@ async function asOwner<T>(
     throw error;
   } finally {
     await session.release();
-    await sweepTrash(trashDir(home));
+    await sweepTrash(trashDir(home.dir));
   }
 }
 

@@ -10,6 +10,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { openStore, restoreRoot } from "../capsule/index.ts";
 import type { HomeState, Session } from "../session/index.ts";
+import { sessionHomeDir, tasksDir } from "../util/index.ts";
 import { isLeftInHome } from "./home-files.ts";
 import { homeSnapshot } from "./homes.ts";
 import { type CheckpointLimits, currentLimits, type Room } from "./room.ts";
@@ -17,8 +18,6 @@ import type { Root } from "./roots.ts";
 
 /** An agent keeps few files there; one that makes many must not keep us from the rest. */
 const MAX_ENTRIES = 100_000;
-
-export const sessionHomeDir = (sessionDir: string) => join(sessionDir, "home");
 
 export async function makeSessionHome(sessionDir: string): Promise<string> {
   const dir = sessionHomeDir(sessionDir);
@@ -29,7 +28,7 @@ export async function makeSessionHome(sessionDir: string): Promise<string> {
 
 /** An earlier version had one for each task: the last one becomes the session's. */
 function adoptTaskHome(sessionDir: string, dir: string): void {
-  const tasks = join(sessionDir, "tasks");
+  const tasks = tasksDir(sessionDir);
   const numbers = existsSync(tasks) ? readdirSync(tasks).map(Number).filter(Number.isInteger) : [];
   const last = numbers
     .sort((a, b) => b - a)

@@ -3,11 +3,11 @@
  * its files and its history are always of the same moment.
  */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { moveToTrash, sweepTrash } from "../capsule/index.ts";
-import { capsulePorts, type Home, repoOf, repoPathOf, sessionDirOf, trashDir } from "../home/index.ts";
+import { capsulePorts, type Home, repoOf, repoPathOf, sessionDirOf } from "../home/index.ts";
 import { idOf, Maildir } from "../mail/index.ts";
 import type { Session } from "../session/index.ts";
+import { inboxDir, outboxDir, trashDir } from "../util/index.ts";
 import { settleFiles } from "./begin.ts";
 import type { TaskOptions } from "./in-hand.ts";
 import { finishRewind } from "./rewind.ts";
@@ -24,7 +24,7 @@ export async function roomOf(home: Home, session: Session): Promise<Room> {
     ports: capsulePorts(home),
     session,
     sessionDir: sessionDirOf(home, session.id),
-    trashDir: trashDir(home),
+    trashDir: trashDir(home.dir),
     repo: await repoOf(home, session.state),
   };
 }
@@ -47,8 +47,9 @@ export function keeperOf(home: Home, { id, state }: Session) {
 export async function discardUnused(home: Home, session: Session): Promise<boolean> {
   const { task, turns, unread, queue, parent } = session.state;
   if (task || parent || turns > 0 || unread.length > 0 || queue.length > 0) return false;
-  for (const name of ["inbox", "outbox"]) {
-    const mail = new Maildir(home.ports.disk, join(sessionDirOf(home, session.id), name));
+  const sessionDir = sessionDirOf(home, session.id);
+  for (const dir of [inboxDir(sessionDir), outboxDir(sessionDir)]) {
+    const mail = new Maildir(home.ports.disk, dir);
     // What its process was told, and did not read before it went, is nothing that the session would be kept for.
     if ((await mail.waiting()).some((one) => /^(msg|task)_/.test(idOf(one)))) return false;
   }
@@ -103,6 +104,6 @@ export async function restFiles(home: Home, session: Session): Promise<void> {
 
 export async function discard(home: Home, session: Session): Promise<void> {
   const dir = sessionDirOf(home, session.id);
-  await session.release(() => moveToTrash(home.ports.disk, trashDir(home), dir, `${session.id}-unused`));
-  await sweepTrash(trashDir(home));
+  await session.release(() => moveToTrash(home.ports.disk, trashDir(home.dir), dir, `${session.id}-unused`));
+  await sweepTrash(trashDir(home.dir));
 }

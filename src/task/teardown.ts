@@ -13,20 +13,18 @@ import {
 } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import { canSandbox } from "../process/index.ts";
-import type { OnProgress } from "../util/index.ts";
+import { capsuleDir, type OnProgress, scratchDir } from "../util/index.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 import { giveBackCaches } from "./home-caches.ts";
 import { branchOf } from "./publishing.ts";
 import { readSettings } from "./quota.ts";
 import {
-  capsuleDir,
   currentLimits,
   openCapsule,
   type Room,
   readConfig,
   readQuota,
   runSetupIn,
-  scratchDir,
   settingsOf,
 } from "./room.ts";
 import { bringHome } from "./session-home.ts";

@@ -2,7 +2,6 @@
  * Owns `withheld.json`: which contents of HOME have a value of an environment in them. That is known at a checkpoint, while
  * the value is; an export may come much later, and leaves them out.
  */
-import { join } from "node:path";
 import {
   contentsOf,
   type NamedSnapshot,
@@ -11,16 +10,14 @@ import {
   textsInContents,
 } from "../capsule/index.ts";
 import { ruleOf } from "../redaction/index.ts";
-import { type Disk, parseObject, readTextOr, replaceFile } from "../util/index.ts";
+import { type Disk, parseObject, readTextOr, replaceFile, withheldPath } from "../util/index.ts";
 import type { Room } from "./room.ts";
-
-const FILE = "withheld.json";
 
 /** The rules that found something, by the id of a content. */
 export type Withheld = ReadonlyMap<string, readonly string[]>;
 
 export function readWithheld(sessionDir: string): Withheld {
-  const value = parseObject(readTextOr(join(sessionDir, FILE), "")) ?? {};
+  const value = parseObject(readTextOr(withheldPath(sessionDir), "")) ?? {};
   return new Map(
     Object.entries(value).flatMap(([id, rules]): [string, string[]][] =>
       Array.isArray(rules) ? [[id, rules.map(String)]] : [],
@@ -31,7 +28,7 @@ export function readWithheld(sessionDir: string): Withheld {
 async function writeWithheld(disk: Disk, sessionDir: string, withheld: Withheld): Promise<void> {
   await replaceFile(
     disk,
-    join(sessionDir, FILE),
+    withheldPath(sessionDir),
     Buffer.from(`${JSON.stringify(Object.fromEntries(withheld))}\n`),
   );
 }

@@ -12,7 +12,8 @@ import {
 } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
 import type { SessionState } from "../session/index.ts";
-import { capsuleDir, currentLimits } from "./room.ts";
+import { capsuleDir } from "../util/index.ts";
+import { currentLimits } from "./room.ts";
 
 /** Files come and go while they are read; what never stands still must not keep us forever. */
 const ATTEMPTS = 5;

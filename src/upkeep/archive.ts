@@ -10,10 +10,11 @@ import { readdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { sweepTrash } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
-import { type FoundSession, type Home, trashDir } from "../home/index.ts";
-import { blobsDir, compressJournal, damaged, journalDir } from "../journal/index.ts";
+import type { FoundSession, Home } from "../home/index.ts";
+import { compressJournal, damaged } from "../journal/index.ts";
 import { nextStatus, Session, type SessionState } from "../session/index.ts";
 import { giveBackCaches, keeperOf, locatingDamage, roomOf, tearDown } from "../task/index.ts";
+import { blobsDir, journalDir, trashDir } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 
 const PLAIN_BLOB = /^[0-9a-f]{64}$/;
@@ -29,7 +30,7 @@ export async function archiveSession(home: Home, found: FoundSession): Promise<A
     cacheBytes = await putFilesAway(home, session);
     await session.record("session_archived", {});
   });
-  await sweepTrash(trashDir(home));
+  await sweepTrash(trashDir(home.dir));
   return { cacheBytes };
 }
 

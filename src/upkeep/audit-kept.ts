@@ -27,14 +27,24 @@ import {
   type Home,
   PackChecks,
   repoPathOf,
-  stagingDir,
 } from "../home/index.ts";
 import type { Damage } from "../journal/index.ts";
 import { readManifest } from "../session/index.ts";
 import { type KeptArtifact, type KeptNames, type KeptSnapshot, readHomes } from "../task/index.ts";
-import { errorCode, Meter, type OnProgress, TEMPORARY_PREFIX, tellStep } from "../util/index.ts";
+import {
+  artifactsDir,
+  errorCode,
+  IN_HOME,
+  IN_SESSION,
+  Meter,
+  type OnProgress,
+  reposDir,
+  snapshotsPath,
+  stagingDir,
+  TEMPORARY_PREFIX,
+  tellStep,
+} from "../util/index.ts";
 import { type Audit, auditSession } from "./audit.ts";
-import { SNAPSHOTS_FILE } from "./parts.ts";
 
 export interface AuditOptions {
   readonly deep: boolean;
@@ -102,7 +112,7 @@ async function auditKept(
 }
 
 async function checkArtifact(dir: string, artifact: KeptArtifact, meter: Meter): Promise<Damage | undefined> {
-  const file = join("tasks", String(artifact.task), "artifacts", artifact.name);
+  const file = join(artifactsDir(IN_SESSION, artifact.task), artifact.name);
   const found = (reason: string): Damage => ({ file, offset: 0, seq: artifact.seq, reason });
   const digest = createHash("sha256");
   let bytes = 0;
@@ -127,17 +137,17 @@ async function checkSnapshots(
   names: KeptNames,
   options: KeptOptions,
 ): Promise<Checked> {
-  const brought = join(keeper.dir, SNAPSHOTS_FILE);
+  const brought = snapshotsPath(keeper.dir);
   if (existsSync(brought)) return { findings: await checkBrought(home, brought, names, options) };
   const snapshots = [...names.snapshots.values()];
   if (snapshots.length === 0) return { findings: [] };
   const missing = (file: string, reason: string) => ({ findings: [spoilsAll(file, reason, snapshots)] });
   if (keeper.repo === null)
     return names.isPackExpected
-      ? missing(SNAPSHOTS_FILE, "the pack with its snapshots is missing")
+      ? missing(snapshotsPath(IN_SESSION), "the pack with its snapshots is missing")
       : { isUnseen: true, findings: [] };
   const store = await findStore(home, keeper.repo);
-  if (!store) return missing("repos", `there is no store of ${keeper.repo}`);
+  if (!store) return missing(reposDir(IN_HOME), `there is no store of ${keeper.repo}`);
   const unusable = await whyUnusable(store);
   if (unusable !== undefined) return missing(store.path, unusable);
   const findings = [
@@ -220,18 +230,18 @@ async function checkBrought(
   const isSha256 = snapshots.some(({ commit }) => commit.length === 64);
   const meter = new Meter(home.onProgress, "checking the pack that was brought");
   const reason = await whyDamaged(path, isSha256 ? 32 : 20, meter);
-  if (reason !== undefined) return [spoilsAll(SNAPSHOTS_FILE, reason, snapshots)];
+  if (reason !== undefined) return [spoilsAll(snapshotsPath(IN_SESSION), reason, snapshots)];
   if (!options.deep || snapshots.length === 0) return [];
-  const aside = join(stagingDir(home), `${process.pid}-${home.newId("audit")}`);
+  const aside = join(stagingDir(home.dir), `${process.pid}-${home.newId("audit")}`);
   try {
     await home.ports.disk.mkdir(aside);
     const objectFormat = isSha256 ? "sha256" : "sha1";
     const store = await openStore({ dir: aside, objectFormat }, home.ports.disk);
     const refused = await takeInPack(store, path, home.onProgress);
-    if (refused !== undefined) return [spoilsAll(SNAPSHOTS_FILE, refused, snapshots)];
-    const brought = { gitDir: store.gitDir, path: SNAPSHOTS_FILE };
+    if (refused !== undefined) return [spoilsAll(snapshotsPath(IN_SESSION), refused, snapshots)];
+    const brought = { gitDir: store.gitDir, path: snapshotsPath(IN_SESSION) };
     const found = await checkNamed(brought, snapshots, options, home.onProgress);
-    return found.map((finding) => ({ ...finding, file: SNAPSHOTS_FILE }));
+    return found.map((finding) => ({ ...finding, file: snapshotsPath(IN_SESSION) }));
   } finally {
     await removeTree(aside);
   }

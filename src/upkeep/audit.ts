@@ -15,20 +15,11 @@ import {
   type Position,
   readBlob,
   scanJournal,
-  segmentName,
-  WITNESS_FILE,
+  segmentFile,
 } from "../journal/index.ts";
-import {
-  emptyState,
-  FOLD_FILE,
-  fold,
-  MANIFEST_FILE,
-  readFold,
-  readManifest,
-  type SessionState,
-} from "../session/index.ts";
+import { emptyState, fold, readFold, readManifest, type SessionState } from "../session/index.ts";
 import { KeptNames, readHomes } from "../task/index.ts";
-import { Meter, type OnProgress } from "../util/index.ts";
+import { foldPath, IN_SESSION, Meter, manifestPath, type OnProgress, witnessPath } from "../util/index.ts";
 
 export interface Audit {
   readonly records: number;
@@ -49,7 +40,7 @@ export async function auditSession(sessionDir: string, onProgress?: OnProgress):
   const meter = new Meter(onProgress, "checking the record");
   const findings: Damage[] = [];
   const cached = await readFold(sessionDir);
-  if (cached.isSpoiled) findings.push(spoiled(FOLD_FILE, "the cached fold was changed"));
+  if (cached.isSpoiled) findings.push(spoiled(foldPath(IN_SESSION), "the cached fold was changed"));
 
   let state = emptyState;
   let position = JOURNAL_START;
@@ -81,7 +72,7 @@ export async function auditSession(sessionDir: string, onProgress?: OnProgress):
         if (!good) blobs.add(reference.$blob.sha256);
       }
       if (isDeeperThan(record.data, MAX_DEPTH + 1)) {
-        const file = `journal/${segmentName(end.segment)}`;
+        const file = segmentFile(end.segment);
         findings.push({
           file,
           offset: start.bytes,
@@ -94,7 +85,7 @@ export async function auditSession(sessionDir: string, onProgress?: OnProgress):
       state = fold(state, record);
       position = end;
       if (cached.fold?.position.seq === record.seq && !isDeepStrictEqual(cached.fold.state, state)) {
-        findings.push(spoiled(FOLD_FILE, "the cached fold is not what the records add up to"));
+        findings.push(spoiled(foldPath(IN_SESSION), "the cached fold is not what the records add up to"));
       }
     }
   } catch (error) {
@@ -123,7 +114,7 @@ async function checkBeside(
   inJournal: Damage | undefined,
 ): Promise<Damage[]> {
   // A spoiled witness is said when all was read.
-  const isReadToItsEnd = !inJournal || inJournal.file === WITNESS_FILE;
+  const isReadToItsEnd = !inJournal || inJournal.file === witnessPath(IN_SESSION);
   const findings: Damage[] = [];
   try {
     const manifest = await readManifest(sessionDir);
@@ -133,9 +124,9 @@ async function checkBeside(
       manifest.agent === state.agent &&
       manifest.repo === state.repo &&
       manifest.createdAt === state.createdAt;
-    if (!manifest) findings.push(spoiled(MANIFEST_FILE, "the manifest is missing"));
+    if (!manifest) findings.push(spoiled(manifestPath(IN_SESSION), "the manifest is missing"));
     else if (isReadToItsEnd && !isSame)
-      findings.push(spoiled(MANIFEST_FILE, "the manifest does not say what the journal says"));
+      findings.push(spoiled(manifestPath(IN_SESSION), "the manifest does not say what the journal says"));
   } catch (error) {
     const damage = damageOf(error);
     if (!damage) throw error;
@@ -145,7 +136,7 @@ async function checkBeside(
   if (changedHomes) findings.push(changedHomes);
   const unwitnessed = await damageBy(assertWitnessed(sessionDir));
   // A spoiled one was found by the scan already.
-  if (unwitnessed && inJournal?.file !== WITNESS_FILE) findings.push(unwitnessed);
+  if (unwitnessed && inJournal?.file !== witnessPath(IN_SESSION)) findings.push(unwitnessed);
   return findings;
 }
 

@@ -24,7 +24,8 @@ import {
   repackStore,
   type Store,
 } from "../capsule/index.ts";
-import { type Home, type Leftover, trashDir } from "../home/index.ts";
+import type { Home, Leftover } from "../home/index.ts";
+import { trashDir } from "../util/index.ts";
 import { unlessUsed } from "./capsules.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -142,5 +143,5 @@ async function packed(store: Store): Promise<Leftover[]> {
 }
 
 async function discard(home: Home, path: string, name: string): Promise<void> {
-  await moveToTrash(home.ports.disk, trashDir(home), path, `${name}-${home.ports.clock.nowMs()}`);
+  await moveToTrash(home.ports.disk, trashDir(home.dir), path, `${name}-${home.ports.clock.nowMs()}`);
 }

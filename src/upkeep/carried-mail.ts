@@ -5,15 +5,22 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
-import { decodeEnvelope, idOf, MAX_ENVELOPE_BYTES, MAX_WAITING, Maildir } from "../mail/index.ts";
-import type { Disk } from "../util/index.ts";
+import {
+  decodeEnvelope,
+  idOf,
+  MAX_ENVELOPE_BYTES,
+  MAX_WAITING,
+  Maildir,
+  maildirDirs,
+} from "../mail/index.ts";
+import { type Disk, IN_SESSION, inboxDir } from "../util/index.ts";
 import { filePart, type Part } from "./parts.ts";
 
-const FOLDER = "inbox/new/";
+const FOLDER = `${join(inboxDir(IN_SESSION), "new")}/`;
 /** More than `send` lets an inbox have, also where many send at once. */
 export const MAX_CARRIED = 2 * MAX_WAITING;
 
-const inboxOf = (disk: Disk, dir: string) => new Maildir(disk, join(dir, "inbox"));
+const inboxOf = (disk: Disk, dir: string) => new Maildir(disk, inboxDir(dir));
 
 export interface MessagePart extends Part {
   readonly id: string;
@@ -61,4 +68,4 @@ function isMessage(name: string, bytes: Buffer): boolean {
 }
 
 /** Where they lie, with all that an inbox has. */
-export const INBOX_DIRS = ["inbox", "inbox/tmp", "inbox/cur", "inbox/new"];
+export const INBOX_DIRS = maildirDirs(inboxDir(IN_SESSION));

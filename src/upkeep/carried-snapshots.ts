@@ -21,11 +21,11 @@ import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, repoOf } from "../home/index.ts";
 import { redactingValues } from "../redaction/index.ts";
 import { inspectSession, KnownSecrets } from "../session/index.ts";
-import { encodeHomes, HOMES_FILE, readHomes, readWithheld } from "../task/index.ts";
-import { tellStep } from "../util/index.ts";
+import { encodeHomes, readHomes, readWithheld } from "../task/index.ts";
+import { homesPath, IN_SESSION, snapshotsPath, tellStep } from "../util/index.ts";
 import { HomeScan, type LeftOut } from "./home-scan.ts";
 import type { Named } from "./named.ts";
-import { filePart, type Missing, type Part, SNAPSHOTS_FILE } from "./parts.ts";
+import { filePart, type Missing, type Part } from "./parts.ts";
 
 export interface ExportOptions {
   /** All of HOME, whatever is in it. */
@@ -48,12 +48,12 @@ export async function snapshotParts(
   const snapshots = [...named.snapshots.keys()];
   if (snapshots.length + named.homes.size === 0) return { parts: [], leftOut: [], missing: [] };
   const here = await readHomes(dir);
-  const brought = join(dir, SNAPSHOTS_FILE);
+  const brought = snapshotsPath(dir);
   const isBrought = existsSync(brought);
   // From before HOME went along: there is nothing to look for in it.
   if (isBrought && here.size === 0)
     return {
-      parts: [filePart(SNAPSHOTS_FILE, brought)],
+      parts: [filePart(snapshotsPath(IN_SESSION), brought)],
       leftOut: [],
       missing: missingHomes(named.homes.size),
     };
@@ -80,17 +80,20 @@ export async function snapshotParts(
       homes.set(own.commit, withHome ? is : await scan.withoutSecrets(is));
   }
 
-  const table = join(aside, HOMES_FILE);
+  const table = homesPath(aside);
   await writeFile(table, encodeHomes(homes), { mode: 0o600 });
   let pack = brought;
   // One that was brought here and has no repo yet goes as it came, but for what must not go.
   if (!isBrought || scan.leftOut.length > 0) {
-    pack = join(aside, SNAPSHOTS_FILE);
+    pack = snapshotsPath(aside);
     const carried = [...homes.values()].map(({ commit }) => commit);
     await packSnapshots(store, [...new Set([...snapshots, ...carried])], pack, home.onProgress);
   }
   return {
-    parts: [filePart(SNAPSHOTS_FILE, pack), ...(homes.size > 0 ? [filePart(HOMES_FILE, table)] : [])],
+    parts: [
+      filePart(snapshotsPath(IN_SESSION), pack),
+      ...(homes.size > 0 ? [filePart(homesPath(IN_SESSION), table)] : []),
+    ],
     leftOut: scan.leftOut,
     missing: missingHomes(named.homes.size - homes.size),
   };

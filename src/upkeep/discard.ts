@@ -16,19 +16,13 @@ import {
   removeTree,
 } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
-import {
-  type FoundSession,
-  type Home,
-  listStores,
-  removeIndex,
-  sessionsDir,
-  trashDir,
-} from "../home/index.ts";
+import { type FoundSession, type Home, listStores, removeIndex } from "../home/index.ts";
 import { acquireOwner } from "../journal/index.ts";
 import { withLine } from "../line/index.ts";
 import { findHomeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import { diskUse } from "../process/index.ts";
 import { capsuleDirsOf } from "../task/index.ts";
+import { sessionsDir, trashDir } from "../util/index.ts";
 
 type Going = Pick<FoundSession, "id" | "dir">;
 
@@ -39,7 +33,7 @@ export async function discardSession(
   admit: () => Promise<void>,
 ): Promise<number> {
   const { disk, clock } = home.ports;
-  const trashed = join(trashDir(home), `${id}-${clock.nowMs()}`);
+  const trashed = join(trashDir(home.dir), `${id}-${clock.nowMs()}`);
   const lock = await acquireOwner(dir);
   try {
     await admit();
@@ -47,8 +41,8 @@ export async function discardSession(
     for (const path of await capsuleDirsOf(dir)) await detachCapsule(new Place(path));
     await disk.rename(dir, trashed);
     lock.relocate(trashed);
-    await disk.syncDir(sessionsDir(home));
-    await disk.syncDir(trashDir(home));
+    await disk.syncDir(sessionsDir(home.dir));
+    await disk.syncDir(trashDir(home.dir));
   } finally {
     lock.release();
   }

@@ -7,9 +7,19 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { layerDir, Place } from "../capsule/index.ts";
 import type { FoundSession, Home } from "../home/index.ts";
-import { blobsDir, journalDir } from "../journal/index.ts";
 import { diskUse, diskUseOfEach } from "../process/index.ts";
-import { artifactsDir, capsuleDir, scratchDir, sessionHomeDir } from "../task/index.ts";
+import {
+  artifactsDir,
+  blobsDir,
+  capsuleDir,
+  inboxDir,
+  journalDir,
+  outboxDir,
+  reposDir,
+  scratchDir,
+  sessionHomeDir,
+  tasksDir,
+} from "../util/index.ts";
 
 /** In bytes, as blocks of the disk. */
 export interface SessionDiskUse {
@@ -25,7 +35,7 @@ export interface SessionDiskUse {
 }
 
 export async function diskUseOf(home: Home, { dir }: Pick<FoundSession, "dir">): Promise<SessionDiskUse> {
-  const tasks = (await readdir(join(dir, "tasks")).catch(() => [])).map(Number).filter(Number.isInteger);
+  const tasks = (await readdir(tasksDir(dir)).catch(() => [])).map(Number).filter(Number.isInteger);
   const layers = (await Promise.all(tasks.map((task) => layersOf(home, capsuleDir(dir, task))))).flat();
   const parts = {
     layers: [...new Set(layers)],
@@ -33,7 +43,7 @@ export async function diskUseOf(home: Home, { dir }: Pick<FoundSession, "dir">):
     home: [sessionHomeDir(dir)],
     journal: [journalDir(dir), blobsDir(dir)],
     artifacts: tasks.map((task) => artifactsDir(dir, task)),
-    mail: ["inbox", "outbox"].map((box) => join(dir, box)),
+    mail: [inboxDir(dir), outboxDir(dir)],
   };
   const dirs = Object.values(parts).flat();
   const counted = await diskUseOfEach(dirs);
@@ -53,5 +63,5 @@ export async function diskUseOf(home: Home, { dir }: Pick<FoundSession, "dir">):
 /** Sealed, they lie beside the capsules, for whatever stands on them. */
 async function layersOf(home: Home, capsule: string): Promise<string[]> {
   const spec = await new Place(capsule).readSpec().catch(() => undefined);
-  return spec?.stack.map((layer) => layerDir({ dir: join(home.dir, "repos", spec.repo) }, layer)) ?? [];
+  return spec?.stack.map((layer) => layerDir({ dir: join(reposDir(home.dir), spec.repo) }, layer)) ?? [];
 }

@@ -14,11 +14,10 @@ import {
   listStores,
   PackChecks,
   sessionDirOf,
-  stagingDir,
 } from "../home/index.ts";
-import { acquireOwner, journalDir, listSegments, readChain } from "../journal/index.ts";
+import { acquireOwner, listSegments, readChain } from "../journal/index.ts";
 import { canSandbox, findProgram } from "../process/index.ts";
-import { createFile, saying, temporaryPath } from "../util/index.ts";
+import { createFile, journalDir, saying, stagingDir, temporaryPath } from "../util/index.ts";
 import { auditFully, type KeptOptions } from "./audit-kept.ts";
 import { findLeftovers } from "./leftovers.ts";
 
@@ -59,7 +58,7 @@ async function attempt(what: string, good: string, work: () => Promise<void> | v
 }
 
 async function tryLock(home: Home): Promise<void> {
-  const dir = join(stagingDir(home), `${process.pid}-${home.newId("probe")}`);
+  const dir = join(stagingDir(home.dir), `${process.pid}-${home.newId("probe")}`);
   await home.ports.disk.mkdir(dir);
   try {
     const lock = await acquireOwner(dir);

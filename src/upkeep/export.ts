@@ -12,11 +12,19 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import { HoldfastError } from "../contract/index.ts";
-import { type FoundSession, type Home, inspectIn, repoPathOf, stagingDir } from "../home/index.ts";
+import { type FoundSession, type Home, inspectIn, repoPathOf } from "../home/index.ts";
 import { damaged, FORMAT_VERSION, type Position } from "../journal/index.ts";
 import { inspectSession } from "../session/index.ts";
 import { locatingDamage } from "../task/index.ts";
-import { errorCode, LINE_FEED, Meter, type OnProgress, sealJson, temporaryPath } from "../util/index.ts";
+import {
+  errorCode,
+  LINE_FEED,
+  Meter,
+  type OnProgress,
+  sealJson,
+  stagingDir,
+  temporaryPath,
+} from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 import { messageParts } from "./carried-mail.ts";
 import { type ExportOptions, snapshotParts } from "./carried-snapshots.ts";
@@ -72,7 +80,7 @@ async function exportWhole(
   const [damage] = (await auditSession(dir, home.onProgress)).findings;
   if (damage) throw damaged(damage);
 
-  const aside = join(stagingDir(home), `${process.pid}-${home.newId("export")}`);
+  const aside = join(stagingDir(home.dir), `${process.pid}-${home.newId("export")}`);
   await mkdir(aside, { mode: 0o700 });
   try {
     // Before the journal is read: what is taken in meanwhile is in both then, and goes as a record.

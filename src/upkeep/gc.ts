@@ -15,9 +15,8 @@ import {
   layBallast,
   listSessionIds,
   sessionDirOf,
-  trashDir,
 } from "../home/index.ts";
-import { acquireOwner, blobsDir, journalDir, probeOwner } from "../journal/index.ts";
+import { acquireOwner, probeOwner } from "../journal/index.ts";
 import { idOf, Maildir } from "../mail/index.ts";
 import { diskUse } from "../process/index.ts";
 import {
@@ -29,7 +28,18 @@ import {
   type SessionState,
 } from "../session/index.ts";
 import { readSettings } from "../task/index.ts";
-import { errorCode, type OnProgress, present, saying, TEMPORARY_PREFIX, tellStep } from "../util/index.ts";
+import {
+  blobsDir,
+  errorCode,
+  inboxDir,
+  journalDir,
+  type OnProgress,
+  present,
+  saying,
+  TEMPORARY_PREFIX,
+  tellStep,
+  trashDir,
+} from "../util/index.ts";
 import { archiveSession, finishArchiving, isPartlyCompressed } from "./archive.ts";
 import { discardSession } from "./discard.ts";
 import { renewHolds } from "./holds.ts";
@@ -124,7 +134,7 @@ export async function collectGarbage(
   }
   if (!dryRun) {
     // What was thrown away on the way.
-    await sweepTrash(trashDir(home));
+    await sweepTrash(trashDir(home.dir));
     await layBallast(home.dir);
   }
   const freedBytes = done.reduce((sum, step) => sum + (step.freedBytes ?? 0), 0);
@@ -143,8 +153,8 @@ async function plan(home: Home, retention: Retention): Promise<Planned[]> {
     steps.push(clear(path, "left by a process that ended before it was whole"));
   for (const { what, why, paths = [], isRepacked, clear: run } of await findLeftovers(home))
     steps.push({ action: isRepacked ? "repack" : "clear", what, why, paths, run });
-  for (const name of await readdir(trashDir(home)))
-    steps.push(clear(join(trashDir(home), name), "deleted before"));
+  for (const name of await readdir(trashDir(home.dir)))
+    steps.push(clear(join(trashDir(home.dir), name), "deleted before"));
   return steps;
 }
 
@@ -236,7 +246,7 @@ async function planEnvironments(
   dir: string,
   state: SessionState,
 ): Promise<Planned[]> {
-  const inbox = new Maildir(home.ports.disk, join(dir, "inbox"));
+  const inbox = new Maildir(home.ports.disk, inboxDir(dir));
   const isNeeded = (waiting: readonly string[], now: SessionState) => (request: string) =>
     !isTaskOver(now, request) || waiting.some((name) => idOf(name) === request);
   const old = oldEnvironments(dir, isNeeded(await inbox.waiting(), state));

@@ -1,17 +1,25 @@
 /**
  * Owns what an import lets a file say of itself: its manifest, which names it may bring, and how much of each.
  */
+import { join } from "node:path";
 import { HoldfastError, isSessionId, type SessionId } from "../contract/index.ts";
 import { FORMAT_VERSION, isPosition, MAX_SEGMENT, MAX_SEGMENT_BYTES } from "../journal/index.ts";
-import { HOMES_FILE } from "../task/index.ts";
-import { isPlainObject, openSealedJson } from "../util/index.ts";
+import {
+  blobsDir,
+  homesPath,
+  IN_SESSION,
+  isPlainObject,
+  journalDir,
+  openSealedJson,
+  snapshotsPath,
+} from "../util/index.ts";
 import { isMessagePath, MAX_CARRIED } from "./carried-mail.ts";
 import type { ExportedFile, ExportManifest } from "./export.ts";
 import { artifactPath } from "./named.ts";
-import { SNAPSHOTS_FILE } from "./parts.ts";
 
 export const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
 const MAX_HOMES_BYTES = 64 * 1024 * 1024;
+const SEGMENT_FILE = new RegExp(`^${journalDir(IN_SESSION)}/(\\d{6,8})\\.jsonl$`);
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024 * 1024;
 
 export function parseManifest(line: Buffer): ExportManifest & { session: SessionId } {
@@ -50,11 +58,11 @@ function isExportedFile(value: unknown): value is ExportedFile {
   const { path, bytes, sha256 } = value;
   if (typeof path !== "string" || !Number.isSafeInteger(bytes) || (bytes as number) < 0) return false;
   if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) return false;
-  if (path === SNAPSHOTS_FILE || path === `blobs/${sha256}`) return true;
-  if (path === HOMES_FILE) return (bytes as number) <= MAX_HOMES_BYTES;
-  const [, task = "", name = ""] = /^tasks\/(\d+)\/artifacts\/(.+)$/s.exec(path) ?? [];
-  if (name !== "") return artifactPath(task, name) === path;
-  const segment = /^journal\/(\d{6,8})\.jsonl$/.exec(path)?.[1];
+  if (path === snapshotsPath(IN_SESSION) || path === join(blobsDir(IN_SESSION), sha256)) return true;
+  if (path === homesPath(IN_SESSION)) return (bytes as number) <= MAX_HOMES_BYTES;
+  const [, task = "", , name = ""] = path.split("/");
+  if (path === artifactPath(task, name)) return true;
+  const segment = SEGMENT_FILE.exec(path)?.[1];
   if (segment === undefined) return isMessagePath(path, bytes as number);
   return Number(segment) >= 1 && Number(segment) < MAX_SEGMENT && (bytes as number) <= MAX_SEGMENT_BYTES;
 }

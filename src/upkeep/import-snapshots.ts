@@ -3,7 +3,6 @@
  * it, or what its export says stands in its place, or the import fails.
  */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import {
   dropSnapshots,
   hasObject,
@@ -17,9 +16,9 @@ import {
 import { HoldfastError, type SessionId } from "../contract/index.ts";
 import type { Home } from "../home/index.ts";
 import { type Homes, readSnapshot } from "../task/index.ts";
+import { snapshotsPath } from "../util/index.ts";
 import { invalid } from "./import-manifest.ts";
 import type { Named } from "./named.ts";
-import { SNAPSHOTS_FILE } from "./parts.ts";
 
 interface Arriving {
   /** Of the repo. */
@@ -37,7 +36,7 @@ export async function takeSnapshots(
   const carried = [...homes.values()].map(({ commit }) => commit);
   const commits = [...new Set([...snapshots.keys(), ...carried])];
   if (commits.length === 0) return;
-  const pack = join(staged, SNAPSHOTS_FILE);
+  const pack = snapshotsPath(staged);
   if (!existsSync(pack)) throw invalid("its journal names files, and it has none");
   if (!commits.every(isCommitId)) throw invalid("its journal names a snapshot that is none");
   const repo = await openRepo(home, path);

@@ -12,10 +12,23 @@ import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseUser, type SessionId } from "../contract/index.ts";
 import { type Claim, claimName, defaultUser, type Home, repoPathOf, stageSession } from "../home/index.ts";
-import { readChain, segmentName } from "../journal/index.ts";
+import { readChain, segmentFile } from "../journal/index.ts";
 import type { SessionState } from "../session/index.ts";
-import { bringFiles, decodeHomes, HOMES_FILE, type Homes } from "../task/index.ts";
-import { type Disk, Meter, type OnProgress, present, writeAll } from "../util/index.ts";
+import { bringFiles, decodeHomes, type Homes } from "../task/index.ts";
+import {
+  blobsDir,
+  type Disk,
+  homesPath,
+  IN_SESSION,
+  inboxDir,
+  journalDir,
+  Meter,
+  type OnProgress,
+  present,
+  snapshotsPath,
+  tasksDir,
+  writeAll,
+} from "../util/index.ts";
 import { type Audit, auditSession } from "./audit.ts";
 import { INBOX_DIRS, isMessagePath, readCarried } from "./carried-mail.ts";
 import type { ExportedFile, ExportManifest } from "./export.ts";
@@ -23,7 +36,6 @@ import { invalid, MAX_MANIFEST_BYTES, parseManifest } from "./import-manifest.ts
 import { takeSnapshots } from "./import-snapshots.ts";
 import { type Input, openInput } from "./import-stream.ts";
 import { type Named, readNamed } from "./named.ts";
-import { SNAPSHOTS_FILE } from "./parts.ts";
 
 export interface ImportOptions {
   readonly user?: string;
@@ -56,7 +68,7 @@ export async function importSession(
     const { state } = session;
     // What was written to another user is not this one's to read.
     const isOthers = state.user !== user;
-    if (isOthers) await disk.removeTree(join(staged, "inbox"));
+    if (isOthers) await disk.removeTree(inboxDir(staged));
     const dropped = isOthers ? state.unread.length + came.messages : 0;
     if (state.name !== null)
       claim = await claimName(
@@ -78,8 +90,8 @@ export async function importSession(
     });
     // What a session of this home will be read with must take it as it is now.
     await assertWhole(staged, home.onProgress);
-    for (const dir of ["blobs", ...dirs])
-      if (!isOthers || !dir.startsWith("inbox")) await disk.syncDir(join(staged, dir));
+    for (const dir of [blobsDir(IN_SESSION), ...dirs])
+      if (!isOthers || !INBOX_DIRS.includes(dir)) await disk.syncDir(join(staged, dir));
   }).catch(async (error: unknown) => {
     await claim?.release();
     throw error;
@@ -105,12 +117,14 @@ function dirsFor(files: readonly ExportedFile[]): string[] {
   const dirs = new Set<string>();
   for (const { path } of files) {
     if (isMessagePath(path, 0)) for (const dir of INBOX_DIRS) dirs.add(dir);
-    if (!path.startsWith("tasks/")) continue;
+    if (!isBelow(tasksDir(IN_SESSION), path)) continue;
     const artifacts = dirname(path);
-    for (const dir of ["tasks", dirname(artifacts), artifacts]) dirs.add(dir);
+    for (const dir of [tasksDir(IN_SESSION), dirname(artifacts), artifacts]) dirs.add(dir);
   }
   return [...dirs];
 }
+
+const isBelow = (dir: string, path: string) => path.startsWith(`${dir}/`);
 
 interface Came {
   /** Its files need a repo. */
@@ -135,13 +149,14 @@ async function check(
     throw invalid("the journal does not end where it should");
   const { segments } = await readChain(staged, 0);
   const lengths = new Map(
-    segments.map(({ header, end }) => [`journal/${segmentName(header.segment)}`, (end ?? head).bytes]),
+    segments.map(({ header, end }) => [segmentFile(header.segment), (end ?? head).bytes]),
   );
   const named = await readNamed(staged);
   const isNamed = ({ path, bytes, sha256 }: ExportedFile) => {
-    if (path.startsWith("journal/")) return lengths.get(path) === bytes;
-    if (path.startsWith("blobs/")) return audit.goodBlobs.has(sha256);
-    if (path.startsWith("tasks/")) return isDeepStrictEqual(named.artifacts.get(path), { bytes, sha256 });
+    if (isBelow(journalDir(IN_SESSION), path)) return lengths.get(path) === bytes;
+    if (isBelow(blobsDir(IN_SESSION), path)) return audit.goodBlobs.has(sha256);
+    if (isBelow(tasksDir(IN_SESSION), path))
+      return isDeepStrictEqual(named.artifacts.get(path), { bytes, sha256 });
     // These say themselves what they are for.
     return true;
   };
@@ -151,17 +166,17 @@ async function check(
   return {
     isOfRepo: state.repo !== null || state.lacksRepo,
     named,
-    homes: paths.includes(HOMES_FILE) ? await readCarriedHomes(staged, paths, named) : undefined,
+    homes: paths.includes(homesPath(IN_SESSION)) ? await readCarriedHomes(staged, paths, named) : undefined,
     messages: await countMessages(staged, paths, named),
   };
 }
 
 async function readCarriedHomes(staged: string, paths: readonly string[], { homes }: Named): Promise<Homes> {
-  const carried = decodeHomes(await readFile(join(staged, HOMES_FILE)));
-  if (!carried || carried.size === 0 || !paths.includes(SNAPSHOTS_FILE))
-    throw invalid(`${HOMES_FILE} is not whole`);
+  const carried = decodeHomes(await readFile(homesPath(staged)));
+  if (!carried || carried.size === 0 || !paths.includes(snapshotsPath(IN_SESSION)))
+    throw invalid(`${homesPath(IN_SESSION)} is not whole`);
   if ([...carried.keys()].some((commit) => !homes.has(commit)))
-    throw invalid(`${HOMES_FILE} says what the journal does not`);
+    throw invalid(`${homesPath(IN_SESSION)} says what the journal does not`);
   return carried;
 }
 
@@ -179,7 +194,10 @@ async function countMessages(staged: string, paths: readonly string[], { message
 async function assertWhole(staged: string, onProgress: OnProgress | undefined): Promise<Audit> {
   const audit = await auditSession(staged, onProgress);
   // A file that stands beside the journal is made here, so only what was brought is judged.
-  const finding = audit.findings.find(({ file }) => file.startsWith("journal/") || file.startsWith("blobs"));
+  const brought = [journalDir(IN_SESSION), blobsDir(IN_SESSION)];
+  const finding = audit.findings.find(({ file }) =>
+    brought.some((dir) => file === dir || isBelow(dir, file)),
+  );
   if (finding) throw invalid(`${finding.file} at byte ${finding.offset}: ${finding.reason}`);
   return audit;
 }

@@ -7,8 +7,7 @@ import type { NamedSnapshot } from "../capsule/index.ts";
 import type { Json, JsonObject } from "../contract/index.ts";
 import { blobReferences, type Position, readDurable } from "../journal/index.ts";
 import { textIn } from "../session/index.ts";
-import { artifactsDir } from "../task/index.ts";
-import { isPlainObject, TEMPORARY_PREFIX } from "../util/index.ts";
+import { artifactsDir, IN_SESSION, isPlainObject, TEMPORARY_PREFIX } from "../util/index.ts";
 
 export interface NamedFile {
   readonly bytes: number;
@@ -84,5 +83,5 @@ export function artifactPath(task: string, name: string): string | undefined {
   if (Buffer.byteLength(name) > MAX_NAME_BYTES || /^\.*$/.test(name)) return undefined;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a name must not have
   if (/[/\\\u0000-\u001f\u007f]/.test(name) || name.startsWith(TEMPORARY_PREFIX)) return undefined;
-  return join(artifactsDir("", Number(task)), name);
+  return join(artifactsDir(IN_SESSION, Number(task)), name);
 }

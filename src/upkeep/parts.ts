@@ -5,11 +5,9 @@ import { createHash } from "node:crypto";
 import { constants, createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { blobsDir, journalDir, readChain, readMaybeCompressed, segmentName } from "../journal/index.ts";
-import { errorCode } from "../util/index.ts";
+import { readChain, readMaybeCompressed, segmentFile } from "../journal/index.ts";
+import { blobsDir, errorCode, IN_SESSION } from "../util/index.ts";
 import type { Named, NamedFile } from "./named.ts";
-
-export const SNAPSHOTS_FILE = "snapshots.pack";
 
 export interface Part {
   readonly path: string;
@@ -35,18 +33,18 @@ export async function journalParts(dir: string, { head, blobs }: Named): Promise
 }
 
 function segmentPart(dir: string, segment: number, end: number | undefined): Part {
-  const name = segmentName(segment);
+  const path = segmentFile(segment);
   return {
-    path: `journal/${name}`,
+    path,
     content: async function* () {
-      yield (await readMaybeCompressed(join(journalDir(dir), name))).subarray(0, end);
+      yield (await readMaybeCompressed(join(dir, path))).subarray(0, end);
     },
   };
 }
 
 function blobPart(dir: string, sha256: string, bytes: number): Part {
   return {
-    path: `blobs/${sha256}`,
+    path: join(blobsDir(IN_SESSION), sha256),
     content: async function* () {
       yield await readMaybeCompressed(join(blobsDir(dir), sha256), bytes);
     },

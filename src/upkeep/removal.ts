@@ -5,7 +5,6 @@
  *    refused is refused before anything has changed.
  * Branches go first, if that was asked for: a crash then leaves the session whole, with its work in its snapshots.
  */
-import { join } from "node:path";
 import { deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, inspectIn, listSessions, repoOf } from "../home/index.ts";
@@ -13,6 +12,7 @@ import { damaged, readDurable } from "../journal/index.ts";
 import { idOf, Maildir } from "../mail/index.ts";
 import { diskUse } from "../process/index.ts";
 import type { Inspected, SessionState } from "../session/index.ts";
+import { inboxDir } from "../util/index.ts";
 import { discardSession } from "./discard.ts";
 import { unpublishedWork } from "./unpublished.ts";
 
@@ -101,7 +101,7 @@ async function look(home: Home, found: FoundSession, options: RemovalOptions): P
   const { state } = inspected;
   const branches = await branchesOf(home, dir, state);
   const going = options.branches ? branches.filter(({ stays }) => stays === null) : [];
-  const mail = (await new Maildir(home.ports.disk, join(dir, "inbox")).waiting()).map(idOf);
+  const mail = (await new Maildir(home.ports.disk, inboxDir(dir)).waiting()).map(idOf);
   const requests = new Set(state.queue.map(({ request }) => request));
   for (const name of mail.filter((one) => one.startsWith("task_"))) requests.add(name);
   const removal: Removal = {

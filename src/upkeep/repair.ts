@@ -3,11 +3,9 @@
  * stays where it is, for whoever wants to look.
  */
 import { unlink } from "node:fs/promises";
-import { join } from "node:path";
 import { type FoundSession, forkAt, type Home } from "../home/index.ts";
 import { type Damage, damaged } from "../journal/index.ts";
-import { FOLD_FILE } from "../session/index.ts";
-import { present } from "../util/index.ts";
+import { foldPath, IN_SESSION, present } from "../util/index.ts";
 import { auditSession } from "./audit.ts";
 
 export interface Repair {
@@ -20,8 +18,8 @@ export interface Repair {
 export async function repairSession(home: Home, found: FoundSession): Promise<Repair> {
   const { dir, user } = found;
   const { findings, good, goodBlobs } = await auditSession(dir);
-  const beyondCaches = findings.filter(({ file }) => file !== FOLD_FILE);
-  if (findings.length > beyondCaches.length) await unlink(join(dir, FOLD_FILE));
+  const beyondCaches = findings.filter(({ file }) => file !== foldPath(IN_SESSION));
+  if (findings.length > beyondCaches.length) await unlink(foldPath(dir));
   if (beyondCaches.length === 0) return { findings, session: null, keptRecords: good.state.seq };
   const first = beyondCaches[0] as Damage;
   // Without its first record there is no session to go on with.

@@ -6,7 +6,8 @@ import { areKept, hasObject, listTips, Place, treeOf } from "../capsule/index.ts
 import { isHoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, repoOf } from "../home/index.ts";
 import type { SessionState } from "../session/index.ts";
-import { capsuleDir, commitBelow } from "../task/index.ts";
+import { commitBelow } from "../task/index.ts";
+import { capsuleDir } from "../util/index.ts";
 import { turnsLeftBehind } from "./left-behind.ts";
 
 /** A text for each kind of work that would be lost; `without`: branches that are to go too, with their tips. */

@@ -9,7 +9,7 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
 import type { SandboxView } from "../../process/index.ts";
-import { isOwnUid, readPlainFile } from "../../util/index.ts";
+import { homeManifestPath, isOwnUid, readPlainFile, sessionsDir } from "../../util/index.ts";
 import { isWithin } from "../repo/discover.ts";
 import { objectsLink, type Repo } from "../repo/repo.ts";
 
@@ -78,7 +78,7 @@ function isApart(homeDir: string, path: string): boolean {
   if (own.some((dir) => isWithin(dir, path))) return false;
   if ([...own, "/run", "/tmp"].some((dir) => isWithin(path, dir))) return false;
   for (let dir = path; dir !== dirname(dir); dir = dirname(dir))
-    if (existsSync(join(dir, "home.json")) && existsSync(join(dir, "sessions"))) return false;
+    if (existsSync(homeManifestPath(dir)) && existsSync(sessionsDir(dir))) return false;
   return true;
 }
 

@@ -6,15 +6,13 @@ import { mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { errorCode } from "../../util/index.ts";
+import { errorCode, leasesDir } from "../../util/index.ts";
 
 const FIRST = 20_000;
 const COUNT = 10_000;
 
 /** An earlier version leased to `session/task`. */
 const sessionIn = (text: string) => text.trim().split("/", 1)[0] ?? "";
-
-export const leasesDir = (homeDir: string) => join(homeDir, "leases");
 
 /** A port for each name. All of them, or none. */
 export async function leasePorts(

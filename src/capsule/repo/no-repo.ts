@@ -5,12 +5,12 @@
 import { existsSync } from "node:fs";
 import { mkdir, readlink, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { temporaryPath } from "../../util/index.ts";
+import { reposDir, temporaryPath } from "../../util/index.ts";
 
 /** The name of its directory below `repos/`. */
 export const NO_REPO = "none";
 
-export const noRepoDir = (home: { readonly dir: string }) => join(home.dir, "repos", NO_REPO, "empty.git");
+export const noRepoDir = (home: { readonly dir: string }) => join(reposDir(home.dir), NO_REPO, "empty.git");
 
 export async function makeNoRepo(gitDir: string): Promise<void> {
   if (existsSync(join(gitDir, "HEAD"))) return;

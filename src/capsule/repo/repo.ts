@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readlink, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { errorCode, sha256Hex } from "../../util/index.ts";
+import { errorCode, reposDir, sha256Hex } from "../../util/index.ts";
 import { type GitPlace, gitLine } from "../git/git.ts";
 import { type Discovered, discoverRepo, isWithin } from "./discover.ts";
 import { dropStaleLink, makeNoRepo, NO_REPO, noRepoDir } from "./no-repo.ts";
@@ -96,7 +96,7 @@ function describe(home: HomePlace, { checkout, gitDir, headDir, objectFormat }: 
     headDir,
     objects: join(gitDir, "objects"),
     objectFormat: objectFormat === "sha256" ? "sha256" : "sha1",
-    dir: join(home.dir, "repos", key),
+    dir: join(reposDir(home.dir), key),
     // By its path, too: a copy of a home has the same id, and needs other commits.
     holds: `refs/holdfast/held/${home.id}-${sha256Hex(home.dir).slice(0, 8)}`,
   };
@@ -104,10 +104,10 @@ function describe(home: HomePlace, { checkout, gitDir, headDir, objectFormat }: 
 
 /** The repos that this home has worked on, as far as they are still where they were. */
 export async function listRepos(home: HomePlace): Promise<Repo[]> {
-  const keys = await readdir(join(home.dir, "repos")).catch(() => []);
+  const keys = await readdir(reposDir(home.dir)).catch(() => []);
   const repos: Repo[] = [];
   for (const key of keys) {
-    const target = await readlink(join(home.dir, "repos", key, "objects")).catch(() => undefined);
+    const target = await readlink(objectsLink({ dir: join(reposDir(home.dir), key) })).catch(() => undefined);
     if (target === undefined || !existsSync(target)) continue;
     const gitDir = dirname(target);
     const objectFormat = await gitLine({ gitDir }, ["rev-parse", "--show-object-format"], {

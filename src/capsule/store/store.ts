@@ -16,8 +16,10 @@ export interface Store extends GitPlace {
 
 export const SNAPSHOTS = "refs/snapshots";
 
+export const storeDir = (repo: Pick<Repo, "dir">) => join(repo.dir, "store.git");
+
 export async function openStore(repo: Pick<Repo, "dir" | "objectFormat">, disk: Disk): Promise<Store> {
-  const gitDir = join(repo.dir, "store.git");
+  const gitDir = storeDir(repo);
   // HEAD is written last: with it the store is whole.
   if (!existsSync(join(gitDir, "HEAD")))
     await withFileLock(repoLock(repo), () => makeStore(repo, disk, gitDir));

@@ -4,7 +4,14 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { findProgram, startHolder } from "../../process/index.ts";
-import { parseObject, readTextOr, realDisk, replaceFile, temporaryPath } from "../../util/index.ts";
+import {
+  parseObject,
+  probePath,
+  readTextOr,
+  realDisk,
+  replaceFile,
+  temporaryPath,
+} from "../../util/index.ts";
 import { removeTree } from "../files/directories.ts";
 import { copySharing, makeShareable } from "../files/share.ts";
 import type { StrategyName } from "../place/place.ts";
@@ -14,14 +21,12 @@ export async function probeStrategies(homeDir: string): Promise<Probe[]> {
   return [await probe("overlay", homeDir), await probe("clone", homeDir), await probe("worktree", homeDir)];
 }
 
-const PROBE_FILE = "probe.json";
-
 /** As `probe`, but remembered until the next boot: a task should not pay for a question that has its answer. */
 export async function isAvailable(
   strategy: StrategyName,
   homeDir: string,
 ): Promise<{ isAvailable: boolean; detail: string }> {
-  const path = join(homeDir, PROBE_FILE);
+  const path = probePath(homeDir);
   const key = `${strategy}:${process.getuid?.()}:${readTextOr("/proc/sys/kernel/random/boot_id", "").trim()}`;
   const known = parseObject(readTextOr(path, ""))?.[key];
   if (known === true) return { isAvailable: true, detail: "" };

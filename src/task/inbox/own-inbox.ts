@@ -3,10 +3,10 @@
  * they are asked for. What else lies there, tasks for instance, waits for the next session process.
  */
 import { watch } from "node:fs";
-import { join } from "node:path";
 import type { Writable } from "node:stream";
 import type { Message, Messages } from "../../agent/index.ts";
 import { Maildir } from "../../mail/index.ts";
+import { inboxDir } from "../../util/index.ts";
 import type { Room } from "../room.ts";
 import { Feed } from "./feed.ts";
 import { Intake, messagesOnly } from "./intake.ts";
@@ -65,7 +65,7 @@ export class OwnInbox implements Messages {
 
   async #make(): Promise<Opened> {
     const { session, sessionDir, ports } = this.#room;
-    const inbox = new Maildir(ports.disk, join(sessionDir, "inbox"));
+    const inbox = new Maildir(ports.disk, inboxDir(sessionDir));
     await inbox.make();
     const named = await Named.read(sessionDir, inbox, session.state);
     const feed = new Feed(session, named, ports.clock);
