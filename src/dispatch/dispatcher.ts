@@ -1,22 +1,5 @@
-/**
- * Owns the dispatcher's face: the one thing that talks to all sessions, through their directories. It lives in each
- * call of the command line and in `serve`; it may be killed at any moment, and no session notices.
- */
-import { resolve } from "node:path";
-import { noRepoDir, openRepo, type Repo, type Unseen } from "../capsule/index.ts";
+import { isHoldfastError, parseSessionId, type TaskSpec } from "../contract/index.ts";
 import {
-  assertValues,
-  HoldfastError,
-  isHoldfastError,
-  type Json,
-  parseSessionId,
-  parseTaskSpec,
-  type SessionId,
-  type TaskSpec,
-  type Values,
-} from "../contract/index.ts";
-import {
-  asFailure,
   type FoundSession,
   findSession,
   type HoldfastOptions,
@@ -27,90 +10,36 @@ import {
   type ProcessRecord,
   type ResumeOptions,
   readProcessRecord,
-  repoPathOf,
   revokeToken,
   rotateToken,
   type SessionFilter,
-  type SessionSummary,
   sessionDirOf,
 } from "../home/index.ts";
-import { CutOutput, readRefusals } from "../host/index.ts";
-import { probeOwner } from "../journal/index.ts";
 import { Holdfast } from "../library/index.ts";
-import { enterLine, type Limits, type Place, readLimits, readPlace, writeLimits } from "../line/index.ts";
-import { idOf, type Maildir } from "../mail/index.ts";
-import { redactingValues, secretsIn, shortened, withoutSecrets } from "../redaction/index.ts";
-import {
-  findLastRecord,
-  inspectSession,
-  type Session,
-  type SessionState,
-  workDue,
-} from "../session/index.ts";
-import { assertWhole } from "../task/index.ts";
+import { type Limits, type Place, readLimits, readPlace, writeLimits } from "../line/index.ts";
+import type { Maildir } from "../mail/index.ts";
 import type { Archived, Removal, RemovalOptions } from "../upkeep/index.ts";
-import { deadline, isPlainObject, present, shellText } from "../util/index.ts";
+import { type Asked, type AskedFirst, askFirstTask, askTask } from "./asking.ts";
 import { deliverOutboxes } from "./carrying.ts";
 import { Ears } from "./ears.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
+import { lastCommand, specOfLastTask } from "./last-task.ts";
 import { type OutputOptions, type OutputPart, readOutput } from "./output.ts";
-import {
-  firstTaskIn,
-  inboxOf,
-  ringSession,
-  type SendOptions,
-  type Sent,
-  sendMessage,
-  takeBackTasks,
-} from "./post.ts";
+import { inboxOf, ringSession, type SendOptions, type Sent, sendMessage, takeBackTasks } from "./post.ts";
 import { type Cancelled, cancelByName, type Queue, readQueue } from "./queueing.ts";
-import { makeReady, whenLeft, whenSettled } from "./readiness.ts";
-import { type Settled, settleSpec } from "./settling.ts";
+import { makeReady } from "./readiness.ts";
+import { type EnterOptions, enterForWork, type Resumed, resumeProcess } from "./resuming.ts";
 import { askForShell } from "./shell.ts";
-import { type Stand, standOf } from "./standing.ts";
-import { startUntil, startWaiting } from "./starting.ts";
+import { startWaiting } from "./starting.ts";
 import { askToKeep, cancelTask, interruptTurn, type StopOptions, stopProcess } from "./stopping.ts";
-import { type SubmitOptions, type Submitted, submitFirstTask, submitTask } from "./submitting.ts";
+import type { SubmitOptions } from "./submitting.ts";
 import { type Typed, type TypeOptions, typeText } from "./typing.ts";
-import { assertCanRetry, type UnderWay, underWay } from "./under-way.ts";
-
-/** A session as it is shown, in every place that shows one. */
-export interface SessionView extends SessionSummary, Stand {
-  /** Why it waits in the line, if it does. */
-  readonly waits: string | null;
-  /** What lies in its inbox and was not taken in. */
-  readonly inbox: number;
-  /** Requests at its door that had not its token. */
-  readonly refused: number;
-}
-
-/** A task that was asked for. */
-export interface Asked extends Submitted {
-  /** What it does not see of the checkout that it begins with, as far as that is known. */
-  readonly unseen: () => Promise<Unseen | undefined>;
-}
-
-export interface Resumed {
-  readonly state: SessionState;
-  readonly recovery: Session["recovery"];
-  /** `there`: it was not gone. `in line`: it is started when there is room. `none`: there is nothing to do for one. */
-  readonly process: "started" | "there" | "in line" | "none";
-}
-
-const STOP_MS = 5000;
+import { type UnderWay, underWay } from "./under-way.ts";
+import { type SessionView, viewOf } from "./viewing.ts";
+import { afterStop, withoutProcess } from "./without-process.ts";
 
 interface Scope {
   readonly user?: string;
-}
-
-/** As it goes on record: with the names of its variables, all of which are given. */
-function withNames(spec: TaskSpec, env: Values = {}): TaskSpec {
-  assertValues(env);
-  const missing = spec.env?.find((name) => !Object.hasOwn(env, name));
-  if (missing !== undefined)
-    throw new HoldfastError("env_missing", `${missing} has no value`, { name: missing });
-  const names = Object.keys(env);
-  return parseTaskSpec({ ...spec, ...(names.length > 0 && { env: names }) });
 }
 
 export class Dispatcher {
@@ -133,86 +62,17 @@ export class Dispatcher {
 
   /** Queues a task in a session, and starts its process or puts it in the line. */
   async submit(id: string, spec: TaskSpec, options: SubmitOptions & Scope = {}): Promise<Asked> {
-    const found = await this.#find(id, options);
-    const { state } = await inspectSession(found.dir);
-    const path = repoPathOf(this.#home, state);
-    if (path === null)
-      throw new HoldfastError(
-        "no_repo",
-        "the session was imported without its repo, so no task can be run in it",
-      );
-    const open = () => this.#open(path);
-    const request = { session: found.id, path, open, isFirst: !state.task?.snapshot };
-    const settled = await settleSpec(this.#home, withNames(spec, options.env), request, options);
-    const submitted = await submitTask(this.#home, found, settled.spec, options);
-    return { ...submitted, unseen: settled.unseen };
+    return askTask(this.#home, await this.#find(id, options), spec, options);
   }
 
   /** A new session, with its first task; without a repo, in an empty capsule. */
-  async begin(
-    session: NewSession,
-    spec: TaskSpec,
-    options: SubmitOptions = {},
-  ): Promise<Asked & { readonly id: string; readonly name: string | null; readonly user: string }> {
-    const { repo } = session;
-    const asked = withNames(spec, options.env);
-    let unseen: Settled["unseen"] = async () => undefined;
-    const describe = async (id: SessionId) => {
-      const opened = await this.#open(repo === undefined ? noRepoDir(this.#home) : resolve(repo));
-      // By the name that the session will know it by.
-      const path = opened.checkout ?? opened.gitDir;
-      const request = { session: id, path, open: async () => opened, isFirst: true };
-      const settled = await settleSpec(this.#home, asked, request, options);
-      unseen = settled.unseen;
-      const without = await this.#withoutValues(session, options);
-      return { session: { ...without, ...(repo !== undefined && { repo: path }) }, spec: settled.spec };
-    };
-    const { found, ...task } = await submitFirstTask(this.#home, describe, asked.definition, options);
-    return { ...task, id: found.id, user: found.user, unseen };
-  }
-
-  /** Its title and its name are on record before it has a directory, and so before its values lie anywhere. */
-  async #withoutValues(
-    { title, nameFrom, ...session }: NewSession,
-    { env = {} }: SubmitOptions,
-  ): Promise<NewSession> {
-    const secrets = secretsIn(env);
-    const redact = redactingValues(this.#home.ports.redact, () => secrets);
-    const without = async (text: string | undefined) =>
-      text === undefined ? undefined : withoutSecrets(redact, shortened(text, text.length, secrets));
-    return { ...session, ...present({ title: await without(title), nameFrom: await without(nameFrom) }) };
-  }
-
-  async #open(path: string): Promise<Repo> {
-    try {
-      return await openRepo(this.#home, path);
-    } catch (error) {
-      throw asFailure(error, this.#home.dir);
-    }
+  begin(session: NewSession, spec: TaskSpec, options: SubmitOptions = {}): Promise<AskedFirst> {
+    return askFirstTask(this.#home, session, spec, options);
   }
 
   /** The last task of a session, to run again: from the same base, in a fresh capsule. Not while others come first. */
   async specOfLastTask(id: string, scope: Scope = {}): Promise<TaskSpec> {
-    const found = await this.#find(id, scope);
-    await assertCanRetry(this.#home, found);
-    const { state } = await inspectSession(found.dir);
-    const find = (type: string, key: string, value: unknown) =>
-      findLastRecord(found.dir, (record) => record.type === type && record.data[key] === value);
-    const begun = state.task && (await find("task_started", "task", state.task.number));
-    const request = begun?.data["request"];
-    if (!state.task || !begun || request === undefined)
-      throw new HoldfastError("no_task", `session ${found.id} has no task that could be run again`);
-    const queued = await find("task_queued", "request", request);
-    if (!queued)
-      throw new HoldfastError("no_task", `the last task of session ${found.id} is not on record whole`);
-    assertWhole(queued);
-    const spec = parseTaskSpec(queued.data["spec"]);
-    // Another session's, or from another home: it was asked for there, by somebody else perhaps.
-    if (state.task.request === null && !spec.sandbox)
-      throw new HoldfastError("no_task", "the last task ran without a sandbox where it was asked for");
-    const { base, snapshot, home, carried } = begun.data;
-    // It begins where it began, whatever that was called then.
-    return parseTaskSpec(present({ ...spec, isFresh: undefined, base, snapshot, home, carried }));
+    return specOfLastTask(this.#home, await this.#find(id, scope));
   }
 
   async send(id: string, text: string, options: SendOptions & Scope = {}): Promise<Sent> {
@@ -244,15 +104,7 @@ export class Dispatcher {
 
   /** What was run last, or last in a task, without secrets; null where nothing was. */
   async lastCommand(id: string, options: Scope & { readonly task?: number } = {}): Promise<string | null> {
-    const { dir } = await this.#find(id, options);
-    let current: Json = null;
-    const begun = await findLastRecord(dir, ({ type, data }) => {
-      if (type === "task_started") current = data["task"] ?? null;
-      return type === "turn_started" && (options.task === undefined || options.task === current);
-    });
-    const input = begun?.data["input"];
-    const command = isPlainObject(input) ? input["command"] : undefined;
-    return Array.isArray(command) ? shellText(command.map(String)) : null;
+    return lastCommand((await this.#find(id, options)).dir, options.task);
   }
 
   /** What waits in it, in the order of beginning. */
@@ -286,26 +138,7 @@ export class Dispatcher {
 
   /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
   async resume(id: string, options: ResumeOptions = {}): Promise<Resumed> {
-    const found = await this.#find(id, options);
-    if (!options.takeOver) await whenLeft(this.#home, found);
-    // One that is being killed may still have its pid, but not its session.
-    const isThere = readProcessRecord(found.dir) && probeOwner(found.dir).held;
-    if (isThere && !options.takeOver && !options.budget) {
-      const { state } = await inspectSession(found.dir);
-      return { state, process: "there", recovery: { tornBytes: 0, brokenFile: undefined } };
-    }
-    const cut = new CutOutput(found.dir);
-    const session = await this.holdfast.resumeSession(id, { outputOfCut: cut.read, ...options });
-    await cut.settle(this.#home, session).finally(() => session.release());
-    const { state, recovery, position } = session;
-    const spec = await this.#nextSpec(found, state);
-    if (!spec) return { state, recovery, process: "none" };
-    const wish = { session: found.id, definition: spec.definition, priority: 0 };
-    // Every owner begins a segment of its own.
-    const isStarted = async () => (await inspectSession(found.dir)).position.segment > position.segment;
-    await startUntil(this.#home, found, wish, isStarted);
-    const isInLine = this.placeOf(found.id)?.state === "waiting";
-    return { state, recovery, process: isInLine ? "in line" : "started" };
+    return resumeProcess(this.#home, this.holdfast, await this.#find(id, options), options);
   }
 
   /** Puts a session in the line that is at rest, for what lies in its inbox. */
@@ -315,19 +148,8 @@ export class Dispatcher {
   }
 
   /** Puts a session in the line, for what it has to do. */
-  async enter(
-    id: string,
-    options: Scope & { readonly by?: string; readonly definition?: string },
-  ): Promise<void> {
-    const found = await this.#find(id, options);
-    const { state } = await inspectSession(found.dir);
-    const definition = options.definition ?? (await this.#nextSpec(found, state))?.definition ?? "unknown";
-    await enterLine(this.#home, {
-      session: found.id,
-      definition,
-      priority: state.queue[0]?.priority ?? 0,
-      by: options.by ?? null,
-    });
+  async enter(id: string, options: Scope & EnterOptions): Promise<void> {
+    return enterForWork(this.#home, await this.#find(id, options), options);
   }
 
   /** Whether retention and gc leave it alone. One that runs writes that down itself. */
@@ -364,7 +186,9 @@ export class Dispatcher {
   async remove(id: string, options: Scope & StopOptions & RemovalOptions = {}): Promise<Removal> {
     const { onWait: _, ...removal } = options;
     await this.holdfast.planRemoval(id, removal);
-    return this.#afterStop(id, options, () => this.holdfast.removeSession(id, removal));
+    return afterStop(this.#home, await this.#find(id, options), options, () =>
+      this.holdfast.removeSession(id, removal),
+    );
   }
 
   /** What would be cut off, or would not begin, if its process were ended now. */
@@ -373,58 +197,17 @@ export class Dispatcher {
   }
 
   /** What still runs is ended first, and kept. */
-  withoutProcess<T>(id: string, options: Scope & StopOptions, work: () => Promise<T>): Promise<T> {
-    return this.#afterStop(id, options, async () => {
-      await this.#closeCutTurn(id, options);
-      return work();
-    });
-  }
-
-  /** Just when its process has ended, another one may have taken its place: that is ended, too. */
-  async #afterStop<T>(id: string, options: Scope & StopOptions, work: () => Promise<T>): Promise<T> {
-    for (const patience = deadline(this.home.ports.clock, STOP_MS); ; ) {
-      await this.stop(id, options);
-      try {
-        return await work();
-      } catch (error) {
-        if (!isHoldfastError(error, "session_owned") || patience.isPast) throw error;
-      }
-      await whenSettled(this.#home, await this.#find(id, options));
-    }
-  }
-
-  /** Whoever is the next to own a session that crashed closes its turn: with the output that is there. */
-  async #closeCutTurn(id: string, scope: Scope): Promise<void> {
-    const { dir } = await this.#find(id, scope);
-    const { state } = await inspectSession(dir);
-    if (!state.openTurn) return;
-    const cut = new CutOutput(dir);
-    const session = await this.holdfast.resumeSession(id, {
-      ...present({ user: scope.user }),
-      files: false,
-      outputOfCut: cut.read,
-    });
-    await cut.settle(this.#home, session).finally(() => session.release());
+  async withoutProcess<T>(id: string, options: Scope & StopOptions, work: () => Promise<T>): Promise<T> {
+    return withoutProcess(this.#home, await this.#find(id, options), options, work);
   }
 
   /** What is known of a session, its place in the line and its door included. */
   async show(id: string, options: Scope & { readonly task?: number } = {}): Promise<SessionView> {
-    return this.#view(await this.holdfast.showSession(id, options));
+    return viewOf(this.#home, await this.holdfast.showSession(id, options));
   }
 
   async list(filter: SessionFilter = {}): Promise<SessionView[]> {
-    return Promise.all((await this.holdfast.listSessions(filter)).map((one) => this.#view(one)));
-  }
-
-  async #view(summary: SessionSummary): Promise<SessionView> {
-    const place = this.placeOf(summary.id);
-    const dir = sessionDirOf(this.#home, parseSessionId(summary.id));
-    const lying = await inboxOf(this.#home, dir).waiting();
-    // Whether somebody has taken it in makes no difference to who waits for an answer.
-    const unread = summary.unread + lying.filter((name) => idOf(name).startsWith("msg_")).length;
-    const waits = place?.state === "waiting" ? (place.reason ?? "it is about to begin") : null;
-    const stand = standOf({ ...summary, waits });
-    return { ...summary, ...stand, unread, waits, inbox: lying.length, refused: readRefusals(dir) };
+    return Promise.all((await this.holdfast.listSessions(filter)).map((one) => viewOf(this.#home, one)));
   }
 
   /** For all sessions of the home together. What is given is kept until it is given again; null lifts it. */
@@ -439,19 +222,6 @@ export class Dispatcher {
 
   inboxOf(id: string): Maildir {
     return inboxOf(this.#home, sessionDirOf(this.#home, parseSessionId(id)));
-  }
-
-  /** What waits in its queue or its inbox, or was cut off. */
-  async #nextSpec(found: FoundSession, state: SessionState): Promise<TaskSpec | undefined> {
-    const due = workDue(state);
-    // What can only be ended needs no room: the one behind it does.
-    const request = due.kind === "end" ? state.queue[0]?.request : due.request;
-    if (!request) return firstTaskIn(inboxOf(this.#home, found.dir));
-    const queued = await findLastRecord(
-      found.dir,
-      ({ type, data }) => type === "task_queued" && data["request"] === request,
-    );
-    return queued && parseTaskSpec(queued.data["spec"]);
   }
 
   /** What a task wrote: whole, or what is there of it. */

@@ -1,0 +1,44 @@
+/**
+ * Owns what is asked of the last task of a session: how it would be run again, and what it ran.
+ */
+import { HoldfastError, type Json, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
+import type { FoundSession, Home } from "../home/index.ts";
+import { findLastRecord, inspectSession } from "../session/index.ts";
+import { assertWhole } from "../task/index.ts";
+import { isPlainObject, present, shellText } from "../util/index.ts";
+import { assertCanRetry } from "./under-way.ts";
+
+/** The last task of a session, to run again: from the same base, in a fresh capsule. Not while others come first. */
+export async function specOfLastTask(home: Home, found: FoundSession): Promise<TaskSpec> {
+  await assertCanRetry(home, found);
+  const { state } = await inspectSession(found.dir);
+  const find = (type: string, key: string, value: unknown) =>
+    findLastRecord(found.dir, (record) => record.type === type && record.data[key] === value);
+  const begun = state.task && (await find("task_started", "task", state.task.number));
+  const request = begun?.data["request"];
+  if (!state.task || !begun || request === undefined)
+    throw new HoldfastError("no_task", `session ${found.id} has no task that could be run again`);
+  const queued = await find("task_queued", "request", request);
+  if (!queued)
+    throw new HoldfastError("no_task", `the last task of session ${found.id} is not on record whole`);
+  assertWhole(queued);
+  const spec = parseTaskSpec(queued.data["spec"]);
+  // Another session's, or from another home: it was asked for there, by somebody else perhaps.
+  if (state.task.request === null && !spec.sandbox)
+    throw new HoldfastError("no_task", "the last task ran without a sandbox where it was asked for");
+  const { base, snapshot, home: asHome, carried } = begun.data;
+  // It begins where it began, whatever that was called then.
+  return parseTaskSpec(present({ ...spec, isFresh: undefined, base, snapshot, home: asHome, carried }));
+}
+
+/** What was run last, or last in a task, without secrets; null where nothing was. */
+export async function lastCommand(dir: string, task: number | undefined): Promise<string | null> {
+  let current: Json = null;
+  const begun = await findLastRecord(dir, ({ type, data }) => {
+    if (type === "task_started") current = data["task"] ?? null;
+    return type === "turn_started" && (task === undefined || task === current);
+  });
+  const input = begun?.data["input"];
+  const command = isPlainObject(input) ? input["command"] : undefined;
+  return Array.isArray(command) ? shellText(command.map(String)) : null;
+}

@@ -1,0 +1,85 @@
+/**
+ * Owns the going on of a session: it is made ready, and gets a process or a place in the line if there is work for one.
+ */
+import { parseTaskSpec, type TaskSpec } from "../contract/index.ts";
+import { type FoundSession, type Home, type ResumeOptions, readProcessRecord } from "../home/index.ts";
+import { CutOutput } from "../host/index.ts";
+import { probeOwner } from "../journal/index.ts";
+import type { Holdfast } from "../library/index.ts";
+import { enterLine, readPlace } from "../line/index.ts";
+import {
+  findLastRecord,
+  inspectSession,
+  type Session,
+  type SessionState,
+  workDue,
+} from "../session/index.ts";
+import { firstTaskIn, inboxOf } from "./post.ts";
+import { whenLeft } from "./readiness.ts";
+import { startUntil } from "./starting.ts";
+
+export interface Resumed {
+  readonly state: SessionState;
+  readonly recovery: Session["recovery"];
+  /** `there`: it was not gone. `in line`: it is started when there is room. `none`: there is nothing to do for one. */
+  readonly process: "started" | "there" | "in line" | "none";
+}
+
+export interface EnterOptions {
+  /** Who saw that it had crashed, if that was no person. */
+  readonly by?: string;
+  readonly definition?: string;
+}
+
+/** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
+export async function resumeProcess(
+  home: Home,
+  holdfast: Holdfast,
+  found: FoundSession,
+  options: ResumeOptions,
+): Promise<Resumed> {
+  if (!options.takeOver) await whenLeft(home, found);
+  // One that is being killed may still have its pid, but not its session.
+  const isThere = readProcessRecord(found.dir) && probeOwner(found.dir).held;
+  if (isThere && !options.takeOver && !options.budget) {
+    const { state } = await inspectSession(found.dir);
+    return { state, process: "there", recovery: { tornBytes: 0, brokenFile: undefined } };
+  }
+  const cut = new CutOutput(found.dir);
+  const session = await holdfast.resumeSession(found.id, { outputOfCut: cut.read, ...options });
+  await cut.settle(home, session).finally(() => session.release());
+  const { state, recovery, position } = session;
+  const spec = await nextSpec(home, found, state);
+  if (!spec) return { state, recovery, process: "none" };
+  const wish = { session: found.id, definition: spec.definition, priority: 0 };
+  // Every owner begins a segment of its own.
+  const isStarted = async () => (await inspectSession(found.dir)).position.segment > position.segment;
+  await startUntil(home, found, wish, isStarted);
+  const isInLine = readPlace(home, found.id)?.state === "waiting";
+  return { state, recovery, process: isInLine ? "in line" : "started" };
+}
+
+/** Puts a session in the line, for what it has to do. */
+export async function enterForWork(home: Home, found: FoundSession, options: EnterOptions): Promise<void> {
+  const { state } = await inspectSession(found.dir);
+  const definition = options.definition ?? (await nextSpec(home, found, state))?.definition ?? "unknown";
+  await enterLine(home, {
+    session: found.id,
+    definition,
+    priority: state.queue[0]?.priority ?? 0,
+    by: options.by ?? null,
+  });
+}
+
+/** What waits in its queue or its inbox, or was cut off. */
+async function nextSpec(home: Home, found: FoundSession, state: SessionState): Promise<TaskSpec | undefined> {
+  const due = workDue(state);
+  // What can only be ended needs no room: the one behind it does.
+  const request = due.kind === "end" ? state.queue[0]?.request : due.request;
+  if (!request) return firstTaskIn(inboxOf(home, found.dir));
+  const queued = await findLastRecord(
+    found.dir,
+    ({ type, data }) => type === "task_queued" && data["request"] === request,
+  );
+  return queued && parseTaskSpec(queued.data["spec"]);
+}
