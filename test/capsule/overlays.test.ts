@@ -1,0 +1,246 @@
+/**
+ * Overlays and the bases below them, each against what would break it.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { listBases } from "../../src/capsule/index.ts";
+import { KnownFiles, rememberFiles } from "../../src/capsule/layer/known-files.ts";
+import { probe } from "../../src/capsule/strategy/probe.ts";
+import { isHoldfastError } from "../../src/contract/index.ts";
+import { markedProcesses } from "../../src/process/index.ts";
+import { identityOf, isAlive, signalIfThere } from "../../src/util/index.ts";
+import { CapsuleLab, inside, limits } from "../support/capsules.ts";
+import { TestChild } from "../support/children.ts";
+import { TempDir } from "../support/home.ts";
+import { commitFiles, gitIn, listTree } from "../support/repo.ts";
+
+/** Above what any system gives out. */
+const UNUSED_PID = 2 ** 30;
+
+const canOverlay = await (async () => {
+  using temp = new TempDir();
+  return (await probe("overlay", temp.path)).isAvailable;
+})();
+if (!canOverlay) console.log("left out: tests of overlays, which this machine can't mount");
+
+describe.skipIf(!canOverlay)("bases", () => {
+  it("K11 twenty tasks at once wait for one builder, and share what it built", async () => {
+    await using lab = new CapsuleLab("overlay", { files: { "a.txt": "1", ".gitignore": "deps\n" } });
+    const setup = "sleep 0.5; mkdir deps; head -c 16 /dev/urandom | od -An -tx1 > deps/id";
+    const capsules = await Promise.all(Array.from({ length: 20 }, () => lab.create({ setup })));
+    const ids = await Promise.all(capsules.map((capsule) => inside(capsule, "cat deps/id")));
+    expect(new Set(ids).size).toBe(1);
+    expect(await listBases(await lab.repo())).toHaveLength(1);
+  });
+
+  it("a commit near a base stands on it, with its own files and a clean status; one with other lock files does not", async () => {
+    await using lab = new CapsuleLab("overlay", {
+      files: { "a.txt": "1", b: "b", "package.json": "{}", ".gitignore": "deps\n" },
+    });
+    const setup = "mkdir deps; cp package.json deps/";
+    await lab.create({ setup });
+    rmSync(join(lab.main, "b"));
+    const near = commitFiles(lab.main, { "a.txt": "2", "new/c": "c" }, "near");
+    const capsule = await lab.create({ setup });
+    expect(capsule.spec.base).toBe(near);
+    expect(
+      await inside(
+        capsule,
+        "cat a.txt new/c deps/package.json; ls b 2>/dev/null || true; git status --porcelain; git rev-parse HEAD",
+      ),
+    ).toBe(`2c{}${near}`);
+    const snapshot = await capsule.snapshot("1", limits);
+    expect(await listBases(await lab.repo())).toHaveLength(1);
+    commitFiles(lab.main, { "package.json": '{"a":1}' }, "other dependencies");
+    expect(await inside(await lab.create({ setup }), "cat deps/package.json")).toBe('{"a":1}');
+    expect(await listBases(await lab.repo())).toHaveLength(2);
+    await lab.remove(capsule);
+    const again = await lab.restore(snapshot.commit, capsule.spec.session, { setup });
+    expect(await inside(again, "cat a.txt new/c; git status --porcelain")).toBe("2c");
+  });
+
+  it("a commit that a task made stands on a base of the user's, or on one of its own", async () => {
+    await using lab = new CapsuleLab("overlay");
+    gitIn(lab.main, "checkout", "-q", "-b", "holdfast/s/1");
+    const made = commitFiles(lab.main, { "a.txt": "by a task" }, "made by a task");
+    gitIn(lab.main, "checkout", "-q", "main");
+    await lab.create({}, made);
+    await lab.create({}, made);
+    expect(await listBases(await lab.repo()), "nobody else's to build on").toHaveLength(2);
+    await lab.create();
+    const near = await lab.create({}, made);
+    expect(await inside(near, "cat a.txt; git status --porcelain")).toBe("by a task");
+    expect(near.spec.lower).toBe(gitIn(lab.main, "rev-parse", "main"));
+  });
+});
+
+describe.skipIf(!canOverlay)("overlays", () => {
+  it("K12 a capsule has one holder; when that is killed, the next use mounts again, with nothing lost", async () => {
+    await using lab = new CapsuleLab("overlay");
+    const capsule = await lab.create();
+    await inside(capsule, "echo kept > kept");
+    const first = capsule.place.readHolder();
+    await capsule.attach();
+    expect(capsule.place.readHolder()).toEqual(first);
+    process.kill(first?.pid ?? 0, "SIGKILL");
+    while (first && isAlive(first)) await sleep(2);
+    expect(await inside(capsule, "cat kept")).toBe("kept");
+    const second = capsule.place.readHolder();
+    expect(second?.pid).not.toBe(first?.pid);
+    await capsule.detach();
+    expect(second && isAlive(second)).toBe(false);
+    expect(markedProcesses().filter(({ mark }) => mark === capsule.place.dir)).toEqual([]);
+    expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(lab.home);
+  });
+
+  it("K12 whoever only carries a capsule's mark is left alone; whoever has its mount is ended, with or without the mark", async () => {
+    await using lab = new CapsuleLab("overlay");
+    const capsule = await lab.create();
+    const view = await capsule.attach();
+    const start = (argv: readonly string[], env: Record<string, string>) => {
+      const [program = "", ...args] = argv;
+      const child = spawn(program, args, {
+        env: { PATH: process.env["PATH"] ?? "", ...env },
+        stdio: "ignore",
+      });
+      return identityOf(child.pid ?? 0);
+    };
+    const forged = start(["sleep", "300"], { HOLDFAST_CAPSULE: capsule.place.dir });
+    const stray = start([...view.enter, "sh", "-c", 'cd "$0" && exec sleep 300', view.workTree], {});
+    const holder = capsule.place.readHolder();
+    while (!readFileSync(`/proc/${stray.pid}/cmdline`, "utf8").startsWith("sleep")) await sleep(2);
+    try {
+      // Also when the holder itself is gone, and only the stray keeps the mount.
+      process.kill(holder?.pid ?? 0, "SIGKILL");
+      while (holder && isAlive(holder)) await sleep(2);
+      await capsule.detach();
+      expect(isAlive(stray)).toBe(false);
+      expect(isAlive(forged)).toBe(true);
+    } finally {
+      for (const { pid } of [forged, stray]) signalIfThere(pid, "SIGKILL");
+    }
+  });
+
+  it("a holder that is killed while files are read: the snapshot says so, and the next one is whole", async () => {
+    await using lab = new CapsuleLab("overlay");
+    const capsule = await lab.create();
+    await inside(capsule, "mkdir d; i=0; while [ $i -lt 400 ]; do echo $i > d/$i; i=$((i+1)); done");
+    let raced = 0;
+    for (let round = 0; round < 12; round += 1) {
+      await capsule.attach();
+      const taking = capsule.snapshot(`r${round}`, limits).then(
+        () => "taken",
+        (error: unknown) => (isHoldfastError(error) ? error.code : String(error)),
+      );
+      await sleep(4 * round);
+      // The one of the round before may be the one that is just ending.
+      signalIfThere(capsule.place.readHolder()?.pid ?? UNUSED_PID, "SIGKILL");
+      const outcome = await taking;
+      expect(["taken", "snapshot_raced", "mount_failed"]).toContain(outcome);
+      if (outcome !== "taken") raced += 1;
+    }
+    expect(raced).toBeGreaterThan(0);
+    const { manifest } = await capsule.snapshot("last", limits);
+    expect(manifest.entries.filter(({ path }) => path.startsWith("d/"))).toHaveLength(400);
+  });
+
+  it("Q1 a holder whose starter is killed before it is on record ends by itself", async () => {
+    using temp = new TempDir();
+    for (const dir of ["lower", "upper", "work", "tree"]) mkdirSync(temp.join(dir));
+    const child = new TestChild("start-holder.ts", [temp.path]);
+    await child.line((line) => line === "mounted");
+    expect(markedProcesses().filter(({ mark }) => mark === temp.path)).toHaveLength(1);
+    child.kill("SIGKILL");
+    await child.ended();
+    const deadline = Date.now() + 10_000;
+    while (markedProcesses().some(({ mark }) => mark === temp.path) && Date.now() < deadline) await sleep(5);
+    expect(markedProcesses().filter(({ mark }) => mark === temp.path)).toEqual([]);
+  });
+
+  it("K13 layers are flattened before there are too many: nothing is lost, and every fork is the same", async () => {
+    await using lab = new CapsuleLab("overlay", {
+      files: { ".gitignore": "big\n", "gone/a": "a", "kept/b": "b" },
+    });
+    const capsule = await lab.create();
+    // More than a snapshot takes, so that only the layers have it.
+    await inside(
+      capsule,
+      "head -c 300000 /dev/urandom > big; rm -r gone; ln -s kept link; mkdir -m 700 locked",
+    );
+    const few = { ...limits, maxIgnoredBytes: 100_000 };
+    let last = await capsule.snapshot("0", few);
+    for (let turn = 1; turn <= 25; turn += 1) {
+      await inside(capsule, `echo ${turn} > turn-${turn}; echo ${turn} > latest; rm -f turn-${turn - 3}`);
+      last = await capsule.snapshot(`${turn}`, few);
+      await capsule.settle(last);
+    }
+    expect(last.manifest.omitted.map(({ path }) => path)).toEqual(["big"]);
+    expect(capsule.spec.stack.length).toBeLessThan(20);
+    const filesOf = async (one: typeof capsule) => listTree((await one.attach()).root, () => false);
+    const files = await filesOf(capsule);
+    expect([...files.keys()].filter((path) => !path.startsWith(".git"))).toEqual(
+      expect.arrayContaining(["big", "kept/b", "latest", "link", "locked", "turn-25"]),
+    );
+    expect(files.has("gone/a")).toBe(false);
+    const fork = await lab.restore(last.commit);
+    expect(await filesOf(fork)).toEqual(files);
+  });
+
+  it("K22 what a sealed layer has is not read again, and whatever is done to it since is seen", async () => {
+    await using lab = new CapsuleLab("overlay", { files: { ".gitignore": "*.log\n", "base/b": "b\n" } });
+    const capsule = await lab.create();
+    const paths = async (script: string) => {
+      await inside(capsule, script);
+      const taken = await capsule.snapshot(`${performance.now()}`, limits);
+      const read = taken.learned.files.map(({ path }) => path).filter((path) => !path.startsWith(".git/"));
+      // As the store has it, without any layer.
+      const live = listTree((await capsule.attach()).root, (path) => path.startsWith(".git/"));
+      const again = await lab.restore(taken.commit);
+      expect(listTree((await again.attach()).root, (path) => path.startsWith(".git/"))).toEqual(live);
+      await lab.remove(again);
+      await capsule.settle(taken);
+      const roleOf = (path: string) => taken.manifest.entries.find((entry) => entry.path === path)?.role;
+      return { read: read.sort(), roleOf };
+    };
+    const first = await paths(
+      "mkdir x y; echo X > x/p; echo Y > y/p; echo l > l.log; printf 'a\\r\\n' > crlf",
+    );
+    expect(first.read).toEqual(["crlf", "l.log", "x/p", "y/p"]);
+    expect((await paths("true")).read).toEqual([]);
+    // The same snapshot once more, with something in the upper layer.
+    expect((await paths("chmod 600 crlf; chmod 644 crlf")).read.length).toBeLessThan(2);
+    expect((await paths("echo new > new")).read.filter((path) => path !== "crlf")).toEqual(["new"]);
+    // The same names, other files.
+    expect((await paths("mv x t; mv y x; mv t y; mv base base2")).read).not.toContain("l.log");
+    // The same size and time.
+    expect(
+      (await paths("cp -p x/p /tmp/stamp.$$; echo Q > x/p; touch -r /tmp/stamp.$$ x/p; rm /tmp/stamp.$$"))
+        .read,
+    ).toEqual(["x/p"]);
+    expect((await paths("mv x/p x/q; ln x/q x/p; chmod 600 y/p")).read).toContain("x/q");
+    const ruled = await paths("echo new >> .gitignore; echo '* text=auto' > .gitattributes");
+    expect(ruled.read).toEqual(expect.arrayContaining([".gitattributes", ".gitignore", "crlf", "new"]));
+    expect([ruled.roleOf("new"), ruled.roleOf("crlf"), ruled.roleOf("l.log")]).toEqual([
+      "ignored",
+      "work",
+      "ignored",
+    ]);
+    expect((await paths("rm -r x; mkdir x; echo 1 > x/1")).read).toEqual(["x/1"]);
+    // Of another name git may say something else.
+    expect((await paths("mv l.log l.txt")).roleOf("l.txt")).toBe("work");
+  });
+});
+
+it("K22 in a copy of a layer nothing is known", async () => {
+  using temp = new TempDir();
+  mkdirSync(temp.join("layer"));
+  const file = { inode: "1:1", path: "a", id: "b".repeat(40), role: "work", converted: null } as const;
+  await rememberFiles(temp.join("layer"), { rulesKey: "r", files: [file] });
+  expect((await KnownFiles.read([temp.join("layer")])).contentOf("1:1")).toBe(file.id);
+  execFileSync("cp", ["-a", temp.join("layer"), temp.join("copy")]);
+  execFileSync("cp", ["-a", temp.join("layer.files.json"), temp.join("copy.files.json")]);
+  expect((await KnownFiles.read([temp.join("copy")])).contentOf("1:1")).toBeUndefined();
+});
