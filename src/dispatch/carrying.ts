@@ -9,10 +9,10 @@ import { HoldfastError, isHoldfastError, isSessionId, type SessionId } from "../
 import { type FoundSession, findSession, type Home, listSessionIds, sessionDirOf } from "../home/index.ts";
 import { decodeEnvelope, type EnvelopeOf, Maildir } from "../mail/index.ts";
 import { readManifest } from "../session/index.ts";
-import { deadline, errorCode, type FileLock, tryFileLock, withFileLock } from "../util/index.ts";
+import { deadline, errorCode, type FileLock, outboxDir, tryFileLock, withFileLock } from "../util/index.ts";
 import { assertTakesMessages, knockAtSession, put, putMessage, stamp } from "./post.ts";
 
-const outboxOf = (home: Home, sessionDir: string) => new Maildir(home.ports.disk, join(sessionDir, "outbox"));
+const outboxOf = (home: Home, sessionDir: string) => new Maildir(home.ports.disk, outboxDir(sessionDir));
 
 /**
  * One at a time for a home, so that the order of each sender is kept; and one that waits for its turn. More need not

@@ -4,7 +4,6 @@
  * Y5 A message is acknowledged when it is on disk in the inbox; carried again after a kill, it arrives once.
  * Y7 It lies there without secrets: nobody knows for how long.
  */
-import { join } from "node:path";
 import { HoldfastError, isSessionId, type TaskSpec } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import {
@@ -24,11 +23,11 @@ import {
 } from "../mail/index.ts";
 import { redactingValues, withoutSecrets } from "../redaction/index.ts";
 import { inspectSession, KnownSecrets, removeEnvironment } from "../session/index.ts";
+import { inboxDir } from "../util/index.ts";
 
 const RING_ATTEMPTS = 3;
 
-export const inboxOf = (home: Home, sessionDir: string) =>
-  new Maildir(home.ports.disk, join(sessionDir, "inbox"));
+export const inboxOf = (home: Home, sessionDir: string) => new Maildir(home.ports.disk, inboxDir(sessionDir));
 
 export interface SendOptions {
   /** Who sends it. Default: the user. */

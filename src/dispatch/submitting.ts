@@ -18,11 +18,11 @@ import {
   readProcessRecord,
   sessionDirOf,
 } from "../home/index.ts";
-import { logDir, type StartedProcess, spoolPath } from "../host/index.ts";
+import { type StartedProcess, spoolPath } from "../host/index.ts";
 import { enterLine, type PlaceWish, withLine } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
 import { inspectSession, removeEnvironment, writeEnvironment } from "../session/index.ts";
-import { present } from "../util/index.ts";
+import { logDir, present } from "../util/index.ts";
 import { inboxOf, put, stamp } from "./post.ts";
 import { makeReady } from "./readiness.ts";
 import { startUntil, startWaiting } from "./starting.ts";

@@ -1,7 +1,6 @@
 /**
  * Owns how a session process comes to have its session.
  */
-import { join } from "node:path";
 import { isHoldfastError, type SessionId } from "../contract/index.ts";
 import { type Home, notFound, resumeSession, sessionDirOf } from "../home/index.ts";
 import { holdPlace } from "../line/index.ts";
@@ -33,8 +32,8 @@ export async function arrive(home: Home, id: SessionId, { by }: StartOptions): P
   return session;
 }
 
-export const mailIn = (home: Home, id: SessionId, name: "inbox" | "outbox") =>
-  new Maildir(home.ports.disk, join(sessionDirOf(home, id), name));
+export const mailIn = (home: Home, id: SessionId, dirIn: (sessionDir: string) => string) =>
+  new Maildir(home.ports.disk, dirIn(sessionDirOf(home, id)));
 
 /** Another process may have it for a moment longer: the one before us, or one that made it ready for us. */
 async function whenFree(home: Home, sessionDir: string, own: () => Promise<Session>): Promise<Session> {

@@ -8,6 +8,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { notKept } from "../session/index.ts";
+import { logDir } from "../util/index.ts";
 
 export const streams = { stdout: 1, stderr: 2, setup: 3, progress: 5 } as const;
 type StreamName = keyof typeof streams;
@@ -28,8 +29,6 @@ export interface Left {
   /** Null: nobody has counted it. */
   readonly leftBytes: number | null;
 }
-
-export const logDir = (sessionDir: string) => join(sessionDir, "log");
 
 /** By whoever wants to look on from the start, before there is anything to see: it stays readable when it is gone. */
 export function spoolPath(sessionDir: string, request: string): string {

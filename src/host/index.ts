@@ -2,7 +2,6 @@ export { CutOutput } from "./cut-output.ts";
 export {
   type Frame,
   isOfCommand,
-  logDir,
   type OutputStream,
   readFrames,
   readFramesOf,

@@ -2,10 +2,8 @@
  * Owns the count of requests that a session's door refused: in a file beside the journal, never in it.
  */
 import { renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { parseObject, readTextOr, temporaryPath } from "../util/index.ts";
+import { parseObject, readTextOr, refusalsPath, temporaryPath } from "../util/index.ts";
 
-const COUNT_FILE = "refused.json";
 /** However many come, the file is written no more often. */
 const WRITE_MS = 200;
 
@@ -28,7 +26,7 @@ export class RefusalCount {
     if (!this.#timer) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const path = join(this.#sessionDir, COUNT_FILE);
+    const path = refusalsPath(this.#sessionDir);
     const temporary = temporaryPath(path);
     try {
       writeFileSync(temporary, `${JSON.stringify({ refused: this.#count })}\n`, { mode: 0o600, flag: "wx" });
@@ -41,6 +39,6 @@ export class RefusalCount {
 
 /** How many requests at this session's door had not its token. */
 export function readRefusals(sessionDir: string): number {
-  const count = parseObject(readTextOr(join(sessionDir, COUNT_FILE), ""))?.["refused"];
+  const count = parseObject(readTextOr(refusalsPath(sessionDir), ""))?.["refused"];
   return typeof count === "number" ? count : 0;
 }

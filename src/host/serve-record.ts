@@ -2,8 +2,7 @@
  * Owns `serve.json`: which process serves a home now, and how it is reached.
  */
 import { rmSync } from "node:fs";
-import { join } from "node:path";
-import { type ProcessIdentity, readProcessFile, writeProcessFile } from "../util/index.ts";
+import { type ProcessIdentity, readProcessFile, serveRecordPath, writeProcessFile } from "../util/index.ts";
 
 export interface ServeRecord extends ProcessIdentity {
   readonly bell: string;
@@ -11,10 +10,8 @@ export interface ServeRecord extends ProcessIdentity {
   readonly address: string;
 }
 
-const serveFile = (homeDir: string) => join(homeDir, "serve.json");
-
 export function readServeRecord(homeDir: string): ServeRecord | undefined {
-  const { identity, facts } = readProcessFile(serveFile(homeDir)) ?? {};
+  const { identity, facts } = readProcessFile(serveRecordPath(homeDir)) ?? {};
   const { bell, address } = facts ?? {};
   if (!identity || typeof bell !== "string" || typeof address !== "string") return undefined;
   return { ...identity, bell, address };
@@ -24,9 +21,9 @@ export function writeServeRecord(
   homeDir: string,
   record: Omit<ServeRecord, keyof ProcessIdentity>,
 ): Promise<void> {
-  return writeProcessFile(serveFile(homeDir), record);
+  return writeProcessFile(serveRecordPath(homeDir), record);
 }
 
 export function removeServeRecord(homeDir: string): void {
-  rmSync(serveFile(homeDir), { force: true });
+  rmSync(serveRecordPath(homeDir), { force: true });
 }

@@ -14,6 +14,7 @@ import {
   textIn,
 } from "../session/index.ts";
 import { Feed, Named } from "../task/index.ts";
+import { inboxDir, outboxDir } from "../util/index.ts";
 import { mailIn } from "./arrival.ts";
 import type { DispatcherCalls } from "./calling.ts";
 import { Outgoing } from "./outgoing.ts";
@@ -32,9 +33,9 @@ export class SessionMail {
     this.#home = home;
     this.#session = session;
     this.#named = named;
-    this.inbox = mailIn(home, session.id, "inbox");
+    this.inbox = mailIn(home, session.id, inboxDir);
     this.feed = new Feed(session, named, home.ports.clock);
-    this.#outbox = mailIn(home, session.id, "outbox");
+    this.#outbox = mailIn(home, session.id, outboxDir);
     this.outgoing = new Outgoing(session, {
       outbox: this.#outbox,
       redact: session.redact,
@@ -45,7 +46,7 @@ export class SessionMail {
   }
 
   static async read(home: Home, session: Session, calls: DispatcherCalls): Promise<SessionMail> {
-    const inbox = mailIn(home, session.id, "inbox");
+    const inbox = mailIn(home, session.id, inboxDir);
     const named = await Named.read(sessionDirOf(home, session.id), inbox, session.state);
     return new SessionMail(home, session, named, calls);
   }

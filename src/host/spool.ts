@@ -6,8 +6,8 @@
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { type Secret, ValueFilter, withoutBegun } from "../redaction/index.ts";
-import { ageMs, errorCode } from "../util/index.ts";
-import { END_CODE, encodeFrame, type Left, logDir, type OutputStream, spoolPath, streams } from "./frames.ts";
+import { ageMs, errorCode, logDir } from "../util/index.ts";
+import { END_CODE, encodeFrame, type Left, type OutputStream, spoolPath, streams } from "./frames.ts";
 
 /** Of what set-up says, which is for whoever looks on, and not kept. */
 const SETUP_MB = 64;

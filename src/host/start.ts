@@ -7,8 +7,7 @@ import { join } from "node:path";
 import type { SessionId } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/index.ts";
 import { baseEnvironment, ownProgram, startConnected, USER_HOME, userHome } from "../process/index.ts";
-import { present, readTextOr } from "../util/index.ts";
-import { logDir } from "./frames.ts";
+import { cacheDir, logDir, present, processDir, readTextOr, stagingDir } from "../util/index.ts";
 import { StartedProcess } from "./handover.ts";
 
 const HOST_LOG = "host.log";
@@ -26,7 +25,7 @@ export interface StartOptions {
 
 /** Its process waits for a session that is yet to be opened, and for one that another process still has. */
 export async function startHost(home: Home, id: SessionId, options: StartOptions): Promise<StartedProcess> {
-  const own = hostDir(sessionDirOf(home, id));
+  const own = processDir(sessionDirOf(home, id));
   const log = openSync(firstLogPath(home, id), "w", 0o600);
   try {
     const env = baseEnvironment({
@@ -43,14 +42,13 @@ export async function startHost(home: Home, id: SessionId, options: StartOptions
   }
 }
 
-const hostDir = (sessionDir: string) => join(sessionDir, "host");
 /** Until the session is there, and the log has a place in it. */
-const firstLogPath = (home: Home, id: SessionId) => join(home.dir, "staging", `host-${id}.log`);
+const firstLogPath = (home: Home, id: SessionId) => join(stagingDir(home.dir), `host-${id}.log`);
 
 /** In the session process, when it has the session: its own directory, HOME, TMPDIR and log. */
 export function settleIn(home: Home, id: SessionId): void {
   const sessionDir = sessionDirOf(home, id);
-  const own = hostDir(sessionDir);
+  const own = processDir(sessionDir);
   for (const path of [logDir(sessionDir), own, join(own, "home"), join(own, "tmp")])
     mkdirSync(path, { recursive: true, mode: 0o700 });
   const path = hostLogPath(sessionDir);
@@ -72,7 +70,7 @@ const hostLogPath = (sessionDir: string) => join(logDir(sessionDir), HOST_LOG);
 /** Where compiled code is kept, because a start is mostly compiling; and how little a process needs that mostly waits. */
 export function runtimeEnvironment(home: Home): Record<string, string> {
   return {
-    NODE_COMPILE_CACHE: join(home.dir, "cache"),
+    NODE_COMPILE_CACHE: cacheDir(home.dir),
     // Whose repos root may use who came by sudo.
     ...present({ SUDO_UID: process.env["SUDO_UID"] }),
     // Few threads, and no memory set aside for each.

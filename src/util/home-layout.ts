@@ -42,5 +42,7 @@ export const statsDir = (homeDir: string) => join(homeDir, "stats");
 export const limitsPath = (homeDir: string) => join(homeDir, "limits.json");
 /** Node's: compiled code. */
 export const cacheDir = (homeDir: string) => join(homeDir, "cache");
+/** host/serve-record.ts: which process serves the home. */
+export const serveRecordPath = (homeDir: string) => join(homeDir, "serve.json");
 /** server/api-token.ts: a directory for each user, with what opens the API. */
 export const usersDir = (homeDir: string) => join(homeDir, "users");

@@ -17,7 +17,7 @@ export const foldPath = (sessionDir: string) => join(sessionDir, "fold.json");
 export const checkedPath = (sessionDir: string) => join(sessionDir, "checked.json");
 /** journal/owner.ts: the lock. Only SQLite opens it. */
 export const ownerLockPath = (sessionDir: string) => join(sessionDir, "owner.lock");
-/** journal/owner.ts: who holds the lock; a hint. */
+/** journal/owner.ts: who holds the lock, a hint. It comes with an owner, and goes before the owner lets go. */
 export const ownerPath = (sessionDir: string) => join(sessionDir, "owner.json");
 /** journal/segments.ts: the segments. */
 export const journalDir = (sessionDir: string) => join(sessionDir, "journal");
@@ -55,3 +55,9 @@ export const artifactsDir = (sessionDir: string, task: number) =>
 
 /** home/process-record.ts: which process has the session now; a hint. */
 export const processRecordPath = (sessionDir: string) => join(sessionDir, "host.json");
+/** host/start.ts: the session process's own directory. */
+export const processDir = (sessionDir: string) => join(sessionDir, "host");
+/** host/: the log of the session process, and the output of what runs. */
+export const logDir = (sessionDir: string) => join(sessionDir, "log");
+/** host/refusals.ts: how many requests the door refused. */
+export const refusalsPath = (sessionDir: string) => join(sessionDir, "refused.json");
