@@ -61,9 +61,9 @@ const LATER: readonly ErrorCode[] = ["inbox_full", "queue_full", "illegal_transi
 const MAX_UNREAD_FROM_SESSIONS = 500;
 
 /** What has a limit of its own. */
-type Room = Envelope["kind"] | "message of a session";
+type MailKind = Envelope["kind"] | "message of a session";
 
-const roomFor = ({ kind, from }: Envelope): Room =>
+const mailKindOf = ({ kind, from }: Envelope): MailKind =>
   kind === "message" && isSessionId(from) ? "message of a session" : kind;
 
 export class Intake {
@@ -113,7 +113,7 @@ export class Intake {
     const { takes = () => true } = this.#commands;
     const names = (await this.#inbox.waiting()).filter((name) => takes(idOf(name)));
     const isAsked = (name: string) => idOf(name).startsWith("ask_");
-    const full = new Set<Room>();
+    const full = new Set<MailKind>();
     // Y6: what is asked of us comes first, however much lies before it.
     const inOrder = [...names.filter(isAsked), ...names.filter((name) => !isAsked(name))];
     // Y1: never more at once than the fold remembers by their ids.
@@ -125,7 +125,7 @@ export class Intake {
   }
 
   /** `full` are those for which there is no room now; what comes behind them waits, too. */
-  async #takeIn(names: readonly string[], full: Set<Room>): Promise<void> {
+  async #takeIn(names: readonly string[], full: Set<MailKind>): Promise<void> {
     const done: string[] = [];
     const tasks = new Set<string>();
     const recording: Promise<void>[] = [];
@@ -139,7 +139,7 @@ export class Intake {
         await this.#setAside(name, "it is not a message that can be read");
         continue;
       }
-      if (full.has(roomFor(envelope))) continue;
+      if (full.has(mailKindOf(envelope))) continue;
       // What is to be taken back may be on its way just before it.
       if (envelope.kind === "cancel") await Promise.allSettled(recording);
       if (envelope.kind === "task") tasks.add(name);
@@ -148,7 +148,7 @@ export class Intake {
         this.#record(envelope).then(
           (outcome) => {
             if (outcome === "done") done.push(name);
-            else full.add(roomFor(envelope));
+            else full.add(mailKindOf(envelope));
           },
           (error: unknown) => {
             if (!isHoldfastError(error, "invalid_data") && !isHoldfastError(error, "record_too_large"))
