@@ -16,7 +16,7 @@ import {
   sessionDirOf,
 } from "../home/index.ts";
 import { Holdfast } from "../library/index.ts";
-import { type Limits, type Place, readLimits, readPlace, writeLimits } from "../line/index.ts";
+import { type HomeLimits, type Place, readLimits, readPlace, writeLimits } from "../line/index.ts";
 import type { Maildir } from "../mail/index.ts";
 import type { Archived, Removal, RemovalOptions } from "../upkeep/index.ts";
 import { type Asked, type AskedFirst, askFirstTask, askTask } from "./asking.ts";
@@ -211,12 +211,12 @@ export class Dispatcher {
   }
 
   /** For all sessions of the home together. What is given is kept until it is given again; null lifts it. */
-  async limit(limits: Partial<Limits>): Promise<void> {
+  async limit(limits: Partial<HomeLimits>): Promise<void> {
     if (Object.keys(limits).length > 0)
       await writeLimits(this.#home, { ...(await readLimits(this.#home)), ...limits });
   }
 
-  limits(): Promise<Limits> {
+  limits(): Promise<HomeLimits> {
     return readLimits(this.#home);
   }
 

@@ -70,6 +70,8 @@ export async function driveTask(parts: HostParts, assignment: Assignment): Promi
       },
     });
   } finally {
+    // What is kept last may have told of itself: nothing is written to a file that is closed.
+    progress.end();
     spool.remove();
   }
 }

@@ -14,7 +14,7 @@ export interface Memory {
   readonly totalBytes: number;
 }
 
-export interface Limits {
+export interface HomeLimits {
   readonly maxSessions: number | null;
   readonly maxMemoryBytes: number | null;
 }
@@ -25,7 +25,7 @@ export interface Circumstances {
   readonly needOf: (definition: string) => number;
   /** What the processes of a place that was granted hold now. */
   readonly useOf: (place: Place) => number;
-  readonly limits: Limits;
+  readonly limits: HomeLimits;
 }
 
 export interface Decision {
@@ -79,7 +79,7 @@ export function decide(places: readonly Place[], circumstances: Circumstances): 
 
 function reasonToWait(of: {
   place: Place;
-  limits: Limits;
+  limits: HomeLimits;
   running: number;
   need: number;
   needed: number;
@@ -97,7 +97,13 @@ function reasonToWait(of: {
   return null;
 }
 
-function isOwnReason(place: Place, limits: Limits, running: number, need: number, needed: number): boolean {
+function isOwnReason(
+  place: Place,
+  limits: HomeLimits,
+  running: number,
+  need: number,
+  needed: number,
+): boolean {
   const isFewer = place.maxSessions !== null && running >= place.maxSessions;
   const isLess = place.maxMemoryBytes !== null && needed + need > place.maxMemoryBytes;
   const isOurs =

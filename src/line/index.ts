@@ -1,4 +1,4 @@
-export type { Limits } from "./admission.ts";
+export type { HomeLimits } from "./admission.ts";
 export { admitWaiting, enterLine, type PlaceWish } from "./admit.ts";
 export { readLimits, writeLimits } from "./limits.ts";
 export { type Place, placePath, readPlace, withLine } from "./line.ts";

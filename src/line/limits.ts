@@ -3,15 +3,15 @@
  */
 import type { Home } from "../home/index.ts";
 import { limitsPath, openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";
-import type { Limits } from "./admission.ts";
+import type { HomeLimits } from "./admission.ts";
 
-export async function readLimits(home: Pick<Home, "dir">): Promise<Limits> {
+export async function readLimits(home: Pick<Home, "dir">): Promise<HomeLimits> {
   const bytes = await readIfThere(limitsPath(home.dir)).catch(() => undefined);
   const value = (bytes && openSealedJson(bytes)) ?? {};
   const number = (name: string) => (typeof value[name] === "number" ? (value[name] as number) : null);
   return { maxSessions: number("maxSessions"), maxMemoryBytes: number("maxMemoryBytes") };
 }
 
-export async function writeLimits(home: Pick<Home, "dir" | "ports">, limits: Limits): Promise<void> {
+export async function writeLimits(home: Pick<Home, "dir" | "ports">, limits: HomeLimits): Promise<void> {
   await replaceFile(home.ports.disk, limitsPath(home.dir), sealJson(limits));
 }
