@@ -44,7 +44,7 @@ export { listRepos, objectsLink, openRepo, type Repo, remember, repoLock } from 
 export { userIdentity } from "./repo/settings.ts";
 export { type Unseen, unseenIn } from "./repo/unseen.ts";
 export { applySnapshot } from "./snapshot/apply.ts";
-export type { Limits } from "./snapshot/choose.ts";
+export type { SnapshotLimits } from "./snapshot/choose.ts";
 export { type RootRequest, restoreRoot, takeRootSnapshot } from "./snapshot/root-snapshot.ts";
 export type { Snapshot } from "./snapshot/snapshot.ts";
 export { type Contents, contentsOf, readContents } from "./store/contents.ts";

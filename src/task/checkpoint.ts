@@ -6,12 +6,12 @@ import {
   type Capsule,
   type Contents,
   contentsOf,
-  type Limits,
   makeWork,
   type NamedSnapshot,
   type Repo,
   readNamedManifest,
   type Snapshot,
+  type SnapshotLimits,
   type SnapshotManifest,
   type Store,
   toText,
@@ -81,7 +81,7 @@ export async function takeCheckpoint(
   return { snapshot, work };
 }
 
-async function snapshotSteadily(capsule: Capsule, name: string, limits: Limits): Promise<Snapshot> {
+async function snapshotSteadily(capsule: Capsule, name: string, limits: SnapshotLimits): Promise<Snapshot> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await capsule.snapshot(name, limits);

@@ -8,12 +8,12 @@ import {
   type CapsuleSettings,
   findHanded,
   isUsersCommit,
-  type Limits,
   type Repo,
   type RunSetup,
   readCommittedBytes,
   remember,
   resolveCommit,
+  type SnapshotLimits,
   sandboxAround,
   setupRunner,
 } from "../capsule/index.ts";
@@ -103,7 +103,7 @@ async function currentConfig(repo: Repo): Promise<Config> {
 }
 
 /** Of a checkpoint: its files, and HOME. */
-export interface CheckpointLimits extends Limits {
+export interface CheckpointLimits extends SnapshotLimits {
   readonly maxHomeBytes: number;
   /** Directories of HOME that stay where they are. */
   readonly homeExclude: readonly string[];

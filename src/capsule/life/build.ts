@@ -18,7 +18,7 @@ import { readCommittedBytes } from "../repo/commits.ts";
 import { holdCommit } from "../repo/held.ts";
 import { isUsersCommit } from "../repo/refs.ts";
 import { type Repo, repoLock } from "../repo/repo.ts";
-import type { Limits } from "../snapshot/choose.ts";
+import type { SnapshotLimits } from "../snapshot/choose.ts";
 import { strategies } from "../strategy/strategies.ts";
 import type { Strategy } from "../strategy/strategy.ts";
 import { Capsule } from "./capsule.ts";
@@ -29,7 +29,7 @@ export interface CapsuleSettings {
   readonly setup: string;
   readonly include: readonly string[];
   readonly ports: readonly string[];
-  readonly limits: Limits;
+  readonly limits: SnapshotLimits;
 }
 
 export interface NewCapsule {

@@ -16,7 +16,7 @@ import { layerDir, MAX_LAYERS, sealUpper, settleSealing } from "../layer/layers.
 import { releasePorts } from "../place/leases.ts";
 import { type CapsuleSpec, Place } from "../place/place.ts";
 import type { Repo } from "../repo/repo.ts";
-import type { Limits } from "../snapshot/choose.ts";
+import type { SnapshotLimits } from "../snapshot/choose.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { openStore, type Store } from "../store/store.ts";
 import { flatten } from "../strategy/flatten.ts";
@@ -121,18 +121,18 @@ export class Capsule {
   }
 
   /** Everything that differs from the base, on disk when this returns. */
-  snapshot(name: string, limits: Limits): Promise<Snapshot> {
+  snapshot(name: string, limits: SnapshotLimits): Promise<Snapshot> {
     return orDiskFull(this.#ports.disk, () => this.#snapshot(name, limits));
   }
 
   /** Everything that differs now, of a task that goes on: nothing names it, and nothing is started to reach it. */
-  async look(limits: Limits): Promise<Snapshot> {
+  async look(limits: SnapshotLimits): Promise<Snapshot> {
     const view = this.#strategy.reached(this.place);
     if (!view) throw new HoldfastError("snapshot_raced", "the capsule's files can't be reached just now");
     return this.#snapshotOf(view, null, limits);
   }
 
-  async #snapshot(name: string, limits: Limits): Promise<Snapshot> {
+  async #snapshot(name: string, limits: SnapshotLimits): Promise<Snapshot> {
     const view = await this.attach();
     try {
       return await this.#snapshotOf(view, name, limits);
@@ -147,7 +147,7 @@ export class Capsule {
     }
   }
 
-  #snapshotOf(view: View, name: string | null, limits: Limits): Promise<Snapshot> {
+  #snapshotOf(view: View, name: string | null, limits: SnapshotLimits): Promise<Snapshot> {
     const { repo, place, sandbox } = this;
     const changes = this.#strategy.changes(this.#ground, place, this.#spec, view);
     return measure(this.#ports, { repo, spec: this.#spec, sandbox, view, changes, name, limits });

@@ -20,7 +20,7 @@ import type { CapsuleSpec } from "../place/place.ts";
 import { committedCrlf, isGitlink, listCommit } from "../repo/commits.ts";
 import type { Repo } from "../repo/repo.ts";
 import { userExcludes } from "../repo/settings.ts";
-import type { Limits } from "../snapshot/choose.ts";
+import type { SnapshotLimits } from "../snapshot/choose.ts";
 import type { Rules } from "../snapshot/classify.ts";
 import { type Snapshot, takeSnapshot } from "../snapshot/snapshot.ts";
 import { makeAside } from "../store/objects.ts";
@@ -39,7 +39,7 @@ export interface Measured {
   readonly changes: Iterable<Change> | AsyncIterable<Change>;
   /** Null for a snapshot that nothing is to name. */
   readonly name: string | null;
-  readonly limits: Limits;
+  readonly limits: SnapshotLimits;
 }
 
 export async function measure(ports: CapsulePorts, measured: Measured): Promise<Snapshot> {

@@ -11,7 +11,7 @@ import type { ManifestEntry } from "../store/manifest.ts";
 import { isRules, type Rules, rolesOf } from "./classify.ts";
 import { type Conversions, conversionsOf } from "./conversion.ts";
 
-export interface Limits {
+export interface SnapshotLimits {
   readonly maxSnapshotBytes: number;
   readonly maxIgnoredBytes: number;
   /** How long git may take to say what a file is. Default: half a minute. */
@@ -33,7 +33,7 @@ export interface Choice {
   readonly rules: Rules;
   /** Of what need not be read. */
   readonly known: KnownFiles;
-  readonly limits: Limits;
+  readonly limits: SnapshotLimits;
 }
 
 /** Before a byte is read: what each entry is, and whether it fits. */
