@@ -17,7 +17,7 @@ import { type InvocationOptions, invocationOf } from "./invocation.ts";
 import type { Quota } from "./quota.ts";
 import { currentLimits, openCapsule, type Room, readQuota } from "./room.ts";
 import { persist } from "./stages/persist.ts";
-import { type Surroundings, TaskWorkplace } from "./workplace.ts";
+import { TaskWorkplace, type WorkplaceOptions } from "./workplace.ts";
 
 export interface TurnEnd {
   readonly exitCode: number | null;
@@ -27,7 +27,7 @@ export interface TurnEnd {
   readonly checkpoint?: Checkpoint;
 }
 
-export interface TurnOptions extends Surroundings {
+export interface TurnOptions extends WorkplaceOptions {
   readonly onOutput?: (chunk: Buffer, stream: OutputStream) => void;
 }
 
@@ -78,7 +78,7 @@ export class Task implements TaskInHand {
   }
 
   /** Where an agent of this task works: ours, and one's own. */
-  workplace(around: Surroundings = {}): Workplace {
+  workplace(around: WorkplaceOptions = {}): Workplace {
     return new TaskWorkplace(this, { ...around, messages: around.messages ?? this.messages });
   }
 

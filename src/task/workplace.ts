@@ -20,7 +20,7 @@ import type { TaskInHand } from "./in-hand.ts";
 import { type DoorView, invocationOf } from "./invocation.ts";
 
 /** What stands around the processes of a task. */
-export interface Surroundings {
+export interface WorkplaceOptions {
   /** Ends them. */
   readonly signal?: AbortSignal | undefined;
   readonly door?: DoorView | undefined;
@@ -40,9 +40,9 @@ export class TaskWorkplace implements Workplace {
   readonly stop: AbortSignal;
   readonly messages: Messages;
   readonly #task: TaskInHand;
-  readonly #around: Surroundings;
+  readonly #around: WorkplaceOptions;
 
-  constructor(task: TaskInHand, around: Surroundings & Pick<Workplace, "messages">) {
+  constructor(task: TaskInHand, around: WorkplaceOptions & Pick<Workplace, "messages">) {
     this.#task = task;
     this.#around = around;
     this.messages = around.messages;

@@ -10,11 +10,11 @@ import { adapterOf } from "../../agent/index.ts";
 import type { TaskSpec } from "../../contract/index.ts";
 import type { TaskEnd } from "../in-hand.ts";
 import type { Task } from "../task.ts";
-import type { Surroundings } from "../workplace.ts";
+import type { WorkplaceOptions } from "../workplace.ts";
 
 /** What a session process has ready for the agent of a task. */
 export interface Joined {
-  readonly surroundings: Surroundings;
+  readonly surroundings: WorkplaceOptions;
   /** Takes it away again, whatever became of the agent. */
   part(): Promise<{ readonly isOverQuota: boolean }>;
 }
