@@ -40,7 +40,7 @@ const capsuleParts = [
   "repo",
   "store",
   "gitdir",
-  "place",
+  "dir",
   "layer",
   "snapshot",
   "base",

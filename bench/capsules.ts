@@ -7,6 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { StrategyName } from "../src/capsule/dir/capsule-dir.ts";
 import {
   type Capsule,
   type CapsulePorts,
@@ -18,7 +19,6 @@ import {
   type Snapshot,
   setupRunner,
 } from "../src/capsule/index.ts";
-import type { StrategyName } from "../src/capsule/place/place.ts";
 import { findProgram } from "../src/process/index.ts";
 import { realDisk, systemClock } from "../src/util/index.ts";
 import { atLeast, atMost, compared, median, type Row, timeMs } from "./measure.ts";

@@ -1,5 +1,7 @@
 export { abandonedBuilds, listBases, openBase } from "./base/bases.ts";
 export { type RunSetup, setupRunner } from "./base/setup.ts";
+export { CapsuleDir, type CapsuleSpec, plainPath } from "./dir/capsule-dir.ts";
+export { listLeases, releasePorts } from "./dir/leases.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/directories.ts";
 export { mirrorFiles } from "./files/mirror.ts";
 export { type BytePath, parentOf, toText } from "./files/path.ts";
@@ -24,8 +26,6 @@ export { equip, findHanded, handBack, handOn, settleHandOn } from "./life/hand-o
 export { type CapsuleOwner, type Custody, findCapsule, type OwnedCapsule } from "./life/owner.ts";
 export type { CapsulePorts } from "./life/ports.ts";
 export { restoreCapsule } from "./life/restore.ts";
-export { listLeases, releasePorts } from "./place/leases.ts";
-export { type CapsuleSpec, Place, plainPath } from "./place/place.ts";
 export { hasDirectory, hasObject, listCommit, readCommittedBytes, treeOf } from "./repo/commits.ts";
 export {
   belowCheckout,

@@ -4,6 +4,7 @@
  */
 import {
   type Capsule,
+  CapsuleDir,
   type CapsuleSettings,
   catchUp,
   clearUnfinished,
@@ -14,7 +15,6 @@ import {
   handOn,
   type NewCapsule,
   openStore,
-  Place,
   type RunSetup,
   restoreCapsule,
   settleHandOn,
@@ -117,7 +117,7 @@ async function requestOf({ sessionDir, session, repo }: Room, files: NewFiles) {
   const { number: task, settings, isSandboxed, runSetup, signal } = files;
   const dir = capsuleDir(sessionDir, task);
   // One that is there and on no record was made by a process that was killed before it was used.
-  await clearUnfinished(new Place(dir));
+  await clearUnfinished(new CapsuleDir(dir));
   const branch = branchOf(session.state);
   return {
     dir,

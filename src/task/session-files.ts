@@ -2,7 +2,7 @@
  * Owns what is done to a session's files by its id: torn down, restored, published, rewound, handed over. Each
  * owns the session for as long as it takes, and leaves its status as it is.
  */
-import { Place, plainPath, sweepTrash } from "../capsule/index.ts";
+import { CapsuleDir, plainPath, sweepTrash } from "../capsule/index.ts";
 import { type EventType, HoldfastError } from "../contract/index.ts";
 import { type FoundSession, findSession, type Home } from "../home/index.ts";
 import { probeOwner, readDurable } from "../journal/index.ts";
@@ -197,7 +197,7 @@ export async function openFiles(home: Home, idText: string, user?: string): Prom
   const { state } = await inspectSession(found.dir);
   if (state.task?.capsule !== "there" || state.lacksRepo) return undefined;
   if (probeOwner(found.dir).held) {
-    const place = new Place(capsuleDir(found.dir, state.task.number));
+    const place = new CapsuleDir(capsuleDir(found.dir, state.task.number));
     return (await place.isThere()) ? plainPath(place, await place.readSpec()) : undefined;
   }
   return asOwner(home, found, async (room) => {

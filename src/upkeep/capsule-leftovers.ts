@@ -2,11 +2,11 @@
  * Owns what capsules can leave behind when something is killed: half of one, its processes, its ports.
  */
 import {
+  CapsuleDir,
   type CapsuleOwner,
   clearUnfinished,
   listLeases,
   type OwnedCapsule,
-  Place,
   releasePorts,
 } from "../capsule/index.ts";
 import type { SessionId } from "../contract/index.ts";
@@ -42,7 +42,7 @@ function processes(owners: readonly CapsuleOwner[]): Leftover[] {
     // It is what the process itself says.
     const custody = owners.map((owner) => owner.custodyOf(mark)).find((one) => one !== undefined);
     if (!custody || custody.isBusy) return [];
-    const holder = new Place(mark).readHolder();
+    const holder = new CapsuleDir(mark).readHolder();
     const mount = holder?.mount;
     // Whoever has not got its mount only says that it belongs there.
     if (mount !== undefined && mountedBy(mount).length === 0) return [];

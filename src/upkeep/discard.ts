@@ -6,12 +6,12 @@
  */
 import { join } from "node:path";
 import {
+  CapsuleDir,
   detachCapsule,
   dropSnapshots,
   dropTips,
   listLeases,
   listRepos,
-  Place,
   releasePorts,
   removeTree,
 } from "../capsule/index.ts";
@@ -38,7 +38,7 @@ export async function discardSession(
   try {
     await admit();
     // A crash may have left some of its processes.
-    for (const path of await capsuleDirsOf(dir)) await detachCapsule(new Place(path));
+    for (const path of await capsuleDirsOf(dir)) await detachCapsule(new CapsuleDir(path));
     await disk.rename(dir, trashed);
     lock.relocate(trashed);
     await disk.syncDir(sessionsDir(home.dir));

@@ -5,7 +5,7 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { layerDir, Place } from "../capsule/index.ts";
+import { CapsuleDir, layerDir } from "../capsule/index.ts";
 import type { FoundSession, Home } from "../home/index.ts";
 import { diskUse, diskUseOfEach } from "../process/index.ts";
 import {
@@ -62,6 +62,6 @@ export async function diskUseOf(home: Home, { dir }: Pick<FoundSession, "dir">):
 
 /** Sealed, they lie beside the capsules, for whatever stands on them. */
 async function layersOf(home: Home, capsule: string): Promise<string[]> {
-  const spec = await new Place(capsule).readSpec().catch(() => undefined);
+  const spec = await new CapsuleDir(capsule).readSpec().catch(() => undefined);
   return spec?.stack.map((layer) => layerDir({ dir: join(reposDir(home.dir), spec.repo) }, layer)) ?? [];
 }

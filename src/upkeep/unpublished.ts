@@ -2,7 +2,7 @@
  * Owns the question what work would be lost if a session were gone: what is in no commit of the user's repo that stays.
  * Of files that git ignores, and of HOME, it does not speak.
  */
-import { areKept, hasObject, listTips, Place, treeOf } from "../capsule/index.ts";
+import { areKept, CapsuleDir, hasObject, listTips, treeOf } from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, repoOf } from "../home/index.ts";
 import type { SessionState } from "../session/index.ts";
@@ -48,7 +48,7 @@ type Task = NonNullable<SessionState["task"]>;
 
 /** Whether its snapshot has all files of its capsule. */
 async function isSettled(dir: string, { number, snapshot }: Task): Promise<boolean> {
-  const spec = await new Place(capsuleDir(dir, number)).readSpec().catch(() => undefined);
+  const spec = await new CapsuleDir(capsuleDir(dir, number)).readSpec().catch(() => undefined);
   return !spec?.isWhole || (snapshot !== null && spec.settled === snapshot.commit);
 }
 

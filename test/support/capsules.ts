@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { StrategyName } from "../../src/capsule/dir/capsule-dir.ts";
 import {
   Capsule,
   type CapsulePorts,
@@ -18,7 +19,6 @@ import {
   sandboxAround,
   setupRunner,
 } from "../../src/capsule/index.ts";
-import type { StrategyName } from "../../src/capsule/place/place.ts";
 import { findProgram } from "../../src/process/index.ts";
 import { realDisk, systemClock } from "../../src/util/index.ts";
 import { TempDir } from "./home.ts";

@@ -17,8 +17,8 @@ import {
   sha256Hex,
   withFileLock,
 } from "../../util/index.ts";
+import type { CapsuleDir, CapsuleSpec } from "../dir/capsule-dir.ts";
 import { syncFileSystem } from "../files/directories.ts";
-import type { CapsuleSpec, Place } from "../place/place.ts";
 import { type Repo, repoLock } from "../repo/repo.ts";
 import { listNamedSnapshots } from "../store/named.ts";
 import { openStore } from "../store/store.ts";
@@ -67,7 +67,7 @@ export interface Sealing {
 export async function sealUpper(
   disk: Disk,
   repo: Repo,
-  place: Place,
+  place: CapsuleDir,
   spec: CapsuleSpec,
   { snapshot, hasOmitted }: Sealing,
 ): Promise<CapsuleSpec> {
@@ -98,7 +98,7 @@ export async function sealUpper(
 export async function settleSealing(
   disk: Disk,
   repo: Repo,
-  place: Place,
+  place: CapsuleDir,
   spec: CapsuleSpec,
 ): Promise<CapsuleSpec> {
   const { sealing } = spec;
@@ -113,7 +113,7 @@ export async function settleSealing(
   return settled;
 }
 
-async function finish(disk: Disk, repo: Repo, place: Place, spec: CapsuleSpec): Promise<void> {
+async function finish(disk: Disk, repo: Repo, place: CapsuleDir, spec: CapsuleSpec): Promise<void> {
   await mkdir(place.upper, { recursive: true, mode: 0o700 });
   await disk.syncDir(layersDir(repo));
   await place.writeSpec(disk, spec);

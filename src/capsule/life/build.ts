@@ -7,13 +7,13 @@ import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import { withFileLock } from "../../util/index.ts";
 import { type Base, ensureBase, openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
+import { CapsuleDir, type CapsuleSpec, type StrategyName } from "../dir/capsule-dir.ts";
+import { type Included, includeFiles } from "../dir/include.ts";
+import { leasePorts, releasePorts } from "../dir/leases.ts";
 import { removeTree, syncFileSystem } from "../files/directories.ts";
 import { type BytePath, fromText } from "../files/path.ts";
 import type { Surroundings } from "../gitdir/gitdir.ts";
 import { layerDir } from "../layer/layers.ts";
-import { type Included, includeFiles } from "../place/include.ts";
-import { leasePorts, releasePorts } from "../place/leases.ts";
-import { type CapsuleSpec, Place, type StrategyName } from "../place/place.ts";
 import { readCommittedBytes } from "../repo/commits.ts";
 import { holdCommit } from "../repo/held.ts";
 import { isUsersCommit } from "../repo/refs.ts";
@@ -87,7 +87,7 @@ export async function build(
   removed: ReadonlySet<BytePath> = new Set(),
 ): Promise<CreatedCapsule> {
   const { repo, session, task, settings } = request;
-  const place = new Place(request.dir);
+  const place = new CapsuleDir(request.dir);
   if (await place.isThere())
     throw new HoldfastError("capsule_exists", `task ${task} has a capsule already`, { task });
   await clearUnfinished(place);
@@ -140,14 +140,14 @@ export async function build(
 }
 
 /** What a maker left that was killed: its processes, then its files. */
-export async function clearUnfinished(place: Place): Promise<void> {
+export async function clearUnfinished(place: CapsuleDir): Promise<void> {
   if (!existsSync(place.dir)) return;
   await detachCapsule(place);
   await removeTree(place.dir);
 }
 
 /** Ends whatever runs in it, also where what is written down about it can't be read. */
-export async function detachCapsule(place: Place): Promise<void> {
+export async function detachCapsule(place: CapsuleDir): Promise<void> {
   if (!existsSync(place.dir)) return;
   const spec = await place.readSpec().catch(() => undefined);
   await strategies[spec?.strategy ?? "overlay"].detach(place);

@@ -9,12 +9,12 @@ import { freezeMarked, type SandboxView } from "../../process/index.ts";
 import { errorCode, isDiskFull } from "../../util/index.ts";
 import { openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
+import { CapsuleDir, type CapsuleSpec } from "../dir/capsule-dir.ts";
+import { releasePorts } from "../dir/leases.ts";
 import { moveToTrash, removeTree } from "../files/directories.ts";
 import type { View } from "../files/view.ts";
 import { rememberFiles } from "../layer/known-files.ts";
 import { layerDir, MAX_LAYERS, sealUpper, settleSealing } from "../layer/layers.ts";
-import { releasePorts } from "../place/leases.ts";
-import { type CapsuleSpec, Place } from "../place/place.ts";
 import type { Repo } from "../repo/repo.ts";
 import type { SnapshotLimits } from "../snapshot/choose.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
@@ -30,11 +30,11 @@ import type { CapsulePorts } from "./ports.ts";
 
 export class Capsule {
   readonly repo: Repo;
-  readonly place: Place;
+  readonly place: CapsuleDir;
   readonly #ports: CapsulePorts;
   #spec: CapsuleSpec;
 
-  constructor(ports: CapsulePorts, repo: Repo, place: Place, spec: CapsuleSpec) {
+  constructor(ports: CapsulePorts, repo: Repo, place: CapsuleDir, spec: CapsuleSpec) {
     this.#ports = ports;
     this.repo = repo;
     this.place = place;
@@ -43,7 +43,7 @@ export class Capsule {
 
   /** The capsule that is there; undefined where none is. */
   static async open(ports: CapsulePorts, repo: Repo, dir: string): Promise<Capsule | undefined> {
-    const place = new Place(dir);
+    const place = new CapsuleDir(dir);
     if (!(await place.isThere())) return undefined;
     const spec = await settleSealing(ports.disk, repo, place, await place.readSpec());
     return new Capsule(ports, repo, place, spec);
@@ -51,7 +51,7 @@ export class Capsule {
 
   /** For those who do not own its session: nothing of it is put in order, and only `look` may be asked of it. */
   static async openToLook(ports: CapsulePorts, repo: Repo, dir: string): Promise<Capsule | undefined> {
-    const place = new Place(dir);
+    const place = new CapsuleDir(dir);
     return (await place.isThere()) ? new Capsule(ports, repo, place, await place.readSpec()) : undefined;
   }
 

@@ -9,13 +9,13 @@ import { rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Disk } from "../../util/index.ts";
+import { CapsuleDir } from "../dir/capsule-dir.ts";
+import { isUnchangedInclude } from "../dir/include.ts";
+import { leasePorts, releasePorts } from "../dir/leases.ts";
 import { Cursor } from "../files/open-dir.ts";
 import { type BytePath, fromText } from "../files/path.ts";
 import { AgentGit } from "../gitdir/agent-git.ts";
 import { surroundingsOf } from "../gitdir/gitdir.ts";
-import { isUnchangedInclude } from "../place/include.ts";
-import { leasePorts, releasePorts } from "../place/leases.ts";
-import { Place } from "../place/place.ts";
 import { holdCommit } from "../repo/held.ts";
 import type { Repo } from "../repo/repo.ts";
 import { bringIncludes, type CapsuleSettings, type CreatedCapsule } from "./build.ts";
@@ -36,7 +36,7 @@ export async function handOn(ports: CapsulePorts, capsule: Capsule, next: NextTa
   if (next.base !== null) await holdCommit(repo, next.base);
   const { task, base } = capsule.spec;
   await capsule.update({ ...capsule.spec, previous: { task, base } });
-  const moved = new Place(next.dir);
+  const moved = new CapsuleDir(next.dir);
   await move(ports.disk, place, moved);
   const handed = new Capsule(ports, repo, moved, capsule.spec);
   const { task: number, base: standsOn, isSandboxed } = next;
@@ -48,7 +48,7 @@ export async function handOn(ports: CapsulePorts, capsule: Capsule, next: NextTa
 export async function handBack(ports: CapsulePorts, capsule: Capsule, dir: string): Promise<Capsule> {
   await capsule.detach();
   const { place, repo, spec } = capsule;
-  const former = new Place(dir);
+  const former = new CapsuleDir(dir);
   if (place.dir !== dir) await move(ports.disk, place, former);
   const back = new Capsule(ports, repo, former, spec);
   await back.update({ ...spec, ...spec.previous, previous: null });
@@ -75,7 +75,7 @@ export async function findHanded(
   return next?.spec.previous?.task === task ? handBack(ports, next, dirOf(task)) : undefined;
 }
 
-async function move(disk: Disk, from: Place, to: Place): Promise<void> {
+async function move(disk: Disk, from: CapsuleDir, to: CapsuleDir): Promise<void> {
   await mkdir(dirname(to.dir), { recursive: true, mode: 0o700 });
   await disk.rename(from.dir, to.dir);
   for (const dir of [dirname(to.dir), dirname(from.dir)]) await disk.syncDir(dir);

@@ -3,7 +3,7 @@
  * What capsules share (bases, layers, held commits, ports) goes only when no owner has one that needs it.
  */
 import { existsSync } from "node:fs";
-import { type CapsuleSpec, Place } from "../place/place.ts";
+import { CapsuleDir, type CapsuleSpec } from "../dir/capsule-dir.ts";
 
 /** How a capsule is kept from being worked in by two at once. */
 export interface Custody {
@@ -13,7 +13,7 @@ export interface Custody {
 }
 
 export interface FoundCapsule {
-  readonly place: Place;
+  readonly place: CapsuleDir;
   /** Undefined: none was written, or it can't be read. */
   readonly spec: CapsuleSpec | undefined;
   readonly isUnfinished: boolean;
@@ -32,7 +32,7 @@ export interface CapsuleOwner {
 
 /** The capsule in a directory, as far as it came; undefined where nothing is. */
 export async function findCapsule(dir: string): Promise<FoundCapsule | undefined> {
-  const place = new Place(dir);
+  const place = new CapsuleDir(dir);
   if (!existsSync(dir)) return undefined;
   const spec = await place.readSpec().catch(() => undefined);
   return { place, spec, isUnfinished: spec ? !spec.isWhole : !existsSync(place.specFile) };

@@ -5,12 +5,12 @@
  */
 import { closeSync, constants, openSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { CapsuleDir, type CapsuleSpec } from "../dir/capsule-dir.ts";
 import type { Change, Entry } from "../files/changes.ts";
 import { removeTree, syncFileSystem } from "../files/directories.ts";
 import { Cursor, ensureDir, type OpenDir } from "../files/open-dir.ts";
 import type { BytePath } from "../files/path.ts";
 import { addFlatLayer } from "../layer/layers.ts";
-import { type CapsuleSpec, Place } from "../place/place.ts";
 import { makeFifo, settle } from "../snapshot/apply.ts";
 import { changesAbove, overlay } from "./overlay.ts";
 import type { Ground } from "./strategy.ts";
@@ -18,11 +18,11 @@ import type { Ground } from "./strategy.ts";
 /** Of a capsule whose upper layer was just sealed as that snapshot's. Returns what the capsule is now. */
 export async function flatten(
   ground: Ground,
-  place: Place,
+  place: CapsuleDir,
   spec: CapsuleSpec,
   snapshot: string,
 ): Promise<CapsuleSpec> {
-  const aside = new Place(join(place.dir, "flat"));
+  const aside = new CapsuleDir(join(place.dir, "flat"));
   const both = [place, aside];
   await overlay.detach(aside);
   await removeTree(aside.dir);

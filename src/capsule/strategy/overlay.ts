@@ -10,12 +10,12 @@ import { join, relative } from "node:path";
 import { endHolder, enterHolder, type Holder, startHolder, throughHolder } from "../../process/index.ts";
 import { isAlive } from "../../util/index.ts";
 import { openBase } from "../base/bases.ts";
+import type { CapsuleDir, CapsuleSpec } from "../dir/capsule-dir.ts";
 import { type Change, overlayChanges } from "../files/changes.ts";
 import { OpenDir } from "../files/open-dir.ts";
 import type { View } from "../files/view.ts";
 import { makeGitdir } from "../gitdir/gitdir.ts";
 import { layerDir } from "../layer/layers.ts";
-import type { CapsuleSpec, Place } from "../place/place.ts";
 import type { Ground, Strategy } from "./strategy.ts";
 
 export const overlay: Strategy = {
@@ -74,7 +74,7 @@ export const overlay: Strategy = {
 /** What differs from the base. */
 export function* changesAbove(
   { repo }: Ground,
-  place: Place,
+  place: CapsuleDir,
   spec: CapsuleSpec,
   view: View,
 ): Generator<Change> {
@@ -90,6 +90,6 @@ export function* changesAbove(
   }
 }
 
-function viewThrough(holder: Holder, place: Place): View {
+function viewThrough(holder: Holder, place: CapsuleDir): View {
   return { root: throughHolder(holder, place.tree), workTree: place.tree, enter: enterHolder(holder) };
 }

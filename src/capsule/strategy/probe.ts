@@ -12,9 +12,9 @@ import {
   replaceFile,
   temporaryPath,
 } from "../../util/index.ts";
+import type { StrategyName } from "../dir/capsule-dir.ts";
 import { removeTree } from "../files/directories.ts";
 import { copySharing, makeShareable } from "../files/share.ts";
-import type { StrategyName } from "../place/place.ts";
 import type { Probe } from "./strategy.ts";
 
 export async function probeStrategies(homeDir: string): Promise<Probe[]> {

@@ -2,7 +2,7 @@
  * Owns the list of strategies, and which one a capsule gets.
  */
 import { HoldfastError } from "../../contract/index.ts";
-import type { StrategyName } from "../place/place.ts";
+import type { StrategyName } from "../dir/capsule-dir.ts";
 import { overlay } from "./overlay.ts";
 import { isAvailable } from "./probe.ts";
 import type { Strategy } from "./strategy.ts";

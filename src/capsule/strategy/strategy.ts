@@ -2,10 +2,10 @@
  * Owns the interface of all strategies: one way to make, reach and compare the files of a capsule.
  */
 import type { Disk, OnProgress } from "../../util/index.ts";
+import type { CapsuleDir, CapsuleSpec, StrategyName } from "../dir/capsule-dir.ts";
 import type { Change } from "../files/changes.ts";
 import type { View } from "../files/view.ts";
 import type { Surroundings } from "../gitdir/gitdir.ts";
-import type { CapsuleSpec, Place, StrategyName } from "../place/place.ts";
 import type { Repo } from "../repo/repo.ts";
 
 export interface Ground {
@@ -20,16 +20,21 @@ export interface Strategy {
   /** Whether it stands on a base of the cache, or checks its files out for itself. */
   readonly usesBase: boolean;
   /** The files of the base, and a private gitdir unless the files will bring one. Nothing is mounted yet. */
-  populate(ground: Ground, place: Place, spec: CapsuleSpec, gitdir: Surroundings | undefined): Promise<void>;
+  populate(
+    ground: Ground,
+    place: CapsuleDir,
+    spec: CapsuleSpec,
+    gitdir: Surroundings | undefined,
+  ): Promise<void>;
   /** Makes the files reachable. A second call gives the same view. */
-  attach(ground: Ground, place: Place, spec: CapsuleSpec): Promise<View>;
+  attach(ground: Ground, place: CapsuleDir, spec: CapsuleSpec): Promise<View>;
   /** Ends whatever makes them reachable, and every process that stands in them. */
-  detach(place: Place): Promise<void>;
+  detach(place: CapsuleDir): Promise<void>;
   /** Where they can be reached now; undefined where nothing makes them so. Starts nothing. */
-  reached(place: Place): View | undefined;
+  reached(place: CapsuleDir): View | undefined;
   changes(
     ground: Ground,
-    place: Place,
+    place: CapsuleDir,
     spec: CapsuleSpec,
     view: View,
   ): Iterable<Change> | AsyncIterable<Change>;

@@ -2,7 +2,6 @@
  * Owns the directory of one capsule and what is written down about it. A capsule is there when its
  * `capsule.json` says that it is whole; everything else is one that was never finished.
  */
-
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -54,7 +53,7 @@ const schema = z.object({
 });
 export type CapsuleSpec = z.infer<typeof schema>;
 
-export class Place {
+export class CapsuleDir {
   readonly dir: string;
 
   constructor(dir: string) {
@@ -117,5 +116,7 @@ export class Place {
 }
 
 /** Where a person can work on the files of a capsule; undefined where they are only mounted for its processes. */
-export const plainPath = (place: Place, { strategy }: Pick<CapsuleSpec, "strategy">): string | undefined =>
-  strategy === "overlay" ? undefined : place.tree;
+export const plainPath = (
+  place: CapsuleDir,
+  { strategy }: Pick<CapsuleSpec, "strategy">,
+): string | undefined => (strategy === "overlay" ? undefined : place.tree);
