@@ -73,11 +73,4 @@ export { makeExactTree } from "./work/exact-tree.ts";
 export { branchTip, publish, publishedBranch } from "./work/publish.ts";
 export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./work/texts.ts";
 export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./work/unpublish.ts";
-export {
-  commitWork,
-  type DiffStat,
-  makeWork,
-  statOf,
-  type Work,
-  writePatch,
-} from "./work/work.ts";
+export { commitWork, type DiffStat, makeWork, statOf, type Work, writePatch } from "./work/work.ts";

@@ -1,12 +1,5 @@
 export { CutOutput } from "./cut-output.ts";
-export {
-  type Frame,
-  isOfCommand,
-  type OutputStream,
-  readFrames,
-  readFramesOf,
-  spoolPath,
-} from "./frames.ts";
+export { type Frame, isOfCommand, type OutputStream, readFrames, readFramesOf, spoolPath } from "./frames.ts";
 export type { StartedProcess } from "./handover.ts";
 export { shellSocket } from "./presence.ts";
 export { readRefusals } from "./refusals.ts";

@@ -4,11 +4,11 @@
  */
 import type { Capsule, DiffStat } from "../capsule/index.ts";
 import type { HomeState } from "../session/index.ts";
-import type { Checkpoint } from "./checkpoint.ts";
-import type { Unpublished } from "./publishing.ts";
-import type { Quota } from "./quota.ts";
-import type { Room } from "./room.ts";
-import type { StartingOptions } from "./starting-point.ts";
+import type { Checkpoint } from "./files/checkpoint.ts";
+import type { StartingOptions } from "./files/starting-point.ts";
+import type { Unpublished } from "./results/publishing.ts";
+import type { Quota } from "./room/quota.ts";
+import type { Room } from "./room/room.ts";
 
 /** Without a base: everything that the session's last task left, else HEAD. */
 export interface TaskOptions extends StartingOptions {

@@ -1,21 +1,27 @@
-export type { Branched, BranchOptions } from "./branch.ts";
-export { readSnapshot } from "./checkpoint.ts";
-export { type Diff, type DiffOptions, diffSession } from "./diff.ts";
-export { forkSession } from "./forking.ts";
-export type { HandOff, HandOffOptions, Returned, TakeBackOptions } from "./handoff.ts";
-export { giveBackCaches } from "./home-caches.ts";
-export { isCredential } from "./home-files.ts";
-export { decodeHomes, encodeHomes, type Homes, readHomes } from "./homes.ts";
+export { readSnapshot } from "./files/checkpoint.ts";
+export { type KeptArtifact, KeptNames, type KeptSnapshot } from "./files/kept-names.ts";
+export { capsuleDirsOf, taskCapsules } from "./files/owned-capsules.ts";
+export type { Rewound } from "./files/rewind.ts";
+export { locatingDamage } from "./files/snapshot-damage.ts";
+export { directoryMissing } from "./files/start-directory.ts";
+export { cleanBase, commitBelow } from "./files/starting-point.ts";
+export { type Receipt, type Restored, type TeardownOptions, tearDown } from "./files/teardown.ts";
+export type { HandOff, HandOffOptions, Returned, TakeBackOptions } from "./handoff/handoff.ts";
+export { giveBackCaches } from "./home/home-caches.ts";
+export { isCredential } from "./home/home-files.ts";
+export { decodeHomes, encodeHomes, type Homes, readHomes } from "./home/homes.ts";
+export { readWithheld, type Withheld } from "./home/withheld.ts";
 export type { TaskEnd, TaskOptions } from "./in-hand.ts";
 export { Feed } from "./inbox/feed.ts";
 export { Intake, type ShellRequest } from "./inbox/intake.ts";
 export { assertWhole, Named } from "./inbox/named.ts";
-export { type KeptArtifact, KeptNames, type KeptSnapshot } from "./kept-names.ts";
-export { isOutputOf, keepOutput, outputPath, outputRoom } from "./output.ts";
-export { capsuleDirsOf, taskCapsules } from "./owned-capsules.ts";
-export { type Quota, readSettings } from "./quota.ts";
-export type { Rewound } from "./rewind.ts";
-export { readConfig } from "./room.ts";
+export type { Branched, BranchOptions } from "./results/branch.ts";
+export { type Diff, type DiffOptions, diffSession } from "./results/diff.ts";
+export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output.ts";
+export { valuesFor } from "./results/values.ts";
+export { type Quota, readSettings } from "./room/quota.ts";
+export { readConfig } from "./room/room.ts";
+export { forkSession } from "./session/forking.ts";
 export {
   branchSession,
   handOffSession,
@@ -24,15 +30,17 @@ export {
   rewindSession,
   takeBackSession,
   tearDownSession,
-} from "./session-files.ts";
-export { resumeWithFiles, settleSession, type WithFiles } from "./session-life.ts";
-export { locatingDamage } from "./snapshot-damage.ts";
+} from "./session/session-files.ts";
+export { resumeWithFiles, settleSession, type WithFiles } from "./session/session-life.ts";
+export {
+  bringFiles,
+  currentTask,
+  discardUnused,
+  keeperOf,
+  restFiles,
+  roomOf,
+  startTask,
+} from "./session/tasks.ts";
 export type { Joined, Stop } from "./stages/act.ts";
 export { type Driven, runStages } from "./stages/run-stages.ts";
-export { directoryMissing } from "./start-directory.ts";
-export { cleanBase, commitBelow } from "./starting-point.ts";
 export type { BesideOptions, Task, TurnEnd } from "./task.ts";
-export { bringFiles, currentTask, discardUnused, keeperOf, restFiles, roomOf, startTask } from "./tasks.ts";
-export { type Receipt, type Restored, type TeardownOptions, tearDown } from "./teardown.ts";
-export { valuesFor } from "./values.ts";
-export { readWithheld, type Withheld } from "./withheld.ts";

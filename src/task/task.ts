@@ -10,12 +10,12 @@ import { exec, type Messages, type OutputStream, type Workplace } from "../agent
 import type { Capsule } from "../capsule/index.ts";
 import { type ExecSpec, HoldfastError } from "../contract/index.ts";
 import { type CommandEnd, runCommand } from "../process/index.ts";
-import { type Checkpoint, takeCheckpoint } from "./checkpoint.ts";
+import { type Checkpoint, takeCheckpoint } from "./files/checkpoint.ts";
 import type { TaskEnd, TaskInHand, TaskOptions } from "./in-hand.ts";
 import { OwnInbox } from "./inbox/own-inbox.ts";
-import { type InvocationOptions, invocationOf } from "./invocation.ts";
-import type { Quota } from "./quota.ts";
-import { currentLimits, openCapsule, type Room, readQuota } from "./room.ts";
+import { type InvocationOptions, invocationOf } from "./room/invocation.ts";
+import type { Quota } from "./room/quota.ts";
+import { currentLimits, openCapsule, type Room, readQuota } from "./room/room.ts";
 import { persist } from "./stages/persist.ts";
 import { TaskWorkplace, type WorkplaceOptions } from "./workplace.ts";
 

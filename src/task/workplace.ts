@@ -17,7 +17,7 @@ import { freezeTree, runCommand, thawTree } from "../process/index.ts";
 import { commandLine, WholeValues } from "../redaction/index.ts";
 import { Excerpt, type Turn } from "../session/index.ts";
 import type { TaskInHand } from "./in-hand.ts";
-import { type DoorView, invocationOf } from "./invocation.ts";
+import { type DoorView, invocationOf } from "./room/invocation.ts";
 
 /** What stands around the processes of a task. */
 export interface WorkplaceOptions {

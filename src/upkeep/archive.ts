@@ -15,7 +15,7 @@ import { compressJournal, damaged } from "../journal/index.ts";
 import { nextStatus, Session, type SessionState } from "../session/index.ts";
 import { giveBackCaches, keeperOf, locatingDamage, roomOf, tearDown } from "../task/index.ts";
 import { blobsDir, journalDir, trashDir } from "../util/index.ts";
-import { auditSession } from "./audit.ts";
+import { auditSession } from "./checking/audit.ts";
 
 const PLAIN_BLOB = /^[0-9a-f]{64}$/;
 

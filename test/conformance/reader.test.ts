@@ -6,7 +6,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readBlob } from "../../src/journal/index.ts";
-import { auditSession } from "../../src/upkeep/audit.ts";
+import { auditSession } from "../../src/upkeep/checking/audit.ts";
 import {
   hasDuplicateKeys,
   openSealedJson,

@@ -5,7 +5,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Damage, damageOf, scanJournal } from "../../src/journal/index.ts";
-import { auditSession } from "../../src/upkeep/audit.ts";
+import { auditSession } from "../../src/upkeep/checking/audit.ts";
 import { SEAL_LENGTH, sealLine } from "../../src/util/index.ts";
 import { memoryDir, TestHome } from "../support/home.ts";
 

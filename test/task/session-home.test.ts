@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { takeRootSnapshot } from "../../src/capsule/index.ts";
-import { DEFAULT_EXCLUDE, isCredential, isLeftInHome } from "../../src/task/home-files.ts";
+import { DEFAULT_EXCLUDE, isCredential, isLeftInHome } from "../../src/task/home/home-files.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { HostHome, reaches, script, until } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { type Capsule, type CapsuleOwner, findCapsule, type OwnedCapsule } from "../../src/capsule/index.ts";
 import { probe } from "../../src/capsule/strategy/probe.ts";
 import { openHome } from "../../src/home/index.ts";
-import { findLeftovers } from "../../src/upkeep/leftovers.ts";
+import { findLeftovers } from "../../src/upkeep/gc/leftovers.ts";
 import { CapsuleLab } from "../support/capsules.ts";
 import { TempDir } from "../support/home.ts";
 

@@ -53,13 +53,13 @@ const deeper: Readonly<Record<string, readonly string[]>> = {
   "cli/verbs/demo.ts": ["home"],
   // The session's token, as its door shows it in the sandbox.
   "host/door.ts": ["token"],
-  "task/invocation.ts": ["token"],
+  "task/room/invocation.ts": ["token"],
   // HOME and TMPDIR of the session process, in its own directory.
   "host/start.ts": ["home", "tmp"],
   // A maildir's own.
   "mail/maildir.ts": ["tmp"],
   // An earlier version had a HOME for each task.
-  "task/session-home.ts": ["home"],
+  "task/home/session-home.ts": ["home"],
 };
 
 const LITERAL = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|\/\^?\w+\\\//g;

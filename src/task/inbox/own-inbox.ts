@@ -7,7 +7,7 @@ import type { Writable } from "node:stream";
 import type { Message, Messages } from "../../agent/index.ts";
 import { Maildir } from "../../mail/index.ts";
 import { inboxDir } from "../../util/index.ts";
-import type { Room } from "../room.ts";
+import type { Room } from "../room/room.ts";
 import { Feed } from "./feed.ts";
 import { Intake, messagesOnly } from "./intake.ts";
 import { Named } from "./named.ts";

@@ -8,11 +8,11 @@
 
 import type { HomeState } from "../../session/index.ts";
 import { present } from "../../util/index.ts";
-import { beginFiles, carriedIn } from "../begin.ts";
+import { beginFiles, carriedIn } from "../files/begin.ts";
+import { assertDirectory } from "../files/start-directory.ts";
+import { restoreHome } from "../home/session-home.ts";
 import type { TaskOptions } from "../in-hand.ts";
-import { type Room, runSetupIn } from "../room.ts";
-import { restoreHome } from "../session-home.ts";
-import { assertDirectory } from "../start-directory.ts";
+import { type Room, runSetupIn } from "../room/room.ts";
 import { Task } from "../task.ts";
 import type { Route } from "./route.ts";
 

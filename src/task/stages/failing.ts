@@ -6,8 +6,8 @@ import { isHoldfastError } from "../../contract/index.ts";
 import type { Home } from "../../home/index.ts";
 import type { Session } from "../../session/index.ts";
 import { isDiskFull } from "../../util/index.ts";
-import { locateDamage } from "../snapshot-damage.ts";
-import { keeperOf } from "../tasks.ts";
+import { locateDamage } from "../files/snapshot-damage.ts";
+import { keeperOf } from "../session/tasks.ts";
 
 interface Failing {
   readonly home: Home;

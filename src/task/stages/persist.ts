@@ -8,11 +8,11 @@
 import { AgentGit, statOf, treeOf, writePatch } from "../../capsule/index.ts";
 import type { SessionState } from "../../session/index.ts";
 import { present, tellStep } from "../../util/index.ts";
-import { writeArtifact } from "../artifact.ts";
-import type { Checkpoint } from "../checkpoint.ts";
+import type { Checkpoint } from "../files/checkpoint.ts";
 import type { TaskEnd, TaskInHand } from "../in-hand.ts";
-import { messageOf, publishOrSay, type Unpublished } from "../publishing.ts";
-import { valuesBefore, valuesInWork } from "../values.ts";
+import { writeArtifact } from "../results/artifact.ts";
+import { messageOf, publishOrSay, type Unpublished } from "../results/publishing.ts";
+import { valuesBefore, valuesInWork } from "../results/values.ts";
 
 /** `at`: a checkpoint behind which nothing was written, for certain. */
 export async function persist(

@@ -5,10 +5,10 @@
  */
 import type { CapsuleSettings } from "../../capsule/index.ts";
 import { budgetReached, reachedLimits } from "../../session/index.ts";
-import { settleLast } from "../begin.ts";
-import { type Quota, quotaOf, readSettings } from "../quota.ts";
-import { assertCanSandbox, type Room, readConfig, settingsOf } from "../room.ts";
-import { type StartingOptions, type StartingPoint, startingPoint } from "../starting-point.ts";
+import { settleLast } from "../files/begin.ts";
+import { type StartingOptions, type StartingPoint, startingPoint } from "../files/starting-point.ts";
+import { type Quota, quotaOf, readSettings } from "../room/quota.ts";
+import { assertCanSandbox, type Room, readConfig, settingsOf } from "../room/room.ts";
 
 export interface Route {
   readonly number: number;

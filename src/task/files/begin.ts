@@ -1,0 +1,150 @@
+/**
+ * Owns the beginning of a task's files: those that the last task left, with everything in them, or clean ones.
+ * Whatever fails, the session has what it had before.
+ */
+import {
+  type Capsule,
+  CapsuleDir,
+  type CapsuleSettings,
+  catchUp,
+  clearUnfinished,
+  createCapsule,
+  differenceFor,
+  equip,
+  handBack,
+  handOn,
+  type NewCapsule,
+  openStore,
+  type RunSetup,
+  restoreCapsule,
+  settleHandOn,
+} from "../../capsule/index.ts";
+import type { EventData } from "../../contract/index.ts";
+import { capsuleDir, present } from "../../util/index.ts";
+import { branchOf, finishPublishing } from "../results/publishing.ts";
+import { currentLimits, openCapsule, type Room } from "../room/room.ts";
+import { takeCheckpoint } from "./checkpoint.ts";
+import { finishRewind } from "./rewind.ts";
+import type { Carried, StartingPoint } from "./starting-point.ts";
+import { tearDown } from "./teardown.ts";
+
+export interface NewFiles {
+  readonly number: number;
+  readonly settings: CapsuleSettings;
+  readonly isSandboxed: boolean;
+  readonly runSetup: RunSetup;
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface Beginning {
+  readonly capsule: Capsule;
+  readonly missingIncludes: readonly string[];
+  /** The task is on record. */
+  settle(): Promise<void>;
+  /** Something failed before it was recorded. */
+  undo(): Promise<void>;
+}
+
+/** Before it is asked what a task begins with: the last capsule's files are in a snapshot that the journal names. */
+export async function settleLast(room: Room): Promise<void> {
+  await finishPublishing(room);
+  await finishRewind(room);
+  const capsule = await openCapsule(room);
+  if (!capsule || capsule.spec.settled === room.session.state.task?.snapshot?.commit) return;
+  await settleFiles(room, capsule);
+}
+
+/** A checkpoint with nothing running: the files are those of its snapshot from then on. */
+export async function settleFiles(room: Room, capsule: Capsule): Promise<void> {
+  // What still runs could write after the snapshot.
+  await capsule.detach();
+  const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room));
+  await capsule.settle(snapshot);
+}
+
+export async function beginFiles(room: Room, from: StartingPoint, files: NewFiles): Promise<Beginning> {
+  const { base, carried, isNext } = from;
+  // What is refused is refused before anything is touched.
+  const theirs = carried && (await commitsBetween(room, base, carried));
+  const last = await openCapsule(room);
+  if (last && !isNext) await tearDown(room, { isReplaced: true });
+  const request = await requestOf(room, files);
+  if (!carried) {
+    const { capsule, missingIncludes } = await createCapsule(room.ports, { ...request, base });
+    return { capsule, missingIncludes, settle: async () => {}, undo: () => capsule.detach() };
+  }
+  const { capsule, undo } =
+    last && isNext
+      ? await handOver(room, last, { ...request, base })
+      : await bringBack(room, { ...request, base }, carried.snapshot);
+  try {
+    if (theirs && base !== null) await catchUp(capsule, base, theirs);
+    const { missingIncludes } = await equip(room.ports, capsule, files.settings);
+    return { capsule, missingIncludes, settle: () => settleHandOn(capsule), undo };
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+}
+
+/** What a person committed since, as far as it goes together with the carried work; undefined where that is nothing. */
+async function commitsBetween({ repo, ports }: Room, base: string | null, { from, tree }: Carried) {
+  if (base === null || base === from || tree === "") return undefined;
+  return differenceFor(repo, await openStore(repo, ports.disk), { from, to: base }, tree);
+}
+
+interface Taken {
+  readonly capsule: Capsule;
+  undo(): Promise<void>;
+}
+
+async function handOver(room: Room, last: Capsule, next: NewCapsule): Promise<Taken> {
+  const { ports } = room;
+  const former = last.place.dir;
+  const capsule = await handOn(ports, last, next);
+  return { capsule, undo: async () => void (await handBack(ports, capsule, former)) };
+}
+
+async function bringBack(room: Room, request: NewCapsule, snapshot: string): Promise<Taken> {
+  const { ports, trashDir, session } = room;
+  const { capsule } = await restoreCapsule(ports, request, snapshot);
+  await capsule.unsettle();
+  const name = `${session.id}-${request.task}-${ports.clock.nowMs()}`;
+  return { capsule, undo: () => capsule.remove(trashDir, name) };
+}
+
+async function requestOf({ sessionDir, session, repo }: Room, files: NewFiles) {
+  const { number: task, settings, isSandboxed, runSetup, signal } = files;
+  const dir = capsuleDir(sessionDir, task);
+  // One that is there and on no record was made by a process that was killed before it was used.
+  await clearUnfinished(new CapsuleDir(dir));
+  const branch = branchOf(session.state);
+  return {
+    dir,
+    session: session.id,
+    branch,
+    task,
+    repo,
+    settings,
+    isSandboxed,
+    runSetup,
+    ...present({ signal }),
+  };
+}
+
+/** As `task_started` has it. */
+export function carriedIn(
+  room: Room,
+  { carried, isNext }: StartingPoint,
+): EventData<"task_started">["carried"] {
+  const { task } = room.session.state;
+  if (!carried || !task || carried.tree === "") return undefined;
+  const { from, tree, hasUnpublished } = carried;
+  const outcome = isNext ? (task.outcome ?? undefined) : undefined;
+  return {
+    task: task.number,
+    tree,
+    ...present({ outcome, from: from ?? undefined }),
+    ...(hasUnpublished && { hasUnpublished }),
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * Owns the answer to which capsules the tasks of a home have: one at most in each task's directory, in the custody of
+ * whoever has the session's lock.
+ */
+import { readdir } from "node:fs/promises";
+import { sep } from "node:path";
+import { type CapsuleOwner, type Custody, findCapsule, type OwnedCapsule } from "../../capsule/index.ts";
+import { isSessionId, type SessionId } from "../../contract/index.ts";
+import { type Home, listSessionIds, sessionDirOf } from "../../home/index.ts";
+import { acquireOwner, probeOwner } from "../../journal/index.ts";
+import { capsuleDir, sessionsDir, tasksDir } from "../../util/index.ts";
+
+export function taskCapsules(home: Home): CapsuleOwner {
+  return {
+    list: async () => {
+      const found: OwnedCapsule[] = [];
+      for (const id of await listSessionIds(home)) {
+        const dir = sessionDirOf(home, id);
+        for (const path of await capsuleDirsOf(dir)) {
+          const capsule = await findCapsule(path);
+          if (capsule) found.push({ ...capsule, custody: custodyOf(home, id) });
+        }
+      }
+      return found;
+    },
+    custodyOf: (dir) => {
+      if (!dir.startsWith(sessionsDir(home.dir) + sep)) return undefined;
+      const id = dir.slice(sessionsDir(home.dir).length + 1).split(sep)[0] ?? "";
+      return isSessionId(id) ? custodyOf(home, id) : undefined;
+    },
+  };
+}
+
+/** Where the tasks of a session have their capsules, there or not. */
+export async function capsuleDirsOf(sessionDir: string): Promise<string[]> {
+  const names = await readdir(tasksDir(sessionDir)).catch(() => []);
+  return names
+    .map(Number)
+    .filter(Number.isInteger)
+    .map((task) => capsuleDir(sessionDir, task));
+}
+
+function custodyOf(home: Home, id: SessionId): Custody {
+  const dir = sessionDirOf(home, id);
+  return {
+    get isBusy() {
+      return probeOwner(dir).held;
+    },
+    alone: async (work) => {
+      const lock = await acquireOwner(dir);
+      try {
+        await work();
+      } finally {
+        lock.release();
+      }
+    },
+  };
+}

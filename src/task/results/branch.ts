@@ -1,0 +1,101 @@
+/**
+ * Owns publishing on request: work that a failed or interrupted task left, work that a person has looked at, and the
+ * commits that the agent made itself.
+ */
+import { AgentGit, openStore, publishAgentCommits, treeOf } from "../../capsule/index.ts";
+import { HoldfastError } from "../../contract/index.ts";
+import { settleLast } from "../files/begin.ts";
+import { workAgain } from "../files/checkpoint.ts";
+import { commitBelow } from "../files/starting-point.ts";
+import { restore } from "../files/teardown.ts";
+import { currentLimits, openCapsule, type Room, requireCapsule } from "../room/room.ts";
+import { branchOf, messageOf, type Published, publishTree } from "./publishing.ts";
+import { valuesBefore, valuesInWork } from "./values.ts";
+
+export interface BranchOptions {
+  /** A person has looked at what the agent left unfinished. */
+  readonly isReviewed?: boolean;
+  /** What the agent committed itself; with a name, of that branch. */
+  readonly commits?: boolean | string;
+}
+
+export interface Branched extends Published {
+  /** False when the branch had all of it before. */
+  readonly isNew: boolean;
+}
+
+const UNSEARCHED =
+  "the agent made its commits with values of yours in its environment, and these are not looked for in them: look at them, then say holdfast branch --commits --reviewed";
+
+/** The work of the last checkpoint becomes a commit of the session's branch. */
+export async function branchWork(
+  room: Room,
+  { isReviewed = false }: Pick<BranchOptions, "isReviewed"> = {},
+): Promise<Branched> {
+  const { session, repo, ports } = room;
+  assertHasRepo(room);
+  await settleLast(room);
+  const { task, branch } = session.state;
+  if (!task?.snapshot)
+    throw new HoldfastError("no_snapshot", `session ${session.id} has no work to publish`, {
+      session: session.id,
+    });
+  const base = await commitBelow(repo, task);
+  if (task.snapshot.tree === (await treeOf(repo, base))) {
+    if (branch?.tip === base && base !== null) return { branch: branch.name, commit: base, isNew: false };
+    throw new HoldfastError("no_snapshot", `session ${session.id} has changed nothing`, {
+      session: session.id,
+    });
+  }
+  if (!(await openCapsule(room))) await restore(room);
+  const capsule = await requireCapsule(room);
+  try {
+    const { unfinished } = new AgentGit((await capsule.attach()).root);
+    if (unfinished !== undefined && !isReviewed)
+      throw new HoldfastError("needs_review", `the agent left a ${unfinished} unfinished`, {
+        session: session.id,
+      });
+    const store = await openStore(repo, ports.disk);
+    const work = await workAgain({ repo, id: session.id }, store, task.snapshot);
+    const found = isReviewed
+      ? undefined
+      : ((await valuesInWork(room, store, base, work)) ?? valuesBefore(session.state));
+    if (found) throw new HoldfastError("needs_review", found.reason, { session: session.id });
+    const message = await messageOf(room, capsule);
+    return { ...(await publishTree(room, { tree: work.tree, base, message })), isNew: true };
+  } finally {
+    await capsule.detach();
+  }
+}
+
+/** The agent's own commits, as it made them, become a branch beside the session's. */
+export async function branchCommits(
+  room: Room,
+  ofBranch: string | undefined,
+  { isReviewed = false }: Pick<BranchOptions, "isReviewed"> = {},
+): Promise<Branched> {
+  const { session, repo } = room;
+  assertHasRepo(room);
+  const { task } = session.state;
+  if (session.state.hadValues && !isReviewed)
+    throw new HoldfastError("needs_review", UNSEARCHED, { session: session.id });
+  if (!(await openCapsule(room))) await restore(room);
+  const capsule = await requireCapsule(room);
+  const name = `${branchOf(session.state)}-commits`;
+  try {
+    const { maxSnapshotBytes: maxBytes } = await currentLimits(room);
+    const known = [task?.base, task?.published].filter((id) => typeof id === "string");
+    const commit = await publishAgentCommits(capsule, repo, { ofBranch, branch: name, known, maxBytes });
+    await session.append("commits_published", { task: task?.number ?? 0, branch: name, commit });
+    return { branch: name, commit, isNew: true };
+  } finally {
+    await capsule.detach();
+  }
+}
+
+function assertHasRepo({ session, repo }: Room): void {
+  if (repo.isStandIn)
+    throw new HoldfastError("no_repo", `session ${session.id} has no repo that a branch could be made in`, {
+      session: session.id,
+    });
+}

@@ -1,0 +1,174 @@
+/**
+ * Owns the comparing of work: what a task changed, what it has changed so far, what a session changed in all, how two
+ * sessions differ. It needs no owner: it reads the store, and the capsule of a command that runs.
+ */
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type DiffStat,
+  makeAside,
+  openStore,
+  type Repo,
+  statOf,
+  treeOf,
+  writePatch,
+} from "../../capsule/index.ts";
+import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
+import {
+  capsulePorts,
+  type FoundSession,
+  findSession,
+  type Home,
+  repoOf,
+  repoPathOf,
+} from "../../home/index.ts";
+import { probeOwner, readDurable } from "../../journal/index.ts";
+import { inspectSession, type SessionState, stateOfTask, taskUnderWay } from "../../session/index.ts";
+import { workAgain } from "../files/checkpoint.ts";
+import { locatingDamage } from "../files/snapshot-damage.ts";
+import { workNow } from "../files/work-now.ts";
+
+export interface DiffOptions {
+  /** Another task than the last one. */
+  readonly task?: number;
+  /** Everything since the session began with a clean base. */
+  readonly isWhole?: boolean;
+  /** Another session of the same repo, or a task of one: what that has otherwise. */
+  readonly against?: { readonly session: string; readonly task?: number };
+}
+
+export interface Diff {
+  readonly patch: Buffer;
+  readonly stat: DiffStat;
+  /** The commit that it is compared with; null where that is no commit. */
+  readonly base: string | null;
+  readonly tree: string;
+  readonly turn: number;
+  /** Of a command that runs, as it was a moment ago. */
+  readonly isSoFar: boolean;
+}
+
+interface Side {
+  readonly repo: Repo;
+  readonly tree: string;
+  readonly turn: number;
+  readonly isSoFar: boolean;
+}
+
+export async function diffSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  { task, isWhole, against }: DiffOptions = {},
+): Promise<Diff> {
+  const one = await workOf(home, idText, user, task);
+  if (against !== undefined) {
+    const other = await workOf(home, against.session, user, against.task);
+    if (other.side.repo.key !== one.side.repo.key)
+      throw new HoldfastError(
+        "usage",
+        `${one.found.id} and ${other.found.id} are not sessions of the same repo`,
+      );
+    const isSoFar = one.side.isSoFar || other.side.isSoFar;
+    return compare(home, { ...other.side, isSoFar }, one.side.tree, null);
+  }
+  const { found, state, side } = one;
+  const base = isWhole ? await firstBase(found, state) : (state.task?.base ?? null);
+  return compare(home, side, await treeOf(side.repo, base), base);
+}
+
+/** Of a task that is named, or of the last one. */
+async function workOf(home: Home, idText: string, user: string | undefined, task: number | undefined) {
+  const found = await findSession(home, idText, user);
+  const asked = task === undefined ? undefined : await stateOfTask(found, task);
+  const state = asked ?? (await inspectSession(found.dir)).state;
+  return { found, state, side: await sideOf(home, found, state, asked === undefined) };
+}
+
+async function compare(
+  home: Home,
+  { repo, tree, turn, isSoFar }: Side,
+  from: string,
+  base: string | null,
+): Promise<Diff> {
+  const store = await openStore(repo, home.ports.disk);
+  const aside = await makeAside(store);
+  const path = join(aside, "patch");
+  try {
+    await writePatch(repo, store, from, tree, path);
+    return {
+      patch: await readFile(path),
+      stat: await statOf(repo, store, from, tree),
+      base,
+      tree,
+      turn,
+      isSoFar,
+    };
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+/** The work of a session: as its command has it now, or as the last checkpoint has it. */
+async function sideOf(home: Home, found: FoundSession, state: SessionState, isLast: boolean): Promise<Side> {
+  const repo = await repoOf(home, state);
+  const live =
+    isLast && state.openTurn && probeOwner(found.dir).held
+      ? await liveWork(home, found, repo, state)
+      : undefined;
+  if (live) return live;
+  const { state: now } = isLast ? await inspectSession(found.dir) : { state };
+  return locatingDamage(home, { ...found, repo: repoPathOf(home, now) }, () =>
+    recorded(home, found, repo, now),
+  );
+}
+
+/** Undefined where its command ended meanwhile: then the checkpoint has it all. */
+async function liveWork(
+  home: Home,
+  { dir: sessionDir }: FoundSession,
+  repo: Repo,
+  state: SessionState,
+): Promise<Side | undefined> {
+  try {
+    const work = await workNow({ ports: capsulePorts(home), repo, sessionDir }, state);
+    return work && { repo, tree: work.tree, turn: state.turns, isSoFar: true };
+  } catch (error) {
+    const isOver = (await inspectSession(sessionDir)).state.openTurn === null;
+    if (isOver && isHoldfastError(error)) return undefined;
+    throw error;
+  }
+}
+
+async function recorded(
+  home: Home,
+  found: FoundSession,
+  repo: Repo,
+  { task, name }: SessionState,
+): Promise<Side> {
+  if (!task?.snapshot) {
+    const isCut = taskUnderWay({ task })?.capsule === "there";
+    const label = name ?? found.id;
+    throw new HoldfastError(
+      "no_snapshot",
+      isCut
+        ? `the command of ${label} was cut off before a checkpoint: holdfast resume ${label} keeps what it did`
+        : `${label} has no checkpoint with files`,
+      { session: found.id },
+    );
+  }
+  const store = await openStore(repo, home.ports.disk);
+  const { tree } = await workAgain({ repo, id: found.id }, store, task.snapshot);
+  return { repo, tree, turn: task.snapshot.turn, isSoFar: false };
+}
+
+/** The base of the task that began clean last: all that follow go on from there. */
+async function firstBase(found: FoundSession, { task }: SessionState): Promise<string | null> {
+  let base: string | null = task?.base ?? null;
+  for await (const { record } of readDurable(found.dir)) {
+    if (record.type !== "task_started" || Number(record.data["task"]) > (task?.number ?? 0)) continue;
+    if (record.data["carried"] === undefined)
+      base = typeof record.data["base"] === "string" ? record.data["base"] : null;
+  }
+  return base;
+}

@@ -1,0 +1,99 @@
+/**
+ * Owns the values of a task's environment where they meet its files: which of them are text of its base, and so nobody's
+ * secret, and in which files of its work the others stand. What `--dirty` takes along of a checkout is in no commit of the
+ * user's: it is no base in this, and a value in it is found as in work.
+ */
+import {
+  belowCheckout,
+  contentsInWork,
+  textsInCommit,
+  textsInWork,
+  toText,
+  type Work,
+} from "../../capsule/index.ts";
+import { HoldfastError, type Values } from "../../contract/index.ts";
+import { secretsIn, variableOf } from "../../redaction/index.ts";
+import {
+  type Environment,
+  readEnvironment,
+  SECRET_IN_WORK,
+  type SessionState,
+  writeEnvironment,
+} from "../../session/index.ts";
+import { readWithheld } from "../home/withheld.ts";
+import type { Room } from "../room/room.ts";
+import type { Unpublished } from "./publishing.ts";
+
+const NAMED_PATHS = 5;
+const REVIEW = "look at it, then say holdfast branch --reviewed";
+
+/** What the command gets, when it is decided what of it is secret: once, before any of it can be in a file. */
+export async function valuesFor(
+  room: Room,
+  {
+    request,
+    env = [],
+    base,
+  }: { readonly request: string; readonly env?: readonly string[]; readonly base: string | null },
+): Promise<Values> {
+  if (env.length === 0) return {};
+  const { sessionDir, ports, repo } = room;
+  const { values, public: decided } = requireValues(sessionDir, request, env);
+  if (decided) return values;
+  const secrets = secretsIn(values);
+  const known = await textsInCommit(
+    repo,
+    await belowCheckout(repo, base),
+    secrets.map(({ value }) => value),
+  );
+  const names = secrets.filter(({ value }) => known.has(value)).map(({ name }) => name);
+  await writeEnvironment(ports.disk, sessionDir, request, { values, public: names });
+  return values;
+}
+
+/** A task that was promised variables does not run without one. */
+export function requireValues(sessionDir: string, request: string, env: readonly string[]): Environment {
+  const there = readEnvironment(sessionDir, request);
+  const missing = env.find((name) => !Object.hasOwn(there?.values ?? {}, name));
+  if (there && missing === undefined) return there;
+  throw new HoldfastError(
+    "env_missing",
+    `the value of ${missing} is not kept any more, so the task can't be run from here`,
+    { name: missing },
+  );
+}
+
+/** Why work with a value in it is not published; undefined where there is none. */
+export async function valuesInWork(
+  { session, sessionDir, repo }: Room,
+  store: Parameters<typeof textsInWork>[1],
+  base: string | null,
+  work: Work,
+): Promise<Unpublished | undefined> {
+  // Without a repo of the user's nothing is published.
+  if (repo.isStandIn) return undefined;
+  const { secrets } = session;
+  const texts = [...new Set(secrets.map(({ value }) => value))];
+  // A file of HOME that has the value of an earlier task may be copied into the work.
+  const withheld = readWithheld(sessionDir);
+  if (texts.length === 0 && withheld.size === 0) return undefined;
+  const below = await belowCheckout(repo, base);
+  const withTexts = await textsInWork(repo, store, below, work, texts);
+  const copied = await contentsInWork(repo, store, below, work, new Set(withheld.keys()));
+  const names = new Set([
+    ...secrets.filter(({ value }) => withTexts.some(({ text }) => text === value)).map(({ name }) => name),
+    ...copied.flatMap(({ id }) => withheld.get(id) ?? []).map(variableOf),
+  ]);
+  const paths = [...new Set([...withTexts, ...copied].map(({ path }) => toText(path)))];
+  if (paths.length === 0) return undefined;
+  const more = paths.length > NAMED_PATHS ? `, and ${paths.length - NAMED_PATHS} more` : "";
+  const where = `${paths.slice(0, NAMED_PATHS).join(", ")}${more}`;
+  return { code: SECRET_IN_WORK, reason: `the value of ${[...names].join(", ")} is in ${where}: ${REVIEW}` };
+}
+
+/** The same of work that a task began with: its values are gone by now, and what was found in it is not. */
+export function valuesBefore({ task }: Pick<SessionState, "task">): Unpublished | undefined {
+  if (!task?.isHeld) return undefined;
+  const reason = `a value of an environment was found in this work, and no person has looked at it: ${REVIEW}`;
+  return { code: SECRET_IN_WORK, reason };
+}

@@ -1,0 +1,53 @@
+/**
+ * Owns what a session may take of the machine: as the user's settings allow, or less where the repo says so. What the
+ * kernel can keep, it keeps; the rest is for whoever watches.
+ */
+import {
+  defaultSettings,
+  parseSettings,
+  type QuotaSettings,
+  type Settings,
+  within,
+} from "../../config/index.ts";
+import type { ProcessLimits } from "../../process/index.ts";
+import { readPlainFile, settingsPath } from "../../util/index.ts";
+
+export interface Quota {
+  readonly maxBytes: number;
+  readonly maxFiles: number;
+  readonly maxProcesses: number;
+  /** So much of the disk stays free, for the journals of the others. */
+  readonly reserveBytes: number;
+}
+
+export const MEGABYTE = 1024 * 1024;
+const MAX_SETTINGS_BYTES = MEGABYTE;
+
+/** The user's own, from their home. */
+export async function readSettings(homeDir: string): Promise<Settings> {
+  const path = settingsPath(homeDir);
+  const text = readPlainFile(path, { maxBytes: MAX_SETTINGS_BYTES, followLinks: true });
+  return text === undefined ? defaultSettings : parseSettings(text.toString("utf8"), path);
+}
+
+export function quotaOf(asked: QuotaSettings, { quota: allowed }: Settings): Quota {
+  const { disk_mb, files, processes, reserve_mb } = within(asked, allowed);
+  return {
+    maxBytes: disk_mb * MEGABYTE,
+    maxFiles: files,
+    maxProcesses: processes,
+    reserveBytes: reserve_mb * MEGABYTE,
+  };
+}
+
+/** Between two looks of the watch, processes can become many: twice as many as allowed are refused at once. */
+const PROCESS_FACTOR = 2;
+
+/**
+ * What the kernel keeps. Processes are counted by user: only an ordinary user's sandbox has a count of its own, and
+ * root is not counted at all.
+ */
+export function kernelLimits({ maxBytes, maxProcesses }: Quota, isSandboxed: boolean): ProcessLimits {
+  const isCounted = isSandboxed && process.getuid?.() !== 0;
+  return { maxFileBytes: maxBytes, ...(isCounted && { maxProcesses: PROCESS_FACTOR * maxProcesses }) };
+}

@@ -1,0 +1,98 @@
+/**
+ * Owns the forking of a session with its files: the child has the history up to a turn, and the files and HOME of it.
+ * It inherits memory; not approvals, token, ports, inbox, or what was spent.
+ *
+ * What a kill leaves: before the child is there, a stage that `gc` clears, and snapshots of a session that never was;
+ * after it, a child without a capsule, whose files are brought when it is resumed.
+ */
+import { adoptSnapshots, dropSnapshots, hasSnapshot, openRepo, openStore } from "../../capsule/index.ts";
+import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
+import {
+  type ForkOptions,
+  findSession,
+  forkAt,
+  forkPoint,
+  type Home,
+  NEW_SESSION,
+  repoPathOf,
+} from "../../home/index.ts";
+import type { Session, SessionState } from "../../session/index.ts";
+import { assertKnown, createFile, type Disk, homesPath, present } from "../../util/index.ts";
+import { locatingDamage } from "../files/snapshot-damage.ts";
+import { restore } from "../files/teardown.ts";
+import { encodeHomes, readHomes } from "../home/homes.ts";
+import { inheritWithheld } from "../home/withheld.ts";
+import { discard, roomOf } from "./tasks.ts";
+
+export async function forkSession(home: Home, idText: string, options: ForkOptions = {}): Promise<Session> {
+  assertKnown(options, [...NEW_SESSION, "atTurn"]);
+  const found = await findSession(home, idText, options.user);
+  const { cut, stateThere, stateNow, remember } = await forkPoint(found.dir, options.atTurn);
+  const repo = options.repo ?? stateNow.repo;
+  const path = repoPathOf(home, { repo, lacksRepo: stateNow.lacksRepo });
+  const keeper = { ...found, repo: path };
+  await locatingDamage(home, keeper, () => assertForkable(home, path, stateThere));
+  const nameFrom = options.nameFrom ?? options.title ?? stateNow.name ?? undefined;
+  const child = await forkAt(
+    home,
+    found,
+    { ...options, ...present({ nameFrom }), user: found.user, repo },
+    cut,
+    async (id, staged, disk) => {
+      await locatingDamage(home, keeper, () => adoptFiles(home, path, stateThere, found.id, id));
+      await inheritHomes(disk, found.dir, staged);
+    },
+  );
+  remember();
+  try {
+    await locatingDamage(home, keeper, () => forkFiles(home, child));
+    return child;
+  } catch (error) {
+    // Without the files that it stands on there is nothing to go on with.
+    if (isHoldfastError(error, "snapshot_invalid")) await discardFork(home, child);
+    await child.release();
+    throw error;
+  }
+}
+
+/** What a fork stands on must be there before the fork is. */
+async function assertForkable(home: Home, repo: string | null, { task }: SessionState): Promise<void> {
+  if (!task?.snapshot || repo === null) return;
+  const store = await openStore(await openRepo(home, repo), home.ports.disk);
+  if (!(await hasSnapshot(store, task.snapshot.commit)))
+    throw new HoldfastError("snapshot_invalid", `snapshot ${task.snapshot.commit} is not in the store`, {
+      snapshot: task.snapshot.commit,
+    });
+}
+
+/** Before the fork is there: from then on it needs them, whatever becomes of its parent. */
+async function adoptFiles(
+  home: Home,
+  repo: string | null,
+  { task }: SessionState,
+  parent: string,
+  child: string,
+): Promise<void> {
+  if (!task?.snapshot || repo === null) return;
+  await adoptSnapshots(await openStore(await openRepo(home, repo), home.ports.disk), parent, child);
+}
+
+/** What its parent had of HOME from elsewhere, a fork has by the same names; and what is not to leave with it. */
+async function inheritHomes(disk: Disk, parentDir: string, dir: string): Promise<void> {
+  const homes = await readHomes(parentDir);
+  if (homes.size > 0) await createFile(disk, homesPath(dir), encodeHomes(homes));
+  await inheritWithheld(disk, parentDir, dir);
+}
+
+async function forkFiles(home: Home, child: Session): Promise<void> {
+  if (!child.state.task?.snapshot || repoPathOf(home, child.state) === null) return;
+  await restore(await roomOf(home, child));
+}
+
+/** One whose files can't be made. Its id was never given out. */
+async function discardFork(home: Home, child: Session): Promise<void> {
+  const repo = repoPathOf(home, child.state);
+  if (repo !== null)
+    await dropSnapshots(await openStore(await openRepo(home, repo), home.ports.disk), child.id);
+  await discard(home, child);
+}

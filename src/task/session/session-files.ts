@@ -1,0 +1,209 @@
+/**
+ * Owns what is done to a session's files by its id: torn down, restored, published, rewound, handed over. Each
+ * owns the session for as long as it takes, and leaves its status as it is.
+ */
+import { CapsuleDir, plainPath, sweepTrash } from "../../capsule/index.ts";
+import { type EventType, HoldfastError } from "../../contract/index.ts";
+import { type FoundSession, findSession, type Home } from "../../home/index.ts";
+import { probeOwner, readDurable } from "../../journal/index.ts";
+import {
+  emptyState,
+  fold,
+  inspectSession,
+  lastTurnOf,
+  nextStatus,
+  Session,
+  type SessionState,
+} from "../../session/index.ts";
+import { capsuleDir, trashDir } from "../../util/index.ts";
+import { type Rewound, rewind } from "../files/rewind.ts";
+import { locatingDamage } from "../files/snapshot-damage.ts";
+import { type Receipt, type Restored, restore, type TeardownOptions, tearDown } from "../files/teardown.ts";
+import {
+  type HandOff,
+  type HandOffOptions,
+  handOff,
+  type Returned,
+  type TakeBackOptions,
+  takeBack,
+} from "../handoff/handoff.ts";
+import { type Branched, type BranchOptions, branchCommits, branchWork } from "../results/branch.ts";
+import { openCapsule, type Room } from "../room/room.ts";
+import { keeperOf, roomOf } from "./tasks.ts";
+
+/** The session's owner for as long as `work` takes; its status stays as it is. */
+async function asOwner<T>(
+  home: Home,
+  { id, dir }: FoundSession,
+  work: (room: Room) => Promise<T>,
+  check?: (state: SessionState) => void,
+): Promise<T> {
+  const session = await Session.own({
+    sessionDir: dir,
+    id,
+    ports: home.ports,
+    ...(check && { admit: check }),
+  });
+  let room: Room | undefined;
+  try {
+    const owned = await roomOf(home, session);
+    room = owned;
+    return await locatingDamage(home, keeperOf(home, session), () => work(owned));
+  } catch (error) {
+    // What it had begun to use is put to rest.
+    if (room)
+      await openCapsule(room)
+        .then((capsule) => capsule?.detach())
+        .catch(() => {});
+    throw error;
+  } finally {
+    await session.release();
+    await sweepTrash(trashDir(home.dir));
+  }
+}
+
+const assertAllows = (type: EventType, what: string) => (state: SessionState) => {
+  if (nextStatus(state.status, type) !== undefined) return;
+  const { status } = state;
+  throw new HoldfastError(
+    "illegal_transition",
+    `the files of a session that is ${status} can't be ${what}: resume it first`,
+    {
+      status,
+    },
+  );
+};
+
+export async function tearDownSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  options: TeardownOptions,
+): Promise<Receipt> {
+  const found = await findSession(home, idText, user);
+  return asOwner(
+    home,
+    found,
+    (room) => tearDown(room, options),
+    assertAllows("capsule_torn_down", "torn down"),
+  );
+}
+
+export async function restoreSession(home: Home, idText: string, user?: string): Promise<Restored> {
+  const found = await findSession(home, idText, user);
+  return asOwner(home, found, (room) => restore(room), assertAllows("capsule_restored", "restored"));
+}
+
+/** Its work, or the agent's own commits, become a branch of the user's repo. */
+export async function branchSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  { commits, ...options }: BranchOptions,
+): Promise<Branched> {
+  const found = await findSession(home, idText, user);
+  const ofBranch = typeof commits === "string" ? commits : undefined;
+  return asOwner(
+    home,
+    found,
+    (room) => (commits ? branchCommits(room, ofBranch, options) : branchWork(room, options)),
+    assertAllows("work_published", "published"),
+  );
+}
+
+export async function rewindSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  toTurn: number,
+): Promise<Rewound> {
+  const found = await findSession(home, idText, user);
+  const there = await stateAfterTurn(found.dir, toTurn);
+  return asOwner(home, found, (room) => rewind(room, there), assertAllows("session_rewound", "rewound"));
+}
+
+/** The last one that the session had at the end of a turn, also of a turn that was left behind since. */
+async function stateAfterTurn(dir: string, toTurn: number): Promise<SessionState> {
+  let state = emptyState;
+  let found: SessionState | undefined;
+  for await (const { record } of readDurable(dir)) {
+    state = fold(state, record);
+    // A task that has only begun has no checkpoint yet: its files are those of the one before.
+    const isWhole = !state.openTurn && state.task?.snapshot !== null;
+    if (lastTurnOf(state) === toTurn && isWhole) found = state;
+  }
+  if (!found)
+    throw new HoldfastError(
+      "turn_not_found",
+      `there is no turn ${toTurn} to go back to; the last that began is ${state.turns}`,
+    );
+  return found;
+}
+
+export async function handOffSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  options: HandOffOptions,
+): Promise<HandOff> {
+  return asOwner(
+    home,
+    await findSession(home, idText, user),
+    (room) => handOff(room, options),
+    ({ status, handoff }) => {
+      if (status === "handed_off")
+        throw new HoldfastError("handoff_open", `${handoff?.to} has the session, in ${handoff?.directory}`, {
+          directory: handoff?.directory,
+        });
+      if (status === "closed" || status === "archived")
+        throw new HoldfastError(
+          "illegal_transition",
+          `a session that is ${status} can't be handed over: resume it first`,
+          { status },
+        );
+    },
+  );
+}
+
+export async function takeBackSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  options: TakeBackOptions,
+): Promise<Returned> {
+  return asOwner(
+    home,
+    await findSession(home, idText, user),
+    async (room) => {
+      const returned = await takeBack(room, options);
+      await room.session.pause();
+      return returned;
+    },
+    ({ status }) => {
+      if (status !== "handed_off")
+        throw new HoldfastError("illegal_transition", `the session is ${status}: nobody was given it`, {
+          status,
+        });
+    },
+  );
+}
+
+/**
+ * Where its files are, for a person who wants to work on them as they are; undefined where they have no path. What is at
+ * rest is marked as changed: the next task, or a pause, looks at it again.
+ */
+export async function openFiles(home: Home, idText: string, user?: string): Promise<string | undefined> {
+  const found = await findSession(home, idText, user);
+  const { state } = await inspectSession(found.dir);
+  if (state.task?.capsule !== "there" || state.lacksRepo) return undefined;
+  if (probeOwner(found.dir).held) {
+    const place = new CapsuleDir(capsuleDir(found.dir, state.task.number));
+    return (await place.isThere()) ? plainPath(place, await place.readSpec()) : undefined;
+  }
+  return asOwner(home, found, async (room) => {
+    const capsule = await openCapsule(room);
+    const path = capsule && plainPath(capsule.place, capsule.spec);
+    if (path !== undefined) await capsule?.unsettle();
+    return path;
+  });
+}

@@ -1,0 +1,57 @@
+/**
+ * Owns the turns of a session's life in which its files go along: they come back when it is resumed, and are in a
+ * checkpoint before it is paused or closed.
+ */
+import { HoldfastError } from "../../contract/index.ts";
+import { findSession, type Home, type ResumeOptions, resumeSession } from "../../home/index.ts";
+import { nextStatus, Session } from "../../session/index.ts";
+import { bringFiles, restFiles } from "./tasks.ts";
+
+export interface WithFiles {
+  /** Whether its files come back with it. Default: true. */
+  readonly files?: boolean;
+}
+
+export async function resumeWithFiles(
+  home: Home,
+  id: string,
+  { files = true, ...options }: ResumeOptions & WithFiles = {},
+): Promise<Session> {
+  const session = await resumeSession(home, id, options);
+  try {
+    if (files) await bringFiles(home, session);
+    return session;
+  } catch (error) {
+    await session.release();
+    throw error;
+  }
+}
+
+/** Pause and close of a session that no process has open. */
+export async function settleSession(
+  home: Home,
+  idText: string,
+  to: "session_paused" | "session_closed",
+  user?: string,
+) {
+  const { id, dir } = await findSession(home, idText, user);
+  const session = await Session.own({
+    sessionDir: dir,
+    id,
+    ports: home.ports,
+    admit: (state) => {
+      if (nextStatus(state.status, to) === undefined) {
+        const what = to === "session_paused" ? "paused" : "closed";
+        const message = `a session that is ${state.status} can't be ${what}`;
+        throw new HoldfastError("illegal_transition", message, { status: state.status });
+      }
+    },
+  });
+  try {
+    await restFiles(home, session);
+    await (to === "session_paused" ? session.pause() : session.close());
+  } finally {
+    await session.release();
+  }
+  return session.state;
+}

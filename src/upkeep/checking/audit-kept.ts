@@ -1,0 +1,269 @@
+/**
+ * Owns the check of what a session keeps beside its journal: artifacts, snapshots of its files and of HOME, the names
+ * by which the store keeps them, and the pack that an import brought. Damage in one place hides none in another.
+ *
+ * Always: every byte of the artifacts and of a brought pack, and that each snapshot is there and has the manifest that
+ * the journal names. With `deep`: every byte of every snapshot, and of the packs that hold it.
+ */
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  findBadManifests,
+  findBadObjects,
+  findLost,
+  locateObjects,
+  openStore,
+  removeTree,
+  takeInPack,
+  whyDamaged,
+  whyUnusable,
+} from "../../capsule/index.ts";
+import {
+  type FoundSession,
+  type FoundStore,
+  findStore,
+  type Home,
+  PackChecks,
+  repoPathOf,
+} from "../../home/index.ts";
+import type { Damage } from "../../journal/index.ts";
+import { readManifest } from "../../session/index.ts";
+import { type KeptArtifact, type KeptNames, type KeptSnapshot, readHomes } from "../../task/index.ts";
+import {
+  artifactsDir,
+  errorCode,
+  IN_HOME,
+  IN_SESSION,
+  Meter,
+  type OnProgress,
+  reposDir,
+  snapshotsPath,
+  stagingDir,
+  TEMPORARY_PREFIX,
+  tellStep,
+} from "../../util/index.ts";
+import { type Audit, auditSession } from "./audit.ts";
+
+export interface AuditOptions {
+  readonly deep: boolean;
+  /** Shared by the sessions that are looked at together: each pack is read once. */
+  readonly packs?: PackChecks;
+}
+
+export type KeptOptions = Required<AuditOptions>;
+
+interface KeptAudit {
+  readonly artifacts: number;
+  readonly snapshots: number;
+  readonly findings: readonly Damage[];
+  /** Snapshots that are nowhere to be looked at: of an import without a repo, in a fork of it. */
+  readonly unseen: number;
+}
+
+/** A session, as far as its files go. */
+interface Keeper {
+  readonly id: string;
+  readonly dir: string;
+  readonly repo: string | null;
+}
+
+export interface FullAudit extends Audit, KeptAudit {}
+
+/** The record, and all that it names. */
+export async function auditFully(
+  home: Home,
+  { id, dir }: Pick<FoundSession, "id" | "dir">,
+  { deep, packs = new PackChecks(home.onProgress) }: AuditOptions,
+): Promise<FullAudit> {
+  const audit = await auditSession(dir, home.onProgress);
+  const manifest = await readManifest(dir).catch(() => undefined);
+  const { state } = audit.good;
+  const named = manifest ? manifest.repo : state.repo;
+  const repo = repoPathOf(home, { repo: named, lacksRepo: state.lacksRepo });
+  // One that can't be read is found by the record's audit.
+  audit.kept.substitute(await readHomes(dir).catch(() => new Map()));
+  const kept = await auditKept(home, { id, dir, repo }, audit.kept, { deep, packs });
+  return { ...audit, ...kept, findings: [...audit.findings, ...kept.findings] };
+}
+
+async function auditKept(
+  home: Home,
+  keeper: Keeper,
+  names: KeptNames,
+  options: KeptOptions,
+): Promise<KeptAudit> {
+  const findings: Damage[] = [];
+  const artifacts = [...names.artifacts.values()];
+  const meter = new Meter(home.onProgress, "checking artifacts", { ofFiles: artifacts.length });
+  for (const artifact of artifacts) {
+    const finding = await checkArtifact(keeper.dir, artifact, meter);
+    meter.add({ files: 1 });
+    if (finding) findings.push(finding);
+  }
+  const { isUnseen, findings: damages } = await checkSnapshots(home, keeper, names, options);
+  return {
+    artifacts: artifacts.length,
+    snapshots: names.snapshots.size,
+    findings: [...findings, ...damages],
+    unseen: isUnseen ? names.snapshots.size : 0,
+  };
+}
+
+async function checkArtifact(dir: string, artifact: KeptArtifact, meter: Meter): Promise<Damage | undefined> {
+  const file = join(artifactsDir(IN_SESSION, artifact.task), artifact.name);
+  const found = (reason: string): Damage => ({ file, offset: 0, seq: artifact.seq, reason });
+  const digest = createHash("sha256");
+  let bytes = 0;
+  try {
+    for await (const chunk of meter.counting(createReadStream(join(dir, file)) as AsyncIterable<Buffer>)) {
+      digest.update(chunk);
+      bytes += chunk.length;
+    }
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") return found(`the artifact can't be read: ${String(error)}`);
+    return artifact.mayBeElsewhere ? undefined : found("the artifact is missing");
+  }
+  const isSame = bytes === artifact.bytes && digest.digest("hex") === artifact.sha256;
+  return isSame ? undefined : found("the artifact's bytes are not those that were written");
+}
+
+type Checked = { readonly isUnseen?: boolean; readonly findings: readonly Damage[] };
+
+async function checkSnapshots(
+  home: Home,
+  keeper: Keeper,
+  names: KeptNames,
+  options: KeptOptions,
+): Promise<Checked> {
+  const brought = snapshotsPath(keeper.dir);
+  if (existsSync(brought)) return { findings: await checkBrought(home, brought, names, options) };
+  const snapshots = [...names.snapshots.values()];
+  if (snapshots.length === 0) return { findings: [] };
+  const missing = (file: string, reason: string) => ({ findings: [spoilsAll(file, reason, snapshots)] });
+  if (keeper.repo === null)
+    return names.isPackExpected
+      ? missing(snapshotsPath(IN_SESSION), "the pack with its snapshots is missing")
+      : { isUnseen: true, findings: [] };
+  const store = await findStore(home, keeper.repo);
+  if (!store) return missing(reposDir(IN_HOME), `there is no store of ${keeper.repo}`);
+  const unusable = await whyUnusable(store);
+  if (unusable !== undefined) return missing(store.path, unusable);
+  const findings = [
+    ...(await checkNamed(store, snapshots, options, home.onProgress)),
+    ...(await checkRefs(store, keeper.id, names)),
+  ];
+  return { findings };
+}
+
+/** Of a store, or of one that was made of a brought pack. */
+async function checkNamed(
+  store: FoundStore,
+  snapshots: readonly KeptSnapshot[],
+  { deep, packs }: KeptOptions,
+  onProgress: OnProgress | undefined,
+): Promise<Damage[]> {
+  tellStep(onProgress, "looking for snapshots");
+  const manifests = await findBadManifests(store, snapshots);
+  const isElsewhere = ({ commit, mayBeElsewhere }: KeptSnapshot) => mayBeElsewhere && manifests.has(commit);
+  const here = snapshots.filter((one) => !isElsewhere(one));
+  const bad = new Map(
+    [...manifests].map(([commit, reason]) => [commit, { id: commit, path: "manifest.json", reason }]),
+  );
+  const findings: Damage[] = [];
+  if (deep) {
+    const commits = here.map(({ commit }) => commit);
+    const checked = await findBadObjects(store, commits, onProgress);
+    for (const [commit, object] of checked.bad) bad.set(commit, object);
+    const damaged = await packs.badPacks(store);
+    const { packs: holding } = await locateObjects(store, damaged.length > 0 ? checked.objects : new Set());
+    for (const { file, reason } of damaged)
+      if (holding.has(file.replace(/\.\w+$/, ".pack")))
+        findings.push({ file: join(store.path, file), offset: 0, seq: 0, reason });
+  }
+  if (bad.size === 0) return findings;
+  const { places } = await locateObjects(store, new Set([...bad.values()].map(({ id }) => id)));
+  for (const snapshot of here) {
+    const object = bad.get(snapshot.commit);
+    if (!object) continue;
+    const at = places.get(object.id);
+    const what = object.path === "" ? "its commit" : object.path;
+    findings.push({
+      ...spoils(at ? join(store.path, at.file) : store.path, `${what}: ${object.reason}`, snapshot),
+      offset: at?.offset ?? 0,
+    });
+  }
+  return findings;
+}
+
+/** The store keeps what has a name there: one that leads nowhere keeps nothing. */
+async function checkRefs(store: FoundStore, id: string, names: KeptNames): Promise<Damage[]> {
+  const folder = join("refs", "snapshots", id);
+  const refs = new Map<string, string | undefined>();
+  for (const name of await readdir(join(store.gitDir, folder)).catch(() => [])) {
+    if (name.startsWith(TEMPORARY_PREFIX)) continue;
+    const text = await readFile(join(store.gitDir, folder, name), "latin1").catch(() => "");
+    refs.set(name, /^([0-9a-f]{40}|[0-9a-f]{64})\n$/.exec(text)?.[1]);
+  }
+  // A crash may have come between a snapshot and its record; a fork has names of its parent's later ones.
+  const unnamed = [...refs.values()].filter((commit) => commit !== undefined && !names.snapshots.has(commit));
+  const lost = await findLost(store, unnamed as string[]);
+  return [...refs]
+    .filter(([, commit]) => commit === undefined || lost.has(commit))
+    .map(([name]) => ({
+      file: join(store.path, folder, name),
+      offset: 0,
+      seq: 0,
+      reason: "the name of a snapshot leads to none that is there",
+    }));
+}
+
+/** Its own hash vouches for every byte; what is in it takes a store to tell, which is made aside. */
+async function checkBrought(
+  home: Home,
+  path: string,
+  names: KeptNames,
+  options: KeptOptions,
+): Promise<readonly Damage[]> {
+  const snapshots = [...names.snapshots.values()];
+  const isSha256 = snapshots.some(({ commit }) => commit.length === 64);
+  const meter = new Meter(home.onProgress, "checking the pack that was brought");
+  const reason = await whyDamaged(path, isSha256 ? 32 : 20, meter);
+  if (reason !== undefined) return [spoilsAll(snapshotsPath(IN_SESSION), reason, snapshots)];
+  if (!options.deep || snapshots.length === 0) return [];
+  const aside = join(stagingDir(home.dir), `${process.pid}-${home.newId("audit")}`);
+  try {
+    await home.ports.disk.mkdir(aside);
+    const objectFormat = isSha256 ? "sha256" : "sha1";
+    const store = await openStore({ dir: aside, objectFormat }, home.ports.disk);
+    const refused = await takeInPack(store, path, home.onProgress);
+    if (refused !== undefined) return [spoilsAll(snapshotsPath(IN_SESSION), refused, snapshots)];
+    const brought = { gitDir: store.gitDir, path: snapshotsPath(IN_SESSION) };
+    const found = await checkNamed(brought, snapshots, options, home.onProgress);
+    return found.map((finding) => ({ ...finding, file: snapshotsPath(IN_SESSION) }));
+  } finally {
+    await removeTree(aside);
+  }
+}
+
+function spoils(file: string, reason: string, { commit, seq, turns, isHome }: KeptSnapshot): Damage {
+  const whose = isHome ? "HOME" : "the files";
+  const said = `snapshot ${commit} (${whose} of turn ${turns.join(", ")}) is damaged: ${reason}`;
+  return { file, offset: 0, seq, reason: said, snapshot: commit, turns };
+}
+
+/** Where the whole of it is gone, one finding says so for all. */
+function spoilsAll(file: string, reason: string, snapshots: readonly KeptSnapshot[]): Damage {
+  const turns = [...new Set(snapshots.flatMap((one) => one.turns))].sort((a, b) => a - b);
+  const last = snapshots.at(-1);
+  const needed = turns.length > 0 ? `; turns ${turns.join(", ")} need it` : "";
+  return {
+    file,
+    offset: 0,
+    seq: last?.seq ?? 0,
+    reason: reason + needed,
+    turns,
+    ...(last && { snapshot: last.commit }),
+  };
+}

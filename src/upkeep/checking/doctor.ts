@@ -1,0 +1,181 @@
+/**
+ * Owns the answer to "does it work here?": what this machine gives, and how each session of the home stands.
+ */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { chooseStrategy, probeStrategies, whyUnusable } from "../../capsule/index.ts";
+import type { SessionId } from "../../contract/index.ts";
+import {
+  abandonedStages,
+  assertPrivate,
+  type Home,
+  inspectAll,
+  listStores,
+  PackChecks,
+  sessionDirOf,
+} from "../../home/index.ts";
+import { acquireOwner, listSegments, readChain } from "../../journal/index.ts";
+import { canSandbox, findProgram } from "../../process/index.ts";
+import { createFile, journalDir, saying, stagingDir, temporaryPath } from "../../util/index.ts";
+import { findLeftovers } from "../gc/leftovers.ts";
+import { auditFully, type KeptOptions } from "./audit-kept.ts";
+
+export interface Finding {
+  readonly level: "ok" | "note" | "bad";
+  readonly what: string;
+  readonly detail: string;
+}
+
+export interface DeepOptions {
+  /** Whether every byte of every snapshot and of every pack is read. */
+  readonly deep: boolean;
+}
+
+export async function examine(home: Home, options: DeepOptions): Promise<Finding[]> {
+  const kept: KeptOptions = { ...options, packs: new PackChecks(home.onProgress) };
+  return [
+    { level: "ok", what: "node", detail: process.version },
+    { level: "ok", what: "home", detail: `${home.dir} (${home.id})` },
+    await attempt("permissions", "only this user can enter the home", () => assertPrivate(home.dir)),
+    await attempt("lock", "an owner's lock keeps a second one out", () => tryLock(home)),
+    await attempt("sync", "files and directories can be synced", () => trySync(home)),
+    await attempt("search", "SQLite has full text search", trySearch),
+    ...(await examineCapsules(home)),
+    ...(await examineLeftovers(home)),
+    ...(await examineStores(home, kept)),
+    ...(await examineSessions(home, kept)),
+  ];
+}
+
+async function attempt(what: string, good: string, work: () => Promise<void> | void): Promise<Finding> {
+  try {
+    await work();
+    return { level: "ok", what, detail: good };
+  } catch (error) {
+    return { level: "bad", what, detail: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function tryLock(home: Home): Promise<void> {
+  const dir = join(stagingDir(home.dir), `${process.pid}-${home.newId("probe")}`);
+  await home.ports.disk.mkdir(dir);
+  try {
+    const lock = await acquireOwner(dir);
+    const second = await acquireOwner(dir).catch(() => undefined);
+    second?.release();
+    lock.release();
+    if (second) throw new Error("two owners got the same lock: this file system does not lock");
+  } finally {
+    await home.ports.disk.removeTree(dir);
+  }
+}
+
+async function trySync(home: Home): Promise<void> {
+  const path = temporaryPath(join(home.dir, "probe"));
+  await createFile(home.ports.disk, path, Buffer.from("probe"));
+  await home.ports.disk.unlink(path);
+  await home.ports.disk.syncDir(home.dir);
+}
+
+function trySearch(): void {
+  const database = new DatabaseSync(":memory:");
+  database.exec("CREATE VIRTUAL TABLE probe USING fts5(text)");
+  database.close();
+}
+
+/** What each strategy says of this machine, which one `auto` takes, and whether there is a sandbox. */
+async function examineCapsules(home: Home): Promise<Finding[]> {
+  const probes = await probeStrategies(home.dir);
+  const auto = await chooseStrategy(home.dir, "auto");
+  const hasSandbox = await canSandbox();
+  return [
+    ...probes.map(({ strategy, isAvailable, detail }): Finding => {
+      const chosen = strategy === auto ? " (auto takes this one)" : "";
+      return { level: isAvailable ? "ok" : "note", what: strategy, detail: `${detail}${chosen}` };
+    }),
+    hasSandbox
+      ? { level: "ok", what: "sandbox", detail: "bubblewrap makes one" }
+      : { level: "note", what: "sandbox", detail: noSandbox() },
+  ];
+}
+
+function noSandbox(): string {
+  return findProgram("bwrap")
+    ? "bubblewrap is there and can't make one: user namespaces may be switched off"
+    : "bubblewrap is missing: apt install bubblewrap";
+}
+
+async function examineLeftovers(home: Home): Promise<Finding[]> {
+  const stages = await abandonedStages(home);
+  const left = (await findLeftovers(home)).filter(({ isCache }) => !isCache);
+  const findings: Finding[] = left.map(({ what, why }) => {
+    return { level: "note", what: "left over", detail: `${what}: ${why}; holdfast gc clears it` };
+  });
+  if (stages.length > 0)
+    findings.push({
+      level: "note",
+      what: "staging",
+      detail: `${stages.length} left by processes that ended: holdfast gc clears them`,
+    });
+  return findings;
+}
+
+/** Packs are of all sessions: what is damaged in one is a finding here, also where no session needs it. */
+async function examineStores(home: Home, { deep, packs }: KeptOptions): Promise<Finding[]> {
+  const stores = await listStores(home);
+  const findings: Finding[] = [];
+  for (const store of stores) {
+    const bad = (detail: string) => findings.push({ level: "bad", what: "store", detail });
+    const unusable = await whyUnusable(store);
+    if (unusable !== undefined) bad(`${store.path}: ${unusable}`);
+    for (const { file, reason } of deep ? await packs.badPacks(store) : [])
+      bad(`${join(store.path, file)}: ${reason}`);
+  }
+  const said = deep
+    ? "every byte of every pack was read"
+    : "their packs were not read, nor the contents of snapshots: holdfast doctor --deep does";
+  return [{ level: "ok", what: "stores", detail: `${stores.length}; ${said}` }, ...findings];
+}
+
+/** Every record of every session: damage below a cached fold is seen by nothing else that is done daily. */
+async function examineSessions(home: Home, options: KeptOptions): Promise<Finding[]> {
+  const inspected = await inspectAll(home);
+  const findings: Finding[] = [];
+  for (const [index, { state, damage }] of inspected.entries()) {
+    const id = state.id as SessionId;
+    const which = `session ${index + 1} of ${inspected.length}`;
+    const onProgress = saying(which, home.onProgress);
+    try {
+      findings.push(...(await examineSession({ ...home, onProgress }, id, options)));
+    } catch (error) {
+      // One that can't be read must not hide the others.
+      findings.push({ level: "bad", what: state.id, detail: damage?.reason ?? (error as Error).message });
+    }
+  }
+  const damaged = new Set(findings.filter(({ level }) => level === "bad").map(({ what }) => what)).size;
+  const level = damaged === 0 ? "ok" : "note";
+  return [
+    { level, what: "sessions", detail: `${inspected.length}, of which ${damaged} damaged` },
+    ...findings,
+  ];
+}
+
+async function examineSession(home: Home, id: SessionId, options: KeptOptions): Promise<Finding[]> {
+  const dir = sessionDirOf(home, id);
+  await assertPrivate(dir);
+  const { findings: damages, tornBytes, ignoredBytes } = await auditFully(home, { id, dir }, options);
+  const findings: Finding[] = damages.map(({ file, offset, seq, reason }) => {
+    return { level: "bad", what: id, detail: `${file} at byte ${offset}, seq ${seq}: ${reason}` };
+  });
+  const note = (detail: string) => findings.push({ level: "note", what: id, detail });
+  if (tornBytes > 0) note(`${tornBytes} bytes of a torn tail: resume sets them aside`);
+  if (ignoredBytes > 0) note(`${ignoredBytes} bytes behind the ends of segments; they are ignored`);
+  const { segments } = await readChain(dir, 0);
+  const onChain = new Set(segments.map(({ header }) => header.segment));
+  const strays = (await listSegments(dir)).filter((segment) => !onChain.has(segment));
+  if (strays.length > 0) note(`${strays.length} segments that belong to no owner; they are ignored`);
+  const broken = (await readdir(journalDir(dir))).filter((name) => name.endsWith(".broken"));
+  if (broken.length > 0) note(`torn tails that were set aside: ${broken.join(", ")}`);
+  return findings;
+}

@@ -1,0 +1,63 @@
+/**
+ * Owns the question what work would be lost if a session were gone: what is in no commit of the user's repo that stays.
+ * Of files that git ignores, and of HOME, it does not speak.
+ */
+import { areKept, CapsuleDir, hasObject, listTips, treeOf } from "../../capsule/index.ts";
+import { isHoldfastError } from "../../contract/index.ts";
+import { type FoundSession, type Home, repoOf } from "../../home/index.ts";
+import type { SessionState } from "../../session/index.ts";
+import { commitBelow } from "../../task/index.ts";
+import { capsuleDir } from "../../util/index.ts";
+import { turnsLeftBehind } from "./left-behind.ts";
+
+/** A text for each kind of work that would be lost; `without`: branches that are to go too, with their tips. */
+export async function unpublishedWork(
+  home: Home,
+  { id, dir }: Pick<FoundSession, "id" | "dir">,
+  state: SessionState,
+  without: readonly { readonly name: string; readonly tip: string }[] = [],
+): Promise<string[]> {
+  const { task } = state;
+  if (!task) return [];
+  const lost = (await isSettled(dir, task)) ? [] : ["files that may have changed since its last checkpoint"];
+  if (!task.snapshot && !state.branch && state.turns === 0) return lost;
+  const names = without.map(({ name }) => name);
+  try {
+    const repo = await repoOf(home, state);
+    for (const turn of await turnsLeftBehind(repo, dir, state, names))
+      lost.push(`the work of turn ${turn}, which a later task did not go on with`);
+    if (task.snapshot && task.snapshot.tree !== (await treeOf(repo, await commitBelow(repo, task))))
+      lost.push(`the work of turn ${task.snapshot.turn}`);
+    const unanswered = task.snapshot?.unanswered ?? 0;
+    if (unanswered > 0) lost.push(`${unanswered} files of which git did not say whether they are work`);
+    const tips = (await listTips(repo)).filter(({ session }) => session === id).map(({ commit }) => commit);
+    const commits = [task.published, ...tips, ...without.map(({ tip }) => tip)];
+    const there = await thereOf(repo, commits);
+    if (!(await areKept(repo, there, { without: [] }))) lost.push("commits that no other branch or tag has");
+    else if (!(await areKept(repo, there, { without: names })))
+      lost.push(`commits that only ${names.join(" and ")} has, which is to go too`);
+    return lost;
+  } catch (error) {
+    // The repo or the base is gone: nothing tells whether it has the work.
+    if (!isHoldfastError(error)) throw error;
+    return [...lost, `work that its repo can't be asked for: ${error.message}`];
+  }
+}
+
+type Task = NonNullable<SessionState["task"]>;
+
+/** Whether its snapshot has all files of its capsule. */
+async function isSettled(dir: string, { number, snapshot }: Task): Promise<boolean> {
+  const spec = await new CapsuleDir(capsuleDir(dir, number)).readSpec().catch(() => undefined);
+  return !spec?.isWhole || (snapshot !== null && spec.settled === snapshot.commit);
+}
+
+async function thereOf(
+  repo: Parameters<typeof hasObject>[0],
+  commits: readonly (string | null)[],
+): Promise<string[]> {
+  const there: string[] = [];
+  // One that is gone from the repo is measured by the files of the snapshot.
+  for (const commit of commits) if (commit !== null && (await hasObject(repo, commit))) there.push(commit);
+  return there;
+}
