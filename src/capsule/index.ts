@@ -1,7 +1,7 @@
 export { abandonedBuilds, listBases, openBase } from "./base/bases.ts";
 export { type RunSetup, setupRunner } from "./base/setup.ts";
 export { CapsuleDir, type CapsuleSpec, plainPath } from "./dir/capsule-dir.ts";
-export { listLeases, releasePorts } from "./dir/leases.ts";
+export { listLeases, releasePorts } from "./dir/port-leases.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/directories.ts";
 export { mirrorFiles } from "./files/mirror.ts";
 export { type BytePath, parentOf, toText } from "./files/path.ts";

@@ -50,17 +50,11 @@ export async function* followSession(
   try {
     while (!options.signal.aborted) {
       const isThere = isOwned(found.dir);
-      // Records first, output after them, and then handed out the other way round: what stands in a record
-      // was written before it.
+      // Records are read first: what an end on record follows was written before it, and so is read here, too.
       const records = await journal.read();
-      for (const { stream, chunk } of output.read())
-        yield stream === "progress"
-          ? { kind: "progress", step: readProgress(chunk) }
-          : { kind: "output", stream, chunk };
-      for (const record of records) {
-        if (record.type === "task_started" && options.request === null)
-          output.turnTo(String(record.data["request"] ?? ""));
-        yield { kind: "record", record };
+      for (const happening of inOrder(records, [...output.read()])) {
+        if (happening.kind === "record" && options.request === null) output.turnTo(happening.record);
+        yield happening;
       }
       const place = readPlace(home, found.id);
       const reason = place?.state === "waiting" ? (place.reason ?? "") : "";
@@ -77,6 +71,34 @@ export async function* followSession(
     ears.close();
     output.close();
   }
+}
+
+/** From these on, all that the command wrote stands before a record. */
+const ENDS: readonly string[] = [
+  "process_ended",
+  "tool_returned",
+  "turn_ended",
+  "artifact_written",
+  "task_halted",
+  "task_ended",
+];
+
+/** What set-up says comes before its task is on record, what the command writes comes after that. */
+function* inOrder(records: readonly JournalRecord[], frames: readonly Frame[]): Generator<Happening> {
+  const isOfSetup = ({ stream }: Frame) => stream === "setup" || stream === "progress";
+  const firstEnd = records.findIndex(({ type }) => ENDS.includes(type));
+  const end = firstEnd < 0 ? records.length : firstEnd;
+  const firstOutput = frames.findIndex((frame) => !isOfSetup(frame));
+  const output = firstOutput < 0 ? frames.length : firstOutput;
+  for (const frame of frames.slice(0, output)) yield happeningOf(frame);
+  for (const record of records.slice(0, end)) yield { kind: "record", record };
+  for (const frame of frames.slice(output)) yield happeningOf(frame);
+  for (const record of records.slice(end)) yield { kind: "record", record };
+}
+
+function happeningOf({ stream, chunk }: Frame): Happening {
+  if (stream === "progress") return { kind: "progress", step: readProgress(chunk) };
+  return { kind: "output", stream, chunk };
 }
 
 function isOwned(sessionDir: string): boolean {
@@ -117,10 +139,11 @@ class OutputReader {
     this.#fd = fd;
   }
 
-  /** The next task's. */
-  turnTo(request: string): void {
+  /** To the next task's output, when it begins. */
+  turnTo({ type, data }: JournalRecord): void {
+    if (type !== "task_started") return;
     this.close();
-    this.#request = request;
+    this.#request = String(data["request"] ?? "");
     this.#fd = undefined;
     this.#position = 0;
     this.#rest = Buffer.alloc(0);

@@ -19,11 +19,11 @@ import {
 } from "../task/index.ts";
 import { present } from "../util/index.ts";
 import { keepSpooled } from "./kept-output.ts";
+import { Watch } from "./quota-watch.ts";
 import type { Shells } from "./shells.ts";
 import { Spool } from "./spool.ts";
 import { SpooledProgress } from "./spooled-progress.ts";
 import type { TerminalSocket } from "./terminal-socket.ts";
-import { Watch } from "./watch.ts";
 
 /** What a session process has for its tasks. */
 export interface HostParts {

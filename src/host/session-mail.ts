@@ -71,9 +71,14 @@ export class SessionMail {
       if (type === "task_refused") this.#forget(textIn(data["request"])).catch(() => {});
   }
 
-  /** One that still waits will not begin. */
+  /** One that still waits will not begin; nor does one that lies in the inbox behind the word that takes it back. */
   async takeBack(request: string): Promise<void> {
-    if (this.#session.state.queue.every((one) => one.request !== request)) return;
+    if (this.#session.state.queue.every((one) => one.request !== request)) {
+      const name = (await this.inbox.waiting()).find((one) => idOf(one) === request);
+      if (name === undefined) return;
+      await this.inbox.done([name]);
+      return this.#forget(request);
+    }
     const reason = "it was taken back";
     await this.#session.append("task_refused", { request, code: "interrupted", reason });
   }

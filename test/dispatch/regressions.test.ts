@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { readProcessRecord } from "../../src/home/index.ts";
+import { encodeEnvelope } from "../../src/mail/index.ts";
 import { tryFileLock } from "../../src/util/index.ts";
 import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
@@ -107,6 +108,31 @@ describe("a task", () => {
     await reaches(dispatcher, id, "interrupted");
     await dispatcher.resume(id);
     await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
+  });
+
+  it("that lies in the inbox beside the word that takes it back does not begin", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("true"));
+    await reaches(dispatcher, id, "paused");
+    await home.quiet();
+    const inbox = dispatcher.inboxOf(id);
+    const from = { from: "user:test", at: new Date().toISOString() };
+    const spec = script("touch taken-back");
+    await inbox.put(
+      "task_back",
+      encodeEnvelope({ ...from, id: "task_back", kind: "task", spec, priority: 9 }),
+    );
+    // A process takes in what is asked of it before everything else.
+    await inbox.put(
+      "ask_back",
+      encodeEnvelope({ ...from, id: "ask_back", kind: "cancel", request: "task_back" }),
+    );
+    await dispatcher.submit(id, script("true"));
+    await shown(dispatcher, id, ({ task }) => task?.number === 2 && task.outcome === "done");
+    await reaches(dispatcher, id, "paused");
+    expect((await dispatcher.show(id)).task?.number).toBe(2);
+    expect((await dispatcher.show(id)).inbox).toBe(0);
   });
 
   it("that comes just when its process leaves is not lost", async () => {

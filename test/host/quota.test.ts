@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { parseConfig, parseSettings, within } from "../../src/config/index.ts";
-import { type Exceeded, Watch } from "../../src/host/watch.ts";
+import { type Exceeded, Watch } from "../../src/host/quota-watch.ts";
 import { findProgram } from "../../src/process/index.ts";
 import { systemClock } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";

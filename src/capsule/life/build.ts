@@ -9,7 +9,7 @@ import { type Base, ensureBase, openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
 import { CapsuleDir, type CapsuleSpec, type StrategyName } from "../dir/capsule-dir.ts";
 import { type Included, includeFiles } from "../dir/include.ts";
-import { leasePorts, releasePorts } from "../dir/leases.ts";
+import { leasePorts, releasePorts } from "../dir/port-leases.ts";
 import { removeTree, syncFileSystem } from "../files/directories.ts";
 import { type BytePath, fromText } from "../files/path.ts";
 import type { Surroundings } from "../gitdir/gitdir.ts";

@@ -10,7 +10,7 @@ import { errorCode, isDiskFull } from "../../util/index.ts";
 import { openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
 import { CapsuleDir, type CapsuleSpec } from "../dir/capsule-dir.ts";
-import { releasePorts } from "../dir/leases.ts";
+import { releasePorts } from "../dir/port-leases.ts";
 import { moveToTrash, removeTree } from "../files/directories.ts";
 import type { View } from "../files/view.ts";
 import { rememberFiles } from "../layer/known-files.ts";
