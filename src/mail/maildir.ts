@@ -128,8 +128,20 @@ export class Maildir {
     await this.#disk.syncDir(this.newDir);
   }
 
-  /** What was kept of one that was taken in. */
-  async readDone(id: string): Promise<Buffer | undefined> {
+  /**
+   * What was put in under this id, for one that is on record: it may be just about to be moved away. Undefined when no
+   * more than its name is kept.
+   */
+  async readTaken(id: string): Promise<Buffer | undefined> {
+    return (await this.#readDone(id)) ?? (await this.#readWaiting(id)) ?? (await this.#readDone(id));
+  }
+
+  async #readWaiting(id: string): Promise<Buffer | undefined> {
+    const name = (await this.waiting()).find((one) => idOf(one) === id);
+    return name === undefined ? undefined : ((await this.read(name)) ?? undefined);
+  }
+
+  async #readDone(id: string): Promise<Buffer | undefined> {
     const bytes = await readFile(join(this.dir, "cur", id)).catch(() => undefined);
     return bytes && bytes.length > 0 ? bytes : undefined;
   }

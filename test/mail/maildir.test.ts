@@ -72,6 +72,19 @@ describe("a maildir", () => {
     expect(await waitingIn(mail)).toEqual([]);
   });
 
+  it("has what is on record to read before, while and after it is moved away, until it is emptied", async () => {
+    using dir = new TempDir(memoryDir);
+    const mail = new Maildir(realDisk, dir.join("inbox"));
+    await mail.put("task_1", bytes("the task"));
+    expect((await mail.readTaken("task_1"))?.toString()).toBe("the task");
+    const names = await mail.waiting();
+    const [read] = await Promise.all([mail.readTaken("task_1"), mail.done(names, () => true)]);
+    expect(read?.toString()).toBe("the task");
+    expect((await mail.readTaken("task_1"))?.toString()).toBe("the task");
+    await mail.empty("task_1");
+    expect(await mail.readTaken("task_1")).toBeUndefined();
+  });
+
   it("remembers the last thousand, and drops what is older", async () => {
     using dir = new TempDir(memoryDir);
     const mail = new Maildir(realDisk, dir.join("inbox"));

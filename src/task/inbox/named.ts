@@ -41,7 +41,7 @@ export class Named {
 
   /** As it was asked for, where that is still there; the record is without secrets, and so another command. */
   async spec(request: string): Promise<TaskSpec> {
-    const bytes = await this.#inbox.readDone(request);
+    const bytes = await this.#inbox.readTaken(request);
     const envelope = bytes && decodeEnvelope(bytes);
     if (envelope?.kind === "task") return envelope.spec;
     const record = this.#records.get(request);

@@ -62,7 +62,7 @@ export async function runStages(run: TaskRun): Promise<Driven> {
   try {
     const acted = await actFrom(run, task, first);
     if (acted.outcome === undefined) await task.rest();
-    else await persistAs(task, acted.outcome, first === "route" || first === "act");
+    else await persistAs(task, acted.outcome, first !== "persist");
     return acted;
   } catch (error) {
     // First what must not be left behind, then what may fail.
