@@ -8,7 +8,17 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { StrategyName } from "../src/capsule/dir/capsule-dir.ts";
-import { type Capsule, type CapsulePorts, createCapsule, openRepo, removeTree, resolveCommit, restoreCapsule, type Snapshot, setupRunner } from "../src/capsule/index.ts";
+import {
+  type Capsule,
+  type CapsulePorts,
+  createCapsule,
+  openRepo,
+  removeTree,
+  resolveCommit,
+  restoreCapsule,
+  type Snapshot,
+  setupRunner,
+} from "../src/capsule/index.ts";
 import { findProgram } from "../src/process/index.ts";
 import { realDisk, systemClock } from "../src/util/index.ts";
 import { atLeast, atMost, compared, median, type Row, timeMs } from "./measure.ts";
