@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import type { StrategyName } from "../src/capsule/dir/capsule-dir.ts";
 import {
   type Capsule,
-  type CapsulePorts,
+  type CapsuleIo,
   createCapsule,
   openRepo,
   removeTree,
@@ -162,12 +162,12 @@ async function plainGit({ dir }: Repo, worktrees: string, rounds: number) {
 
 class CapsuleBench {
   readonly #home: string;
-  readonly #ports: CapsulePorts;
+  readonly #io: CapsuleIo;
   #count = 0;
 
   constructor(home: string) {
     this.#home = home;
-    this.#ports = { homeDir: home, disk: realDisk, clock: systemClock };
+    this.#io = { homeDir: home, disk: realDisk, clock: systemClock };
   }
 
   async create({ dir }: Repo, strategy: StrategyName, snapshot?: string): Promise<Capsule> {
@@ -190,8 +190,8 @@ class CapsuleBench {
       isSandboxed: findProgram("bwrap") !== undefined,
       runSetup: setupRunner({ sandbox: undefined, onOutput: () => {} }),
     };
-    if (snapshot) return (await restoreCapsule(this.#ports, request, snapshot)).capsule;
-    return (await createCapsule(this.#ports, { ...request, base: await resolveCommit(repo) })).capsule;
+    if (snapshot) return (await restoreCapsule(this.#io, request, snapshot)).capsule;
+    return (await createCapsule(this.#io, { ...request, base: await resolveCommit(repo) })).capsule;
   }
 
   async remove(capsule: Capsule): Promise<void> {
@@ -220,7 +220,7 @@ class CapsuleBench {
         }),
       );
       if (!capsule) throw new Error("no capsule was made");
-      const { stdout } = await run("du", ["-s", "--block-size=1", capsule.place.dir]);
+      const { stdout } = await run("du", ["-s", "--block-size=1", capsule.layout.dir]);
       bytes = Number.parseInt(stdout, 10);
       const made = capsule;
       remove.push(await timeMs(() => this.remove(made)));

@@ -23,8 +23,8 @@ export { Capsule } from "./life/capsule.ts";
 export { catchUp, differenceFor } from "./life/catch-up.ts";
 export { createCapsule } from "./life/create.ts";
 export { equip, findHanded, handBack, handOn, settleHandOn } from "./life/hand-on.ts";
+export type { CapsuleIo } from "./life/io.ts";
 export { type CapsuleOwner, type Custody, findCapsule, type OwnedCapsule } from "./life/owner.ts";
-export type { CapsulePorts } from "./life/ports.ts";
 export { restoreCapsule } from "./life/restore.ts";
 export { hasDirectory, hasObject, listCommit, readCommittedBytes, treeOf } from "./repo/commits.ts";
 export {

@@ -82,7 +82,7 @@ async function withoutValues(
   { env = {} }: SubmitOptions,
 ): Promise<NewSession> {
   const secrets = secretsIn(env);
-  const redact = redactingValues(home.ports.redact, () => secrets);
+  const redact = redactingValues(home.io.redact, () => secrets);
   const without = async (text: string | undefined) =>
     text === undefined ? undefined : withoutSecrets(redact, shortened(text, text.length, secrets));
   return { ...session, ...present({ title: await without(title), nameFrom: await without(nameFrom) }) };

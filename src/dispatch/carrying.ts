@@ -12,7 +12,7 @@ import { readManifest } from "../session/index.ts";
 import { deadline, errorCode, type FileLock, outboxDir, tryFileLock, withFileLock } from "../util/index.ts";
 import { assertTakesMessages, knockAtSession, put, putMessage, stamp } from "./post.ts";
 
-const outboxOf = (home: Home, sessionDir: string) => new Maildir(home.ports.disk, outboxDir(sessionDir));
+const outboxOf = (home: Home, sessionDir: string) => new Maildir(home.io.disk, outboxDir(sessionDir));
 
 /**
  * One at a time for a home, so that the order of each sender is kept; and one that waits for its turn. More need not
@@ -43,7 +43,7 @@ async function tryLockAgain(path: string): Promise<FileLock | undefined> {
 }
 
 async function deliverForAWhile(home: Home): Promise<boolean> {
-  const patience = deadline(home.ports.clock, CARRY_MS);
+  const patience = deadline(home.io.clock, CARRY_MS);
   for (let pauses = 0; ; ) {
     const left: ("more" | "later" | "none")[] = [];
     let bug: unknown;

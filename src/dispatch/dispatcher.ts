@@ -241,13 +241,13 @@ export class Dispatcher {
   /** Its process reads the new one at once; whoever has the old one is out. */
   async rotateToken(id: string, scope: Scope = {}): Promise<void> {
     const { dir } = await this.#find(id, scope);
-    await rotateToken(this.#home.ports.disk, dir);
+    await rotateToken(this.#home.io.disk, dir);
     await ringSession(dir);
   }
 
   async revokeToken(id: string, scope: Scope = {}): Promise<void> {
     const { dir } = await this.#find(id, scope);
-    await revokeToken(this.#home.ports.disk, dir);
+    await revokeToken(this.#home.io.disk, dir);
     await ringSession(dir);
   }
 

@@ -61,9 +61,9 @@ export async function* followSession(
       if (reason !== "" && reason !== waits) yield { kind: "waits", reason };
       waits = reason;
       if (!isThere && !place && records.length === 0) return yield { kind: "left" };
-      if (!isThere && place && home.ports.clock.monotonicMs() >= admitAtMs) {
+      if (!isThere && place && home.io.clock.monotonicMs() >= admitAtMs) {
         await startWaiting(home);
-        admitAtMs = home.ports.clock.monotonicMs() + ADMIT_MS;
+        admitAtMs = home.io.clock.monotonicMs() + ADMIT_MS;
       }
       if (records.length === 0 && !options.signal.aborted) await ears.next();
     }

@@ -27,7 +27,7 @@ import { inboxDir } from "../util/index.ts";
 
 const RING_ATTEMPTS = 3;
 
-export const inboxOf = (home: Home, sessionDir: string) => new Maildir(home.ports.disk, inboxDir(sessionDir));
+export const inboxOf = (home: Home, sessionDir: string) => new Maildir(home.io.disk, inboxDir(sessionDir));
 
 export interface SendOptions {
   /** Who sends it. Default: the user. */
@@ -81,7 +81,7 @@ export async function putMessage(
   assertMessageSize(envelope.text);
   const known = new KnownSecrets(() => dir);
   const text = await withoutSecrets(
-    redactingValues(home.ports.redact, () => known.all()),
+    redactingValues(home.io.redact, () => known.all()),
     envelope.text,
   );
   const { isNew } = await put(home, dir, { ...envelope, text });
@@ -116,7 +116,7 @@ export async function takeBackTasks(home: Home, sessionDir: string): Promise<voi
   const inbox = inboxOf(home, sessionDir);
   const tasks = (await inbox.waiting()).filter((name) => idOf(name).startsWith("task_"));
   await inbox.done(tasks);
-  for (const name of tasks) await removeEnvironment(home.ports.disk, sessionDir, idOf(name));
+  for (const name of tasks) await removeEnvironment(home.io.disk, sessionDir, idOf(name));
 }
 
 /** What the first task says that nobody has taken in. */
@@ -130,5 +130,5 @@ export async function firstTaskIn(inbox: Maildir): Promise<TaskSpec | undefined>
 }
 
 export function stamp(home: Home, id: string, from: string) {
-  return { id, from, at: new Date(home.ports.clock.nowMs()).toISOString() };
+  return { id, from, at: new Date(home.io.clock.nowMs()).toISOString() };
 }

@@ -61,7 +61,7 @@ export async function readQueue(home: Home, found: FoundSession): Promise<Queue>
     : null;
   const firstWhy = whyItWaits(home, found, state);
   const secrets = new KnownSecrets(() => found.dir);
-  const redact = redactingValues(home.ports.redact, () => secrets.all());
+  const redact = redactingValues(home.io.redact, () => secrets.all());
   return {
     current,
     waiting: await Promise.all(
@@ -163,7 +163,7 @@ async function takeBack(home: Home, found: FoundSession, request: string): Promi
   await cancelTask(home, found, request);
   const ears = new Ears(home, found);
   try {
-    for (const patience = deadline(home.ports.clock, TAKE_BACK_MS); ; await ears.next()) {
+    for (const patience = deadline(home.io.clock, TAKE_BACK_MS); ; await ears.next()) {
       const { waiting } = await readQueue(home, found);
       if (waiting.every((one) => one.request !== request)) return;
       // Its process went before it looked.
@@ -181,9 +181,10 @@ function refuseAsOwner(home: Home, found: FoundSession, request: string): Promis
   // Under the lock of the line none is started meanwhile.
   return withLine(home, async (line) => {
     const { state } = await inspectSession(found.dir);
-    const holder = line.get(found.id)?.holder ?? null;
+    const sessionProcess = line.get(found.id)?.sessionProcess ?? null;
     const isTakenIn = state.queue.some((one) => one.request === request);
-    if (!isTakenIn || readProcessRecord(found.dir) || (holder && isAlive(holder))) return false;
+    if (!isTakenIn || readProcessRecord(found.dir) || (sessionProcess && isAlive(sessionProcess)))
+      return false;
     const after = await recordRefusal(home, found, request);
     if (!after) return false;
     const isMore = workDue(after).kind !== "nothing";
@@ -199,11 +200,11 @@ async function recordRefusal(
 ): Promise<SessionState | undefined> {
   try {
     const outputOfCut = new CutOutput(dir).read;
-    const session = await Session.own({ sessionDir: dir, id, ports: home.ports, outputOfCut });
+    const session = await Session.own({ sessionDir: dir, id, io: home.io, outputOfCut });
     try {
       await session.append("task_refused", { request, code: "interrupted", reason: "it was taken back" });
       await inboxOf(home, dir).empty(request);
-      await removeEnvironment(home.ports.disk, dir, request);
+      await removeEnvironment(home.io.disk, dir, request);
       return session.state;
     } finally {
       await session.release();

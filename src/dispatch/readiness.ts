@@ -49,7 +49,7 @@ async function tryToMakeReady(home: Home, found: FoundSession, budget: Budget | 
 export async function whenSettled(home: Home, found: FoundSession) {
   const ears = new Ears(home, found);
   try {
-    for (const patience = deadline(home.ports.clock, SETTLE_MS); ; await ears.next()) {
+    for (const patience = deadline(home.io.clock, SETTLE_MS); ; await ears.next()) {
       if (readProcessRecord(found.dir)) return { held: true, owner: undefined, isRunning: true };
       const probed = probeOwner(found.dir);
       if (!probed.held || patience.isPast) return { ...probed, isRunning: false };
@@ -63,7 +63,7 @@ export async function whenSettled(home: Home, found: FoundSession) {
 export async function whenLeft(home: Home, found: FoundSession): Promise<void> {
   const ears = new Ears(home, found);
   try {
-    for (const patience = deadline(home.ports.clock, SETTLE_MS); !patience.isPast; await ears.next()) {
+    for (const patience = deadline(home.io.clock, SETTLE_MS); !patience.isPast; await ears.next()) {
       if (!probeOwner(found.dir).held) return;
       if ((await inspectSession(found.dir)).state.status !== "paused") return;
     }

@@ -47,14 +47,14 @@ export async function settleSpec(
   const repo = await open();
   if (isDirty) {
     const aside = join(stagingDir(home.dir), `${process.pid}-${home.newId("dirty")}`);
-    const commit = await commitCheckout(repo, { session, aside, atMs: home.ports.clock.nowMs() });
+    const commit = await commitCheckout(repo, { session, aside, atMs: home.io.clock.nowMs() });
     if (cwd !== undefined) await assertCommitted(repo, commit, cwd);
     return {
       spec: { ...spec, ...(commit === null ? { isFresh: true } : { base: commit }) },
       unseen: nothing,
     };
   }
-  const unseen = where && base === undefined ? () => unseenOf(home.ports.clock, repo) : nothing;
+  const unseen = where && base === undefined ? () => unseenOf(home.io.clock, repo) : nothing;
   // Where there is nothing that could be wrong, nobody waits for git to say so.
   const hasConfig = repo.checkout === null || existsSync(join(repo.checkout, CONFIG_FILE));
   if (base !== undefined || cwd !== undefined || hasConfig) {

@@ -31,7 +31,7 @@ export async function askForShell(
   const ears = new Ears(home, found);
   try {
     // That it is open is on record, and so is the end of the turn: both are news.
-    for (const patience = deadline(home.ports.clock, OPEN_MS); !patience.isPast; await ears.next()) {
+    for (const patience = deadline(home.io.clock, OPEN_MS); !patience.isPast; await ears.next()) {
       if (existsSync(path)) return path;
       if (!(await inspectSession(found.dir)).state.openTurn) throw notRunning(label);
     }

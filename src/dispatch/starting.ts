@@ -52,7 +52,7 @@ export async function startUntil(
   isDone: () => Promise<boolean>,
   started?: StartedProcess,
 ): Promise<void> {
-  const patience = deadline(home.ports.clock, TAKE_IN_MS);
+  const patience = deadline(home.io.clock, TAKE_IN_MS);
   const ears = new Ears(home, found);
   let own = started;
   let pid: number | undefined;
@@ -60,7 +60,7 @@ export async function startUntil(
   try {
     for (;;) {
       const place = readPlace(home, found.id);
-      const isComing = (own && !own.isOver) || (place?.holder && isAlive(place.holder));
+      const isComing = (own && !own.isOver) || (place?.sessionProcess && isAlive(place.sessionProcess));
       if (readProcessRecord(found.dir)) {
         // What it takes in when it comes need not be asked for.
         if (!own || own.isOver) await ringSession(found.dir);
@@ -79,7 +79,7 @@ export async function startUntil(
         own = await startWaiting(home, found.id);
         const now = readPlace(home, found.id);
         if (now?.state === "waiting" && now.reason !== null) return;
-        pid = now?.holder?.pid;
+        pid = now?.sessionProcess?.pid;
       }
       if (await isDone()) return;
       if (patience.isPast) throw startFailed(home, found, pid, own);

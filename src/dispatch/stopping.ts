@@ -99,10 +99,11 @@ async function isWithin(done: Promise<void>, timeoutMs: number): Promise<boolean
 async function whenStarted(home: Home, found: FoundSession): Promise<ProcessRecord | undefined> {
   const ears = new Ears(home, found);
   try {
-    for (const patience = deadline(home.ports.clock, START_MS); ; await ears.next()) {
+    for (const patience = deadline(home.io.clock, START_MS); ; await ears.next()) {
       const record = readProcessRecord(found.dir);
       const place = readPlace(home, found.id);
-      const isComing = place?.state === "granted" && place.holder !== null && isAlive(place.holder);
+      const isComing =
+        place?.state === "granted" && place.sessionProcess !== null && isAlive(place.sessionProcess);
       if (record || !isComing || patience.isPast) return record;
     }
   } finally {
@@ -127,7 +128,7 @@ export async function askToKeep(home: Home, found: FoundSession, isKept: boolean
   const ears = new Ears(home, found);
   try {
     // One that leaves, or has no room for it now, leaves it to the next, or for later.
-    for (const patience = deadline(home.ports.clock, START_MS); !patience.isPast; await ears.next())
+    for (const patience = deadline(home.io.clock, START_MS); !patience.isPast; await ears.next())
       if ((await inspectSession(dir)).state.isKept === isKept) return;
   } finally {
     ears.close();
@@ -138,14 +139,14 @@ export async function askToKeep(home: Home, found: FoundSession, isKept: boolean
 /** Also where no process has it yet: then it is taken out of the inbox, as if it had never been put there. */
 export async function cancelTask(home: Home, found: FoundSession, request: string): Promise<void> {
   const isTakenBack = await withLine(home, async (line) => {
-    const holder = line.get(found.id)?.holder ?? null;
-    if ((holder && isAlive(holder)) || readProcessRecord(found.dir)) return false;
+    const sessionProcess = line.get(found.id)?.sessionProcess ?? null;
+    if ((sessionProcess && isAlive(sessionProcess)) || readProcessRecord(found.dir)) return false;
     const inbox = inboxOf(home, found.dir);
     const waiting = await inbox.waiting();
     const name = waiting.find((one) => idOf(one) === request);
     if (name === undefined) return false;
     await inbox.done([name]);
-    await removeEnvironment(home.ports.disk, found.dir, request);
+    await removeEnvironment(home.io.disk, found.dir, request);
     // Its session keeps its place for what else it has to do.
     const { state } = await inspectSession(found.dir);
     const isLast = !waiting.some((one) => one !== name && idOf(one).startsWith("task_"));

@@ -122,7 +122,7 @@ async function putTask(
   { priority = 0, env = {} }: SubmitOptions,
 ): Promise<Submitted> {
   const request = home.newId("task");
-  const { disk } = home.ports;
+  const { disk } = home.io;
   // Before anybody can find the task.
   if (Object.keys(env).length > 0) await writeEnvironment(disk, dir, request, { values: env });
   const outputFd = openOutput(dir, request);

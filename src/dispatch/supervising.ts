@@ -34,7 +34,7 @@ export class Supervisor {
 
   constructor(dispatcher: Dispatcher, say: (text: string) => void) {
     this.#dispatcher = dispatcher;
-    this.#clock = dispatcher.home.ports.clock;
+    this.#clock = dispatcher.home.io.clock;
     this.#say = say;
   }
 

@@ -25,7 +25,10 @@ export async function underWay(home: Home, { id, dir }: FoundSession): Promise<U
   const isAtTask = state.openTurn !== null || drivenTask(state) !== null;
   const place = readPlace(home, id);
   const isStarting =
-    place?.state === "granted" && !place.isTaken && place.holder !== null && isAlive(place.holder);
+    place?.state === "granted" &&
+    !place.isTaken &&
+    place.sessionProcess !== null &&
+    isAlive(place.sessionProcess);
   const isThere = readProcessRecord(dir) !== undefined;
   return { isRunning: isStarting || (isThere && (isAtTask || queued > 0)), queued };
 }

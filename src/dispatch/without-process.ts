@@ -31,7 +31,7 @@ export async function afterStop<T>(
   options: StopOptions,
   work: () => Promise<T>,
 ): Promise<T> {
-  for (const patience = deadline(home.ports.clock, STOP_MS); ; ) {
+  for (const patience = deadline(home.io.clock, STOP_MS); ; ) {
     await stopProcess(home, found, options);
     try {
       return await work();

@@ -7,7 +7,7 @@ import { lstat, mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { HoldfastError, isSessionId, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
-import { FORMAT_VERSION, JOURNAL_START, type JournalPorts } from "../journal/index.ts";
+import { FORMAT_VERSION, JOURNAL_START, type JournalIo } from "../journal/index.ts";
 import {
   type CachedFold,
   emptyState,
@@ -37,7 +37,7 @@ import {
 export interface Home {
   readonly dir: string;
   readonly id: string;
-  readonly ports: JournalPorts;
+  readonly io: JournalIo;
   /** A new id that sorts by time: `sess_01k…`. */
   readonly newId: (prefix: string) => string;
   /** Hears what long work is at. */
@@ -69,29 +69,29 @@ export const sessionDirOf = (home: Pick<Home, "dir">, id: SessionId) => join(ses
 
 export interface PrepareOptions {
   readonly dir: string;
-  readonly ports: JournalPorts;
+  readonly io: JournalIo;
   readonly newId: Home["newId"];
   /** Whether a home that is not there is made. */
   readonly create: boolean;
 }
 
-export async function prepareHome({ dir, ports, newId, create }: PrepareOptions): Promise<Home> {
+export async function prepareHome({ dir, io, newId, create }: PrepareOptions): Promise<Home> {
   if (dir === "") throw new HoldfastError("usage", "the path of the home is empty");
   let absolute = resolve(dir);
   if (!create && !existsSync(absolute)) {
     throw new HoldfastError("home_not_found", `there is no home at ${absolute}`, { path: absolute });
   }
   try {
-    await makeDirs(ports.disk, absolute);
+    await makeDirs(io.disk, absolute);
     await assertPrivate(absolute);
     for (const part of [sessionsDir, stagingDir, trashDir]) {
-      await makeDirs(ports.disk, part(absolute));
+      await makeDirs(io.disk, part(absolute));
       await assertOwnDir(part(absolute));
     }
     // By its real name: paths in it are looked up in other mount namespaces too.
     absolute = await realpath(absolute);
-    const id = (await readHomeId(absolute)) ?? (await createHomeId(absolute, ports, newId));
-    return { dir: absolute, id, ports, newId };
+    const id = (await readHomeId(absolute)) ?? (await createHomeId(absolute, io, newId));
+    return { dir: absolute, id, io, newId };
   } catch (error) {
     throw asFailure(error, absolute);
   }
@@ -154,10 +154,10 @@ async function readHomeId(dir: string): Promise<string | undefined> {
   return value["home"];
 }
 
-async function createHomeId(dir: string, ports: JournalPorts, newId: Home["newId"]): Promise<string> {
+async function createHomeId(dir: string, io: JournalIo, newId: Home["newId"]): Promise<string> {
   const home = newId("home");
-  const createdAt = new Date(ports.clock.nowMs()).toISOString();
-  const { disk } = ports;
+  const createdAt = new Date(io.clock.nowMs()).toISOString();
+  const { disk } = io;
   const path = homeManifestPath(dir);
   const temporary = temporaryPath(path);
   await createFile(disk, temporary, sealJson({ holdfast: FORMAT_VERSION, home, createdAt }));

@@ -25,7 +25,7 @@ export async function withIndex<T>(home: Home, work: (database: DatabaseSync) =>
     using database = openDatabase(path);
     return await work(database);
   } catch (error) {
-    if (isDiskFull(error) && !(await home.ports.disk.makeRoom())) throw error;
+    if (isDiskFull(error) && !(await home.io.disk.makeRoom())) throw error;
     if (errorCode(error) !== "ERR_SQLITE_ERROR" && !(error instanceof SyntaxError)) throw error;
   }
   removeIndex(home);

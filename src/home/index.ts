@@ -34,7 +34,7 @@ export {
   removeProcessRecord,
   writeProcessRecord,
 } from "./process-record.ts";
-export { capsulePorts, repoOf, repoPathOf, resolveRepo } from "./repos.ts";
+export { capsuleIo, repoOf, repoPathOf, resolveRepo } from "./repos.ts";
 export { type Meant, resolveSession, type Whereabouts } from "./resolve.ts";
 export { keepSession, type ResumeOptions, resumeSession } from "./resuming.ts";
 export { abandonedStages, stageSession } from "./staging.ts";

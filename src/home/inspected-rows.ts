@@ -38,7 +38,7 @@ export async function inspectAllWith(home: Home, database: DatabaseSync): Promis
     const cached = row && (JSON.parse(String(row["inspected"])) as Inspected);
     const dir = sessionDirOf(home, id);
     // Before the look: what changes during it makes the row stale, not wrong.
-    const stamp = stampOf(dir, home.ports.clock.nowMs());
+    const stamp = stampOf(dir, home.io.clock.nowMs());
     const isFresh = cached !== undefined && row?.["stamp"] === stamp && endsAt(dir, cached.position);
     const inspected = isFresh ? cached : await inspect(home, id, usable(cached));
     // What is damaged may be mended without a trace in the directory: it is looked at each time.

@@ -63,7 +63,7 @@ async function temporaries(home: Home): Promise<Leftover[]> {
   for (const name of (await readdir(home.dir)).filter((one) => one.startsWith(TEMPORARY_PREFIX))) {
     const path = join(home.dir, name);
     const stats = statSync(path, { throwIfNoEntry: false });
-    if (!stats || home.ports.clock.nowMs() - stats.mtimeMs < ABANDONED_MS) continue;
+    if (!stats || home.io.clock.nowMs() - stats.mtimeMs < ABANDONED_MS) continue;
     const clear = async () => {
       await endMarked(path);
       await removeTree(path);

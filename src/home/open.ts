@@ -3,7 +3,7 @@
  */
 import { resolve } from "node:path";
 import { typeid } from "typeid-js";
-import type { JournalPorts, Redactor } from "../journal/index.ts";
+import type { JournalIo, Redactor } from "../journal/index.ts";
 import { redactSecrets } from "../redaction/index.ts";
 import {
   ballastPath,
@@ -33,12 +33,12 @@ export interface HoldfastOptions {
 export async function openHome(options: HoldfastOptions = {}): Promise<Home> {
   const dir = options.home ?? defaultHomeDir();
   const clock = options.clock ?? systemClock;
-  const ports: JournalPorts = {
+  const io: JournalIo = {
     disk: options.disk ?? withBallast(realDisk, clock, ballastPath(resolve(dir))),
     clock,
     redact: options.redact ?? redactSecrets,
   };
   const newId = options.newId ?? ((prefix) => typeid(prefix).toString());
   const { onProgress, create = true } = options;
-  return { ...(await prepareHome({ dir, ports, newId, create })), onProgress };
+  return { ...(await prepareHome({ dir, io, newId, create })), onProgress };
 }

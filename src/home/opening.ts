@@ -58,7 +58,7 @@ export async function named<T>(
 ): Promise<T> {
   const text = nameFrom ?? title ?? "";
   // It stands in a branch and in a path, where no redaction follows.
-  const like = nameFromText(text === "" ? "" : await withoutSecrets(home.ports.redact, text));
+  const like = nameFromText(text === "" ? "" : await withoutSecrets(home.io.redact, text));
   if (name === undefined && like === undefined) return make();
   const wish = name === undefined ? { like: like ?? "" } : { exactly: name };
   const claim = await claimName(home, claimant, wish);

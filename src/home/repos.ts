@@ -2,13 +2,13 @@
  * Owns the way from a session to what it works on: its repo, or what stands in for one.
  */
 import { resolve } from "node:path";
-import { type CapsulePorts, noRepoDir, openRepo, type Repo } from "../capsule/index.ts";
+import { type CapsuleIo, noRepoDir, openRepo, type Repo } from "../capsule/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 import type { SessionState } from "../session/index.ts";
 import type { Home } from "./home.ts";
 
-export function capsulePorts(home: Home): CapsulePorts {
-  const { disk, clock } = home.ports;
+export function capsuleIo(home: Home): CapsuleIo {
+  const { disk, clock } = home.io;
   return { homeDir: home.dir, disk, clock, onProgress: home.onProgress };
 }
 

@@ -54,7 +54,7 @@ export async function resumeSession(
   const session = await Session.own({
     sessionDir: dir,
     id,
-    ports: home.ports,
+    io: home.io,
     takeOver: options.takeOver ?? false,
     ...present({ outputOfCut: options.outputOfCut }),
     admit: (state) => {
@@ -102,7 +102,7 @@ function assertResumable(state: SessionState, raise: Budget): void {
 /** Whether retention and gc leave it alone. Nothing else of it changes, and it need not be resumed for it. */
 export async function keepSession(home: Home, idText: string, isKept: boolean, user?: string): Promise<void> {
   const { id, dir } = await findSession(home, idText, user);
-  const session = await Session.own({ sessionDir: dir, id, ports: home.ports });
+  const session = await Session.own({ sessionDir: dir, id, io: home.io });
   try {
     if (session.state.isKept !== isKept) await session.append("session_kept", { isKept });
   } finally {

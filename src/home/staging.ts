@@ -46,7 +46,7 @@ export async function stageSession(
   id: SessionId,
   build: (dir: string, own: OwnStaged, disk: Disk) => Promise<void>,
 ): Promise<Session> {
-  const disk = deferSyncs(home.ports.disk);
+  const disk = deferSyncs(home.io.disk);
   const final = sessionDirOf(home, id);
   if (existsSync(final)) throw duplicate(id);
   const staged = join(stagingDir(home.dir), `${process.pid}-${home.newId("stage")}`);
@@ -55,11 +55,11 @@ export async function stageSession(
     await disk.mkdir(staged);
     await disk.mkdir(journalDir(staged));
     await disk.mkdir(blobsDir(staged));
-    const ports = { ...home.ports, disk };
+    const io = { ...home.io, disk };
     await build(
       staged,
       async (options) => {
-        session = await Session.own({ sessionDir: staged, id, ports, isStaged: true, ...options });
+        session = await Session.own({ sessionDir: staged, id, io, isStaged: true, ...options });
         return session;
       },
       disk,
@@ -109,10 +109,9 @@ export async function abandonedStages(home: Home): Promise<string[]> {
     const pid = Number(/^(\d+)-/.exec(name)?.[1] ?? 0);
     const found = await stat(path).catch(() => undefined);
     // Taken away meanwhile; or the log of a session process that is starting.
-    if (!found || (name.startsWith("host-") && home.ports.clock.nowMs() - found.mtimeMs < STARTING_MS))
-      continue;
+    if (!found || (name.startsWith("host-") && home.io.clock.nowMs() - found.mtimeMs < STARTING_MS)) continue;
     const { mtimeMs } = found;
-    if (!isAlive({ pid, startTicks: null }) || home.ports.clock.nowMs() - mtimeMs > ABANDONED_MS)
+    if (!isAlive({ pid, startTicks: null }) || home.io.clock.nowMs() - mtimeMs > ABANDONED_MS)
       abandoned.push(path);
   }
   return abandoned;

@@ -33,11 +33,11 @@ export async function arrive(home: Home, id: SessionId, { by }: StartOptions): P
 }
 
 export const mailIn = (home: Home, id: SessionId, dirIn: (sessionDir: string) => string) =>
-  new Maildir(home.ports.disk, dirIn(sessionDirOf(home, id)));
+  new Maildir(home.io.disk, dirIn(sessionDirOf(home, id)));
 
 /** Another process may have it for a moment longer: the one before us, or one that made it ready for us. */
 async function whenFree(home: Home, sessionDir: string, own: () => Promise<Session>): Promise<Session> {
-  const patience = deadline(home.ports.clock, WAIT_MS);
+  const patience = deadline(home.io.clock, WAIT_MS);
   let owner: WatchedFiles | undefined;
   try {
     for (;;) {

@@ -24,7 +24,7 @@ export class Doorway {
     this.#makeDir = makeDir;
     this.#refusals = refusals;
     this.#handler = {
-      token: () => readToken(home.ports.disk, sessionDir),
+      token: () => readToken(home.io.disk, sessionDir),
       nextMessage: (waitMs, gone) => feed.next(waitMs, gone),
       entered: (message) => feed.entered(message),
       send: (to, text) => outgoing.send(to, text),

@@ -50,7 +50,7 @@ export async function driveTask(parts: HostParts, assignment: Assignment): Promi
   const { home, session, news } = parts;
   const { request, spec, stop } = assignment;
   const spool = new Spool(sessionDirOf(home, session.id), request, () => session.secrets);
-  const progress = new SpooledProgress(spool, home.ports.clock, news);
+  const progress = new SpooledProgress(spool, home.io.clock, news);
   try {
     return await runStages({
       home,
@@ -101,7 +101,7 @@ async function join(
       values,
       messages: feed,
       onStart: (pid: number, input: Writable | null) => {
-        watch = new Watch(home.ports.clock, pid, [task.room.sessionDir], quota, (exceeded) => {
+        watch = new Watch(home.io.clock, pid, [task.room.sessionDir], quota, (exceeded) => {
           // First it is stopped: the record of it may need the space that it takes.
           ended.abort();
           exceeding = session.append("quota_reached", exceeded);

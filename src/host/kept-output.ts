@@ -21,7 +21,7 @@ export async function keepSpooled(
   const spooled = new Spooled(sessionDir, request);
   if (!spooled.hasOutput) return true;
   // The one place that says which redactor an output goes through.
-  const room = { session, sessionDir, disk: home.ports.disk, redact: session.redact };
+  const room = { session, sessionDir, disk: home.io.disk, redact: session.redact };
   try {
     await keepOutput(room, task.number, { chunks: spooled.chunks(), cut: () => left ?? spooled.left });
     return true;

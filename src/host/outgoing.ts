@@ -17,7 +17,7 @@ import type { Named } from "../task/index.ts";
 const REMIND_MS = 2000;
 const REMIND_MAX_MS = 5 * 60_000;
 
-export interface OutgoingPorts {
+export interface OutgoingIo {
   readonly outbox: Maildir;
   readonly redact: Redactor;
   newId(prefix: string): string;
@@ -28,21 +28,21 @@ export interface OutgoingPorts {
 
 export class Outgoing {
   readonly #session: Session;
-  readonly #ports: OutgoingPorts;
+  readonly #io: OutgoingIo;
   /** One after the other: so only the last one can be on record and not in the outbox. */
   #sending: Promise<unknown> = Promise.resolve();
   #reminder: NodeJS.Timeout | undefined;
   #unput: { readonly id: string; readonly bytes: Uint8Array } | undefined;
 
-  constructor(session: Session, ports: OutgoingPorts) {
+  constructor(session: Session, io: OutgoingIo) {
     this.#session = session;
-    this.#ports = ports;
+    this.#io = io;
   }
 
   async settleUnsent(named: Named): Promise<void> {
     const { lastSent, arrived } = this.#session.state;
     const isSettled =
-      lastSent === null || arrived.includes(lastSent) || (await this.#ports.outbox.knows(lastSent));
+      lastSent === null || arrived.includes(lastSent) || (await this.#io.outbox.knows(lastSent));
     if (!isSettled) await this.#putFromRecord(lastSent, await named.sent(lastSent));
     await this.#remind(REMIND_MS);
   }
@@ -60,7 +60,7 @@ export class Outgoing {
   /** Before we leave: nobody reminds of it after that. */
   async callOnce(): Promise<void> {
     clearTimeout(this.#reminder);
-    if ((await this.#ports.outbox.waiting()).length > 0) this.#ports.notify();
+    if ((await this.#io.outbox.waiting()).length > 0) this.#io.notify();
   }
 
   send(to: string, text: string): Promise<string> {
@@ -73,13 +73,13 @@ export class Outgoing {
     if (text === "") throw new HoldfastError("invalid_data", "text: there is nothing to send");
     if (!isSessionId(to)) throw new HoldfastError("invalid_id", `${JSON.stringify(to)} is not a session id`);
     assertMessageSize(text);
-    if ((await this.#ports.outbox.waiting()).length >= MAX_WAITING)
+    if ((await this.#io.outbox.waiting()).length >= MAX_WAITING)
       throw new HoldfastError("inbox_full", `${MAX_WAITING} messages wait to be fetched`);
     // One that is on record and could not be put there goes first.
     if (this.#unput) await this.#put(this.#unput.id, this.#unput.bytes);
-    const id = this.#ports.newId("msg");
+    const id = this.#io.newId("msg");
     // Before it is on record: one that is too long without its secrets is not sent at all.
-    const bytes = this.#encode(id, to, await withoutSecrets(this.#ports.redact, text));
+    const bytes = this.#encode(id, to, await withoutSecrets(this.#io.redact, text));
     await this.#session.append("message_sent", { message: id, to, text });
     this.#unput = { id, bytes };
     await this.#put(id, bytes);
@@ -87,18 +87,18 @@ export class Outgoing {
   }
 
   #encode(id: string, to: string, text: string): Uint8Array {
-    const at = new Date(this.#ports.nowMs()).toISOString();
+    const at = new Date(this.#io.nowMs()).toISOString();
     return encodeEnvelope({ kind: "message", id, from: this.#session.id, at, to, text });
   }
 
   async #put(id: string, bytes: Uint8Array): Promise<void> {
-    const { isNew } = await this.#ports.outbox.put(id, bytes);
+    const { isNew } = await this.#io.outbox.put(id, bytes);
     this.#unput = undefined;
     if (isNew) this.#notify(REMIND_MS);
   }
 
   #notify(remindMs: number): void {
-    this.#ports.notify();
+    this.#io.notify();
     this.#reminder ??= setTimeout(() => {
       this.#reminder = undefined;
       this.#remind(Math.min(2 * remindMs, REMIND_MAX_MS)).catch(() => {});
@@ -106,6 +106,6 @@ export class Outgoing {
   }
 
   async #remind(remindMs: number): Promise<void> {
-    if ((await this.#ports.outbox.waiting()).length > 0) this.#notify(remindMs);
+    if ((await this.#io.outbox.waiting()).length > 0) this.#notify(remindMs);
   }
 }

@@ -34,13 +34,13 @@ export class SessionMail {
     this.#session = session;
     this.#named = named;
     this.inbox = mailIn(home, session.id, inboxDir);
-    this.feed = new Feed(session, named, home.ports.clock);
+    this.feed = new Feed(session, named, home.io.clock);
     this.#outbox = mailIn(home, session.id, outboxDir);
     this.outgoing = new Outgoing(session, {
       outbox: this.#outbox,
       redact: session.redact,
       newId: home.newId,
-      nowMs: () => home.ports.clock.nowMs(),
+      nowMs: () => home.io.clock.nowMs(),
       notify: () => calls.call(),
     });
   }
@@ -101,7 +101,7 @@ export class SessionMail {
     // Its process was killed when all of it was on record.
     if (task?.request) await this.forgetIfOver(task.request);
     await removeOldEnvironments(
-      this.#home.ports.disk,
+      this.#home.io.disk,
       this.#sessionDir,
       (request) => !isTaskOver(this.#session.state, request) || waiting.has(request),
     );
@@ -111,7 +111,7 @@ export class SessionMail {
 
   async #forget(request: string): Promise<void> {
     await this.inbox.empty(request);
-    await removeEnvironment(this.#home.ports.disk, this.#sessionDir, request);
+    await removeEnvironment(this.#home.io.disk, this.#sessionDir, request);
   }
 
   get #sessionDir(): string {

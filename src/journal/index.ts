@@ -25,4 +25,4 @@ export {
   segmentName,
 } from "./segments.ts";
 export { assertWitnessed, writeWitness } from "./witness.ts";
-export type { JournalPorts, JournalWriter, Redaction, Redactor, WriterListener } from "./writer.ts";
+export type { JournalIo, JournalWriter, Redaction, Redactor, WriterListener } from "./writer.ts";

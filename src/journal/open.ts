@@ -27,7 +27,7 @@ import { encodeHeader, type Position } from "./line.ts";
 import { type ScannedRecord, type ScannedTail, scanJournal } from "./scan.ts";
 import { diskFull } from "./segment-tail.ts";
 import { listSegments, segmentName } from "./segments.ts";
-import { type JournalPorts, JournalWriter, type WriterListener } from "./writer.ts";
+import { type JournalIo, JournalWriter, type WriterListener } from "./writer.ts";
 
 export interface OpenedJournal {
   readonly writer: JournalWriter;
@@ -43,7 +43,7 @@ export interface Recovery {
 export interface OpenOptions {
   readonly sessionDir: string;
   readonly session: string;
-  readonly ports: JournalPorts;
+  readonly io: JournalIo;
   /** Where a cached fold stands; records behind it are handed to `onRecord`. */
   readonly from?: Position | undefined;
   /** The time of the record at `from`. */
@@ -56,8 +56,8 @@ export interface OpenOptions {
 
 /** The caller holds the owner lock. Throws `session_damaged`, with nothing changed that a reader could see. */
 export async function openJournal(options: OpenOptions): Promise<OpenedJournal> {
-  const { sessionDir, session, ports } = options;
-  const { disk } = ports;
+  const { sessionDir, session, io } = options;
+  const { disk } = io;
   const numbers = await listSegments(sessionDir);
   const segment = (numbers.at(-1) ?? 0) + 1;
   const path = join(journalDir(sessionDir), segmentName(segment));
@@ -80,7 +80,7 @@ export async function openJournal(options: OpenOptions): Promise<OpenedJournal> 
     const head = { segment, bytes: content.length, seq: tail.end.seq, hash: tail.end.hash };
     const start = { sessionDir, session, epoch, file, head, lastAt };
     return {
-      writer: new JournalWriter(start, ports, options.listener),
+      writer: new JournalWriter(start, io, options.listener),
       recovery: { tornBytes: tail.torn.length, brokenFile },
     };
   } catch (error) {
@@ -109,10 +109,10 @@ async function readTail(options: OpenOptions) {
   }
 }
 
-async function setAside({ sessionDir, ports }: OpenOptions, tail: ScannedTail): Promise<string> {
+async function setAside({ sessionDir, io }: OpenOptions, tail: ScannedTail): Promise<string> {
   const name = `${segmentName(tail.end.segment)}.${randomBytes(4).toString("hex")}.broken`;
-  await createFile(ports.disk, join(journalDir(sessionDir), name), tail.torn);
-  await ports.disk.syncDir(journalDir(sessionDir));
+  await createFile(io.disk, join(journalDir(sessionDir), name), tail.torn);
+  await io.disk.syncDir(journalDir(sessionDir));
   return join(journalDir(IN_SESSION), name);
 }
 

@@ -35,7 +35,7 @@ export interface Redaction {
   readonly rules: readonly string[];
 }
 
-export interface JournalPorts {
+export interface JournalIo {
   readonly disk: Disk;
   readonly clock: Clock;
   readonly redact: Redactor;
@@ -63,7 +63,7 @@ export interface WriterStart extends TailStart {
 
 export class JournalWriter {
   readonly #tail: SegmentTail;
-  readonly #ports: JournalPorts;
+  readonly #io: JournalIo;
   readonly #listener: WriterListener;
   #lastAtMs: number;
   #queue: Pending[] = [];
@@ -71,9 +71,9 @@ export class JournalWriter {
   readonly #syncedBlobs = new Set<string>();
   #isClosed = false;
 
-  constructor(start: WriterStart, ports: JournalPorts, listener: WriterListener) {
-    this.#tail = new SegmentTail(start, ports.disk);
-    this.#ports = ports;
+  constructor(start: WriterStart, io: JournalIo, listener: WriterListener) {
+    this.#tail = new SegmentTail(start, io.disk);
+    this.#io = io;
     this.#listener = listener;
     this.#lastAtMs = Date.parse(start.lastAt) || 0;
   }
@@ -154,7 +154,7 @@ export class JournalWriter {
   }
 
   async #encode(batch: Pending[]): Promise<(Encoded & { readonly pending: Pending })[]> {
-    const { disk, clock, redact } = this.#ports;
+    const { disk, clock, redact } = this.#io;
     const redactions = await redact(
       batch.map(({ data }) => data),
       batch.map(({ type }) => type),

@@ -29,7 +29,7 @@ export async function enterLine(home: Home, wish: PlaceWish): Promise<void> {
       order,
       state: "waiting",
       reason: null,
-      holder: null,
+      sessionProcess: null,
       maker: myself(),
       attempts: 0,
       isTaken: false,
@@ -57,11 +57,12 @@ export async function admitWaiting(home: Home, start: StartProcess, opening?: Se
       const sessionDir = sessionDirOf(home, place.session);
       if (place.session !== opening && !existsSync(sessionDir)) continue;
       const bell = readProcessRecord(sessionDir)?.bell;
-      if (place.holder && bell) rung.push(bell);
+      if (place.sessionProcess && bell) rung.push(bell);
       // Written under the name of the one who will take it: if it dies before, the place goes back to the line.
-      const holder =
-        place.holder ?? identityOf(await start(place.session, present({ by: place.by ?? undefined })));
-      await line.set({ ...place, state: "granted", reason: null, holder, isTaken: false });
+      const sessionProcess =
+        place.sessionProcess ??
+        identityOf(await start(place.session, present({ by: place.by ?? undefined })));
+      await line.set({ ...place, state: "granted", reason: null, sessionProcess, isTaken: false });
     }
     return rung;
   });
@@ -77,6 +78,6 @@ async function decisions(home: Home, places: readonly Place[]): Promise<Decision
     memory,
     limits: await readLimits(home),
     needOf: (definition) => needs.get(definition) ?? 0,
-    useOf: ({ holder }) => (holder ? measureTree(holder.pid).bytes : 0),
+    useOf: ({ sessionProcess }) => (sessionProcess ? measureTree(sessionProcess.pid).bytes : 0),
   });
 }

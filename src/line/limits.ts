@@ -12,6 +12,6 @@ export async function readLimits(home: Pick<Home, "dir">): Promise<HomeLimits> {
   return { maxSessions: number("maxSessions"), maxMemoryBytes: number("maxMemoryBytes") };
 }
 
-export async function writeLimits(home: Pick<Home, "dir" | "ports">, limits: HomeLimits): Promise<void> {
-  await replaceFile(home.ports.disk, limitsPath(home.dir), sealJson(limits));
+export async function writeLimits(home: Pick<Home, "dir" | "io">, limits: HomeLimits): Promise<void> {
+  await replaceFile(home.io.disk, limitsPath(home.dir), sealJson(limits));
 }

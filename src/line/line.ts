@@ -35,7 +35,7 @@ export interface Place {
   readonly maxSessions: number | null;
   readonly maxMemoryBytes: number | null;
   /** Granted: the session process, or whoever starts it. Waiting: the session process, if it has one. */
-  readonly holder: ProcessIdentity | null;
+  readonly sessionProcess: ProcessIdentity | null;
   /** Who saw that the session had crashed, if that was no person. */
   readonly by: string | null;
   /** Who put it in the line: the session may be about to be opened by them. */
@@ -103,7 +103,7 @@ export class Line {
   }
 
   async #settle(place: Place): Promise<Place | undefined> {
-    const isGone = place.holder !== null && !isAlive(place.holder);
+    const isGone = place.sessionProcess !== null && !isAlive(place.sessionProcess);
     const isUnborn = !existsSync(sessionDirOf(this.#home, place.session));
     const isOrphan = isUnborn && (place.maker === null || !isAlive(place.maker));
     if (!isGone && !isOrphan) return place;
@@ -112,7 +112,7 @@ export class Line {
       this.remove(place.session);
       return undefined;
     }
-    const back: Place = { ...place, attempts, state: "waiting", holder: null, isTaken: false };
+    const back: Place = { ...place, attempts, state: "waiting", sessionProcess: null, isTaken: false };
     await this.set(back);
     return back;
   }
@@ -138,7 +138,10 @@ function parsePlace(session: SessionId, text: string): Place | undefined {
     reason: typeof value["reason"] === "string" ? value["reason"] : null,
     maxSessions: number("maxSessions"),
     maxMemoryBytes: number("maxMemoryBytes"),
-    holder: parseIdentity((value["holder"] ?? undefined) as Record<string, unknown> | undefined) ?? null,
+    sessionProcess:
+      parseIdentity(
+        (value["sessionProcess"] ?? value["holder"] ?? undefined) as Record<string, unknown> | undefined,
+      ) ?? null,
     by: typeof value["by"] === "string" ? value["by"] : null,
     maker: parseIdentity((value["maker"] ?? undefined) as Record<string, unknown> | undefined) ?? null,
     attempts: number("attempts") ?? 0,

@@ -20,12 +20,12 @@ export async function readPeaks(home: Pick<Home, "dir">, definition: string): Pr
 }
 
 export async function addPeak(
-  home: Pick<Home, "dir" | "ports">,
+  home: Pick<Home, "dir" | "io">,
   definition: string,
   peakBytes: number,
 ): Promise<void> {
   await mkdir(statsDir(home.dir), { recursive: true, mode: 0o700 });
   const peaks = [...(await readPeaks(home, definition)), peakBytes].slice(-KEPT_RUNS);
   const path = statsPath(home, definition);
-  await replaceFile(home.ports.disk, path, sealJson({ definition, peakBytes: peaks }));
+  await replaceFile(home.io.disk, path, sealJson({ definition, peakBytes: peaks }));
 }

@@ -16,7 +16,7 @@ export interface PlaceRequest {
 export async function holdPlace(home: Home, session: SessionId): Promise<void> {
   await withLine(home, async (line) => {
     const place = line.get(session);
-    if (place?.state === "granted") await line.set({ ...place, holder: myself(), isTaken: true });
+    if (place?.state === "granted") await line.set({ ...place, sessionProcess: myself(), isTaken: true });
   });
 }
 
@@ -24,10 +24,10 @@ export async function holdPlace(home: Home, session: SessionId): Promise<void> {
 export async function takePlace(home: Home, request: PlaceRequest): Promise<boolean> {
   return withLine(home, async (line) => {
     const place = line.get(request.session);
-    const holder = myself();
+    const sessionProcess = myself();
     // One that was granted for another kind of agent says nothing of the memory that this one needs.
     if (place?.state === "granted" && place.definition === request.definition) {
-      if (!place.isTaken) await line.set({ ...place, ...request, holder, isTaken: true });
+      if (!place.isTaken) await line.set({ ...place, ...request, sessionProcess, isTaken: true });
       return true;
     }
     await line.set({
@@ -37,10 +37,10 @@ export async function takePlace(home: Home, request: PlaceRequest): Promise<bool
       reason: place?.state === "waiting" ? place.reason : null,
       maxSessions: place?.maxSessions ?? null,
       maxMemoryBytes: place?.maxMemoryBytes ?? null,
-      holder,
+      sessionProcess,
       by: null,
       attempts: 0,
-      maker: holder,
+      maker: sessionProcess,
       isTaken: false,
     });
     return false;
@@ -53,8 +53,9 @@ export async function takePlace(home: Home, request: PlaceRequest): Promise<bool
  */
 export async function leavePlace(home: Home, session: SessionId): Promise<boolean> {
   return withLine(home, async (line) => {
-    const holder = line.get(session)?.holder;
-    if (holder && (holder.pid === process.pid || !isAlive(holder))) line.remove(session);
+    const sessionProcess = line.get(session)?.sessionProcess;
+    if (sessionProcess && (sessionProcess.pid === process.pid || !isAlive(sessionProcess)))
+      line.remove(session);
     return (await line.places()).some(({ state }) => state === "waiting");
   });
 }

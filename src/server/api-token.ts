@@ -16,7 +16,7 @@ export async function makeApiToken(home: Home, user: string): Promise<void> {
   const path = apiTokenPath(home, user);
   if (readTextOr(path, "") !== "") return;
   mkdirSync(join(usersDir(home.dir), user), { recursive: true, mode: 0o700 });
-  await replaceFile(home.ports.disk, path, Buffer.from(`${makeToken("hfu_")}\n`));
+  await replaceFile(home.io.disk, path, Buffer.from(`${makeToken("hfu_")}\n`));
 }
 
 /** Whose it is. Every one is compared, so that the time tells nothing. */

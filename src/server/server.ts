@@ -55,7 +55,7 @@ export class ApiServer {
 
   private constructor(dispatcher: Dispatcher) {
     this.#dispatcher = dispatcher;
-    this.#routes = routesOf(dispatcher, new EventStreams(dispatcher.home.ports.clock, this.#stop.signal));
+    this.#routes = routesOf(dispatcher, new EventStreams(dispatcher.home.io.clock, this.#stop.signal));
     const timeouts = {
       // It runs from the moment of the connection, also where not a byte comes.
       headersTimeout: 5000,

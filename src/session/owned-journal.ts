@@ -15,7 +15,7 @@ import {
 import {
   acquireOwner,
   assertWitnessed,
-  type JournalPorts,
+  type JournalIo,
   type JournalWriter,
   type OpenedJournal,
   type OwnerLock,
@@ -33,7 +33,7 @@ import type { SessionState } from "./state.ts";
 export interface OwnOptions {
   readonly sessionDir: string;
   readonly id: SessionId;
-  readonly ports: JournalPorts;
+  readonly io: JournalIo;
   /** End the process that owns the session now, if one does. */
   readonly takeOver?: boolean;
   /** The directory is one that nobody can see yet: it has no witness until it is whole. */
@@ -46,7 +46,7 @@ export interface OwnOptions {
 
 export class OwnedJournal {
   readonly id: SessionId;
-  readonly ports: JournalPorts;
+  readonly io: JournalIo;
   readonly fold: LiveFold;
   #sessionDir: string;
   readonly #lock: OwnerLock;
@@ -54,14 +54,14 @@ export class OwnedJournal {
   #opened: OpenedJournal | undefined;
   #releasing: Promise<void> | undefined;
 
-  private constructor({ id, sessionDir, ports }: OwnOptions, lock: OwnerLock) {
+  private constructor({ id, sessionDir, io }: OwnOptions, lock: OwnerLock) {
     this.id = id;
     this.#sessionDir = sessionDir;
     this.#lock = lock;
     this.#known = new KnownSecrets(() => this.#sessionDir);
     // R5: here, because whoever owns a session writes through it.
-    this.ports = { ...ports, redact: redactingValues(ports.redact, () => this.secrets) };
-    this.fold = new LiveFold((cached) => writeFold(ports.disk, this.#sessionDir, cached));
+    this.io = { ...io, redact: redactingValues(io.redact, () => this.secrets) };
+    this.fold = new LiveFold((cached) => writeFold(io.disk, this.#sessionDir, cached));
   }
 
   /** Becomes the owner: takes the lock, folds the journal, recovers what a crash left of it. */
@@ -76,7 +76,7 @@ export class OwnedJournal {
       journal.#opened = await openJournal({
         sessionDir,
         session: id,
-        ports: journal.ports,
+        io: journal.io,
         from: cached?.position,
         lastAt: cached?.state.updatedAt,
         onRecord: (record) => journal.fold.read(record),
@@ -120,7 +120,7 @@ export class OwnedJournal {
     if (this.writer.failure) throw this.writer.failure;
     const { data: clean, json } = parseEvent(type, data);
     const { ahead } = this.fold;
-    const now = new Date(this.ports.clock.nowMs()).toISOString();
+    const now = new Date(this.io.clock.nowMs()).toISOString();
     // A clock that went back must not make a record older than the one before it.
     const at = now > ahead.updatedAt ? now : ahead.updatedAt;
     const reason = refusal(ahead, type, clean, at);

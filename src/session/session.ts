@@ -92,7 +92,7 @@ export class Session implements AsyncDisposable {
 
   /** What its records are redacted with: for what is written elsewhere for it. */
   get redact(): Redactor {
-    return this.#journal.ports.redact;
+    return this.#journal.io.redact;
   }
 
   get recovery(): Recovery {
@@ -118,7 +118,7 @@ export class Session implements AsyncDisposable {
   async beginTurn(input: Json, options: { by?: string } = {}): Promise<Turn> {
     const limits = reachedLimits(this.#ahead);
     if (limits.length > 0) throw budgetReached(limits);
-    const turn = new Turn(this, this.#ahead.turns + 1, this.#journal.ports.clock);
+    const turn = new Turn(this, this.#ahead.turns + 1, this.#journal.io.clock);
     this.#turn = turn;
     await this.append("turn_started", { turn: turn.number, input, ...options });
     return turn;
@@ -165,7 +165,7 @@ export class Session implements AsyncDisposable {
     await this.append("session_closed", {});
     // Nor does what was cut off go on.
     for (const request of [...queue.map((one) => one.request), ...(task?.request ? [task.request] : [])])
-      await removeEnvironment(this.#journal.ports.disk, this.#journal.sessionDir, request);
+      await removeEnvironment(this.#journal.io.disk, this.#journal.sessionDir, request);
     await this.release();
   }
 

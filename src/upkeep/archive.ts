@@ -74,7 +74,7 @@ async function asOwner(
   admit: (state: SessionState) => void,
   mark: (session: Session) => Promise<void>,
 ): Promise<void> {
-  const session = await Session.own({ sessionDir: dir, id, ports: home.ports, admit });
+  const session = await Session.own({ sessionDir: dir, id, io: home.io, admit });
   try {
     const { findings, goodBlobs } = await auditSession(dir, home.onProgress);
     const [damage] = findings;
@@ -85,7 +85,7 @@ async function asOwner(
         // Stored for a record that a crash prevented: nothing names it.
         if (!goodBlobs.has(name)) await unlink(join(blobsDir(dir), name));
       }
-      await compressJournal(home.ports.disk, dir, home.onProgress);
+      await compressJournal(home.io.disk, dir, home.onProgress);
     });
   } finally {
     await session.release();

@@ -135,7 +135,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     const snapshot = await capsule.snapshot("1", limits);
     expect(await filesOf(capsule), "a snapshot changes nothing").toEqual(before);
     await lab.remove(capsule);
-    expect(existsSync(capsule.place.dir)).toBe(false);
+    expect(existsSync(capsule.layout.dir)).toBe(false);
     const again = await lab.restore(snapshot.commit, capsule.spec.session);
     expect(await filesOf(again)).toEqual(before);
     const second = await again.snapshot("2", limits);
@@ -286,7 +286,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     await publish({
       repo,
       store,
-      disk: lab.ports.disk,
+      disk: lab.io.disk,
       session: "sess_x",
       commit: work.commit,
       base: snapshot.manifest.base,
@@ -330,7 +330,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     await publish({
       repo,
       store,
-      disk: lab.ports.disk,
+      disk: lab.io.disk,
       session: "sess_x",
       commit: work.commit,
       base: snapshot.manifest.base,
@@ -418,7 +418,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     const capsule = await lab.create();
     // Holds its file open, and writes as long as it lives.
     await inside(capsule, `(exec 9>>log; while :; do echo tick >&9; done) >/dev/null 2>&1 & sleep 0.1`, {
-      HOLDFAST_CAPSULE: capsule.place.dir,
+      HOLDFAST_CAPSULE: capsule.layout.dir,
     });
     await capsule.detach();
     const snapshot = await capsule.snapshot("1", limits);

@@ -82,17 +82,17 @@ describe.skipIf(!canOverlay)("overlays", () => {
     await using lab = new CapsuleLab("overlay");
     const capsule = await lab.create();
     await inside(capsule, "echo kept > kept");
-    const first = capsule.place.readHolder();
+    const first = capsule.layout.readHolder();
     await capsule.attach();
-    expect(capsule.place.readHolder()).toEqual(first);
+    expect(capsule.layout.readHolder()).toEqual(first);
     process.kill(first?.pid ?? 0, "SIGKILL");
     while (first && isAlive(first)) await sleep(2);
     expect(await inside(capsule, "cat kept")).toBe("kept");
-    const second = capsule.place.readHolder();
+    const second = capsule.layout.readHolder();
     expect(second?.pid).not.toBe(first?.pid);
     await capsule.detach();
     expect(second && isAlive(second)).toBe(false);
-    expect(markedProcesses().filter(({ mark }) => mark === capsule.place.dir)).toEqual([]);
+    expect(markedProcesses().filter(({ mark }) => mark === capsule.layout.dir)).toEqual([]);
     expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(lab.home);
   });
 
@@ -108,9 +108,9 @@ describe.skipIf(!canOverlay)("overlays", () => {
       });
       return identityOf(child.pid ?? 0);
     };
-    const forged = start(["sleep", "300"], { HOLDFAST_CAPSULE: capsule.place.dir });
+    const forged = start(["sleep", "300"], { HOLDFAST_CAPSULE: capsule.layout.dir });
     const stray = start([...view.enter, "sh", "-c", 'cd "$0" && exec sleep 300', view.workTree], {});
-    const holder = capsule.place.readHolder();
+    const holder = capsule.layout.readHolder();
     while (!readFileSync(`/proc/${stray.pid}/cmdline`, "utf8").startsWith("sleep")) await sleep(2);
     try {
       // Also when the holder itself is gone, and only the stray keeps the mount.
@@ -137,7 +137,7 @@ describe.skipIf(!canOverlay)("overlays", () => {
       );
       await sleep(4 * round);
       // The one of the round before may be the one that is just ending.
-      signalIfThere(capsule.place.readHolder()?.pid ?? UNUSED_PID, "SIGKILL");
+      signalIfThere(capsule.layout.readHolder()?.pid ?? UNUSED_PID, "SIGKILL");
       const outcome = await taking;
       expect(["taken", "snapshot_raced", "mount_failed"]).toContain(outcome);
       if (outcome !== "taken") raced += 1;

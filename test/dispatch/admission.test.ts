@@ -15,7 +15,7 @@ function place(order: number, state: Place["state"], definition = "agent", own: 
     reason: null,
     maxSessions: null,
     maxMemoryBytes: null,
-    holder: null,
+    sessionProcess: null,
     by: null,
     maker: null,
     attempts: 0,

@@ -15,7 +15,7 @@ import { ownProgram } from "../../src/process/index.ts";
 import { identityOf, isAlive, signalIfThere } from "../../src/util/index.ts";
 import { HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
 
-const pidOf = (home: Home, id: SessionId) => readPlace(home, id)?.holder?.pid ?? 0;
+const pidOf = (home: Home, id: SessionId) => readPlace(home, id)?.sessionProcess?.pid ?? 0;
 const isGone = (pid: number) => until(() => !isAlive({ pid, startTicks: null }));
 
 const ticksOf = (pid: number) => readFileSync(`/proc/${pid}/stat`, "utf8").split(" ").slice(13, 15).join();
@@ -136,7 +136,7 @@ describe("a process that can't begin", () => {
         () => "taken in",
         (error: { readonly code?: string }) => error.code,
       );
-      const pid = await until(() => dispatcher.placeOf(session.id)?.holder?.pid ?? 0);
+      const pid = await until(() => dispatcher.placeOf(session.id)?.sessionProcess?.pid ?? 0);
       await sleep(delayMs);
       signalIfThere(pid, "SIGKILL");
       const outcome = await submitting;

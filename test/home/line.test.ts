@@ -15,7 +15,7 @@ const base: Place = {
   reason: "no room",
   maxSessions: 3,
   maxMemoryBytes: null,
-  holder: null,
+  sessionProcess: null,
   by: null,
   maker: myself(),
   attempts: 0,
@@ -32,20 +32,20 @@ describe("the line", () => {
         return line.places();
       });
     expect(await settled(base)).toEqual([base]);
-    const mine: Place = { ...base, state: "granted", holder: myself() };
+    const mine: Place = { ...base, state: "granted", sessionProcess: myself() };
     expect(await settled(mine)).toEqual([mine]);
     // Whoever was to start it was killed: it waits, in the place that it had.
-    expect(await settled({ ...mine, holder: gone })).toEqual([{ ...base, attempts: 1 }]);
-    expect(await settled({ ...mine, holder: gone, attempts: 2 })).toEqual([]);
+    expect(await settled({ ...mine, sessionProcess: gone })).toEqual([{ ...base, attempts: 1 }]);
+    expect(await settled({ ...mine, sessionProcess: gone, attempts: 2 })).toEqual([]);
     // Whoever was to open its session was killed.
     const unborn = await settled({ ...base, session: "sess_01k00000000000000000000009", maker: gone });
     expect(unborn.map(({ session }) => session)).not.toContain("sess_01k00000000000000000000009");
     // Its process was killed in the middle of its work: to go on or not is decided anew.
-    expect(await settled({ ...mine, holder: gone, isTaken: true })).toEqual([]);
+    expect(await settled({ ...mine, sessionProcess: gone, isTaken: true })).toEqual([]);
     // The pid is somebody else's by now.
-    expect(await settled({ ...mine, holder: { pid: process.pid, startTicks: 1 }, isTaken: true })).toEqual(
-      [],
-    );
+    expect(
+      await settled({ ...mine, sessionProcess: { pid: process.pid, startTicks: 1 }, isTaken: true }),
+    ).toEqual([]);
     expect(readPlace(home, id)).toBeUndefined();
   });
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { StrategyName } from "../../src/capsule/dir/capsule-dir.ts";
 import {
   Capsule,
-  type CapsulePorts,
+  type CapsuleIo,
   type CapsuleSettings,
   createCapsule,
   openRepo,
@@ -38,7 +38,7 @@ export class CapsuleLab implements AsyncDisposable {
   readonly temp: TempDir;
   readonly main: string;
   readonly home: string;
-  readonly ports: CapsulePorts;
+  readonly io: CapsuleIo;
   readonly settings: CapsuleSettings;
   readonly #made = new Set<Capsule>();
   #count = 0;
@@ -51,7 +51,7 @@ export class CapsuleLab implements AsyncDisposable {
     this.home = this.temp.join("home");
     for (const dir of ["", "leases", "trash", "sessions"]) mkdirSync(join(this.home, dir), { mode: 0o700 });
     this.main = makeRepo(this.temp.join("main"), options.files);
-    this.ports = { homeDir: this.home, disk: realDisk, clock: systemClock };
+    this.io = { homeDir: this.home, disk: realDisk, clock: systemClock };
     this.settings = { ...plainSettings, strategy };
   }
 
@@ -84,7 +84,7 @@ export class CapsuleLab implements AsyncDisposable {
   async create(settings: Partial<CapsuleSettings> = {}, base?: string): Promise<Capsule> {
     const request = await this.#request(settings);
     const commit = await resolveCommit(request.repo, base);
-    const { capsule } = await createCapsule(this.ports, { ...request, base: commit });
+    const { capsule } = await createCapsule(this.io, { ...request, base: commit });
     this.#made.add(capsule);
     return capsule;
   }
@@ -95,13 +95,13 @@ export class CapsuleLab implements AsyncDisposable {
     session?: string,
     settings: Partial<CapsuleSettings> = {},
   ): Promise<Capsule> {
-    const { capsule } = await restoreCapsule(this.ports, await this.#request(settings, session), snapshot);
+    const { capsule } = await restoreCapsule(this.io, await this.#request(settings, session), snapshot);
     this.#made.add(capsule);
     return capsule;
   }
 
   async open(capsule: Capsule): Promise<Capsule | undefined> {
-    return Capsule.open(this.ports, await this.repo(), capsule.place.dir);
+    return Capsule.open(this.io, await this.repo(), capsule.layout.dir);
   }
 
   async remove(capsule: Capsule): Promise<void> {

@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { JournalRecord, JsonObject } from "../../src/contract/index.ts";
 import {
-  type JournalPorts,
+  type JournalIo,
   type JournalWriter,
   openJournal,
   type Recovery,
@@ -25,15 +25,12 @@ export function makeSessionDir(path: string): string {
   return path;
 }
 
-export async function openForTest(
-  sessionDir: string,
-  ports: Partial<JournalPorts> = {},
-): Promise<OpenedForTest> {
+export async function openForTest(sessionDir: string, io: Partial<JournalIo> = {}): Promise<OpenedForTest> {
   const found: JournalRecord[] = [];
   const { writer, recovery } = await openJournal({
     sessionDir,
     session: "sess_01k00000000000000000000000",
-    ports: { ...plainPorts, ...ports },
+    io: { ...plainPorts, ...io },
     onRecord: (record) => found.push(record),
     listener: { onDurable: () => {}, onRefused: () => {} },
   });

@@ -216,7 +216,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
         if (left < 0) throw new Error("cut");
       };
       // Nothing that comes after the step reaches the disk.
-      const disk = new Proxy(lab.ports.disk, {
+      const disk = new Proxy(lab.io.disk, {
         get: (target, name) =>
           ["create", "rename", "syncDir"].includes(String(name))
             ? (...args: unknown[]) => {
@@ -225,16 +225,16 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
               }
             : Reflect.get(target, name),
       });
-      const ports = { ...lab.ports, disk };
-      const capsule = await Capsule.open(ports, repo, dirOf(1));
+      const io = { ...lab.io, disk };
+      const capsule = await Capsule.open(io, repo, dirOf(1));
       if (!capsule) throw new Error("it is not there");
       const next = { dir: dirOf(2), task: 2, base: null, isSandboxed: capsule.spec.isSandboxed };
-      const isCut = await handOn(ports, capsule, next).then(
+      const isCut = await handOn(io, capsule, next).then(
         () => false,
         (error: Error) => error.message === "cut",
       );
       cuts += isCut ? 1 : 0;
-      const found = await findHanded(lab.ports, repo, 1, dirOf);
+      const found = await findHanded(lab.io, repo, 1, dirOf);
       expect(found?.spec, `step ${step}`).toMatchObject({ task: 1, base: first.spec.base, previous: null });
       const { root } = (await found?.attach()) ?? { root: "" };
       expect(readdirSync(root), `step ${step}`).toEqual(expect.arrayContaining(["one", "i", "a.txt"]));
@@ -242,12 +242,12 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
       if (!isCut) break;
     }
     expect(cuts).toBeGreaterThan(4);
-    const again = await Capsule.open(lab.ports, repo, dirOf(1));
+    const again = await Capsule.open(lab.io, repo, dirOf(1));
     if (!again) throw new Error("it is not there");
     const next = { dir: dirOf(2), task: 2, base: null, isSandboxed: again.spec.isSandboxed };
-    const handed = await handOn(lab.ports, again, next);
+    const handed = await handOn(lab.io, again, next);
     // On record, and cut off before that was written down.
-    expect((await findHanded(lab.ports, repo, 2, dirOf))?.spec).toMatchObject({ task: 2, previous: null });
+    expect((await findHanded(lab.io, repo, 2, dirOf))?.spec).toMatchObject({ task: 2, previous: null });
     await handed.detach();
   });
 });

@@ -19,7 +19,7 @@ const custody: OwnedCapsule["custody"] = { isBusy: false, alone: (work) => work(
 
 function ownerOf(capsules: readonly Capsule[]): CapsuleOwner {
   const list = async () => {
-    const found = await Promise.all(capsules.map(({ place }) => findCapsule(place.dir)));
+    const found = await Promise.all(capsules.map(({ layout }) => findCapsule(layout.dir)));
     return found.flatMap((one) => (one ? [{ ...one, custody }] : []));
   };
   return { list, custodyOf: () => undefined };

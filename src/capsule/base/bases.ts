@@ -55,7 +55,7 @@ export interface BaseRequest {
   readonly onProgress?: OnProgress | undefined;
 }
 
-interface BasePorts {
+interface BaseIo {
   readonly disk: Disk;
   readonly clock: Clock;
 }
@@ -80,11 +80,7 @@ export function openBase(
 }
 
 /** The base for a commit: the one that is there, one near enough, or a new one. */
-export async function ensureBase(
-  repo: Repo,
-  { disk, clock }: BasePorts,
-  request: BaseRequest,
-): Promise<Base> {
+export async function ensureBase(repo: Repo, { disk, clock }: BaseIo, request: BaseRequest): Promise<Base> {
   const key = keyOf(repo, request);
   const there = await readBase(repo, key);
   if (there) return touched(there, repo, clock);

@@ -117,6 +117,6 @@ export class CapsuleDir {
 
 /** Where a person can work on the files of a capsule; undefined where they are only mounted for its processes. */
 export const plainPath = (
-  place: CapsuleDir,
+  layout: CapsuleDir,
   { strategy }: Pick<CapsuleSpec, "strategy">,
-): string | undefined => (strategy === "overlay" ? undefined : place.tree);
+): string | undefined => (strategy === "overlay" ? undefined : layout.tree);

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { errorCode, Meter, type OnProgress } from "../../util/index.ts";
 import { type GitPlace, runGit } from "./git.ts";
 
-type Place = Pick<GitPlace, "gitDir">;
+type Gitdir = Pick<GitPlace, "gitDir">;
 
 export interface PackedAt {
   /** The path of the pack in the store. */
@@ -19,12 +19,12 @@ export interface PackedAt {
 
 /** Where objects stand, as far as the indexes of the packs can say. */
 export async function locateObjects(
-  place: Place,
+  gitdir: Gitdir,
   ids: ReadonlySet<string>,
 ): Promise<{ readonly places: ReadonlyMap<string, PackedAt>; readonly packs: ReadonlySet<string> }> {
   const places = new Map<string, PackedAt>();
   const packs = new Set<string>();
-  for (const name of await packFiles(place)) {
+  for (const name of await packFiles(gitdir)) {
     if (!name.endsWith(".idx")) continue;
     const file = `objects/pack/${name.replace(/\.idx$/, ".pack")}`;
     let rest = "";
@@ -38,9 +38,9 @@ export async function locateObjects(
         packs.add(file);
       }
     };
-    const input = createReadStream(join(place.gitDir, "objects", "pack", name));
+    const input = createReadStream(join(gitdir.gitDir, "objects", "pack", name));
     // One that can't be read is of no use to git either: what its pack holds is missing.
-    await runGit(place, ["show-index"], { input, onOutput, accept: [0, 1, 128] });
+    await runGit(gitdir, ["show-index"], { input, onOutput, accept: [0, 1, 128] });
   }
   return { places, packs };
 }
@@ -53,16 +53,16 @@ export interface BadFile {
 
 /** Every byte of every pack and of its index, by the hash that each ends with. */
 export async function findBadPacks(
-  place: Place,
+  gitdir: Gitdir,
   hashBytes: 20 | 32,
   onProgress?: OnProgress,
 ): Promise<BadFile[]> {
-  const names = await packFiles(place);
+  const names = await packFiles(gitdir);
   const meter = new Meter(onProgress, "reading packs", { ofFiles: names.length });
   const bad: BadFile[] = [];
   for (const name of names) {
     const file = `objects/pack/${name}`;
-    const reason = await whyDamaged(join(place.gitDir, file), hashBytes, meter);
+    const reason = await whyDamaged(join(gitdir.gitDir, file), hashBytes, meter);
     meter.add({ files: 1 });
     if (reason !== undefined) bad.push({ file, reason });
     const twin = name.replace(/\.(pack|idx)$/, (end) => (end === ".pack" ? ".idx" : ".pack"));
@@ -72,7 +72,7 @@ export async function findBadPacks(
   return bad;
 }
 
-async function packFiles({ gitDir }: Place): Promise<string[]> {
+async function packFiles({ gitDir }: Gitdir): Promise<string[]> {
   const names = await readdir(join(gitDir, "objects", "pack")).catch(() => []);
   return names.filter((name) => /^pack-[0-9a-f]+\.(pack|idx|rev|bitmap)$/.test(name)).sort();
 }

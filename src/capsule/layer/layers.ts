@@ -67,7 +67,7 @@ export interface Sealing {
 export async function sealUpper(
   disk: Disk,
   repo: Repo,
-  place: CapsuleDir,
+  layout: CapsuleDir,
   spec: CapsuleSpec,
   { snapshot, hasOmitted }: Sealing,
 ): Promise<CapsuleSpec> {
@@ -75,22 +75,22 @@ export async function sealUpper(
   if (baseKey === null) return spec;
   await mkdir(layersDir(repo), { recursive: true, mode: 0o700 });
   const below = { baseKey, isOnlyCopy: hasOmitted };
-  const hasUpper = existsSync(place.upper) && readdirSync(place.upper).length > 0;
+  const hasUpper = existsSync(layout.upper) && readdirSync(layout.upper).length > 0;
   // The very same snapshot was taken before, a moment ago.
   const isSealed = existsSync(layerDir(repo, snapshot));
   if (isSealed || (!hasUpper && stack.length > 0)) {
     // Nothing was written: the snapshot's files are those of the layers below.
     if (!isSealed) await writeInfo(disk, repo, snapshot, { ...below, stack });
     const settled = { ...spec, settled: snapshot };
-    await place.writeSpec(disk, settled);
+    await layout.writeSpec(disk, settled);
     return settled;
   }
-  await syncFileSystem(place.upper);
+  await syncFileSystem(layout.upper);
   const sealed: CapsuleSpec = { ...spec, stack: [snapshot, ...stack], sealing: null, settled: snapshot };
   await writeInfo(disk, repo, snapshot, { ...below, stack: sealed.stack });
-  await place.writeSpec(disk, { ...spec, sealing: snapshot });
-  await disk.rename(place.upper, layerDir(repo, snapshot));
-  await finish(disk, repo, place, sealed);
+  await layout.writeSpec(disk, { ...spec, sealing: snapshot });
+  await disk.rename(layout.upper, layerDir(repo, snapshot));
+  await finish(disk, repo, layout, sealed);
   return sealed;
 }
 
@@ -98,7 +98,7 @@ export async function sealUpper(
 export async function settleSealing(
   disk: Disk,
   repo: Repo,
-  place: CapsuleDir,
+  layout: CapsuleDir,
   spec: CapsuleSpec,
 ): Promise<CapsuleSpec> {
   const { sealing } = spec;
@@ -109,14 +109,14 @@ export async function settleSealing(
     sealing: null,
     stack: isMoved ? [sealing, ...spec.stack] : spec.stack,
   };
-  await finish(disk, repo, place, settled);
+  await finish(disk, repo, layout, settled);
   return settled;
 }
 
-async function finish(disk: Disk, repo: Repo, place: CapsuleDir, spec: CapsuleSpec): Promise<void> {
-  await mkdir(place.upper, { recursive: true, mode: 0o700 });
+async function finish(disk: Disk, repo: Repo, layout: CapsuleDir, spec: CapsuleSpec): Promise<void> {
+  await mkdir(layout.upper, { recursive: true, mode: 0o700 });
   await disk.syncDir(layersDir(repo));
-  await place.writeSpec(disk, spec);
+  await layout.writeSpec(disk, spec);
 }
 
 /** A layer with all that a stack shows, in its place. Its name is no snapshot's: the topmost layer has that one. */

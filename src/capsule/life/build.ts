@@ -22,7 +22,7 @@ import type { SnapshotLimits } from "../snapshot/choose.ts";
 import { strategies } from "../strategy/strategies.ts";
 import type { Strategy } from "../strategy/strategy.ts";
 import { Capsule } from "./capsule.ts";
-import type { CapsulePorts } from "./ports.ts";
+import type { CapsuleIo } from "./io.ts";
 
 export interface CapsuleSettings {
   readonly strategy: StrategyName | "auto";
@@ -57,7 +57,7 @@ export const isCollected = (error: unknown) =>
   isHoldfastError(error, "base_missing") && error.facts["isCollected"] === true;
 
 export async function findBase(
-  ports: CapsulePorts,
+  io: CapsuleIo,
   { repo, settings, session, runSetup, signal }: Omit<NewCapsule, "base">,
   commit: string | null,
   surroundings: Surroundings,
@@ -65,7 +65,7 @@ export async function findBase(
 ): Promise<Base> {
   const isUsers = commit === null || (await isUsersCommit(repo, commit));
   const privateTo = isUsers ? undefined : session;
-  return ensureBase(repo, ports, {
+  return ensureBase(repo, io, {
     commit,
     setup: settings.setup,
     privateTo,
@@ -73,12 +73,12 @@ export async function findBase(
     runSetup,
     signal,
     isExact,
-    onProgress: ports.onProgress,
+    onProgress: io.onProgress,
   });
 }
 
 export async function build(
-  ports: CapsulePorts,
+  io: CapsuleIo,
   request: Omit<NewCapsule, "base">,
   strategy: Strategy,
   facts: Pick<CapsuleSpec, "base" | "lower" | "setupKey" | "baseKey" | "stack" | "settled">,
@@ -87,10 +87,10 @@ export async function build(
   removed: ReadonlySet<BytePath> = new Set(),
 ): Promise<CreatedCapsule> {
   const { repo, session, task, settings } = request;
-  const place = new CapsuleDir(request.dir);
-  if (await place.isThere())
+  const layout = new CapsuleDir(request.dir);
+  if (await layout.isThere())
     throw new HoldfastError("capsule_exists", `task ${task} has a capsule already`, { task });
-  await clearUnfinished(place);
+  await clearUnfinished(layout);
   const spec: CapsuleSpec = {
     isWhole: false,
     ...facts,
@@ -108,10 +108,10 @@ export async function build(
     isSandboxed: request.isSandboxed,
   };
   let leased: Record<string, number> = {};
-  const capsule = new Capsule(ports, repo, place, spec);
+  const capsule = new Capsule(io, repo, layout, spec);
   try {
-    await place.make();
-    leased = await leasePorts(ports.homeDir, settings.ports, session);
+    await layout.make();
+    leased = await leasePorts(io.homeDir, settings.ports, session);
     // Under the lock: a base that is in use is one that a capsule.json names, or one that is being taken now.
     await withFileLock(repoLock(repo), async () => {
       const needed = [
@@ -121,36 +121,36 @@ export async function build(
       if (!needed.every((path) => existsSync(path)))
         throw new HoldfastError("base_missing", "the base was collected meanwhile", { isCollected: true });
       for (const commit of [spec.base, spec.lower]) if (commit !== null) await holdCommit(repo, commit);
-      await place.writeSpec(ports.disk, { ...spec, ports: leased });
+      await layout.writeSpec(io.disk, { ...spec, ports: leased });
     });
-    await strategy.populate({ ...ports, repo }, place, spec, surroundings);
+    await strategy.populate({ ...io, repo }, layout, spec, surroundings);
     await fill(capsule);
     const { copied, missing } = await bringIncludes(capsule, repo, settings.include, removed);
     // What was written for this capsule alone is on disk before it counts as there. An overlay's own few files are.
     if (surroundings === undefined ? spec.stack.length === 0 : !strategy.usesBase)
-      await syncFileSystem(place.dir);
+      await syncFileSystem(layout.dir);
     await capsule.update({ ...spec, ports: leased, included: copied, isWhole: true });
     return { capsule, missingIncludes: missing };
   } catch (error) {
-    await strategy.detach(place).catch(() => {});
-    await removeTree(place.dir);
-    await releasePorts(ports.homeDir, Object.values(leased), session);
+    await strategy.detach(layout).catch(() => {});
+    await removeTree(layout.dir);
+    await releasePorts(io.homeDir, Object.values(leased), session);
     throw error;
   }
 }
 
 /** What a maker left that was killed: its processes, then its files. */
-export async function clearUnfinished(place: CapsuleDir): Promise<void> {
-  if (!existsSync(place.dir)) return;
-  await detachCapsule(place);
-  await removeTree(place.dir);
+export async function clearUnfinished(layout: CapsuleDir): Promise<void> {
+  if (!existsSync(layout.dir)) return;
+  await detachCapsule(layout);
+  await removeTree(layout.dir);
 }
 
 /** Ends whatever runs in it, also where what is written down about it can't be read. */
-export async function detachCapsule(place: CapsuleDir): Promise<void> {
-  if (!existsSync(place.dir)) return;
-  const spec = await place.readSpec().catch(() => undefined);
-  await strategies[spec?.strategy ?? "overlay"].detach(place);
+export async function detachCapsule(layout: CapsuleDir): Promise<void> {
+  if (!existsSync(layout.dir)) return;
+  const spec = await layout.readSpec().catch(() => undefined);
+  await strategies[spec?.strategy ?? "overlay"].detach(layout);
 }
 
 export async function bringIncludes(

@@ -25,40 +25,40 @@ import type { Strategy } from "../strategy/strategy.ts";
 import { recordSetup } from "../strategy/worktree.ts";
 import { sandboxAround } from "./borrowed.ts";
 import { orDiskFull } from "./disk-full.ts";
+import type { CapsuleIo } from "./io.ts";
 import { measure } from "./measure.ts";
-import type { CapsulePorts } from "./ports.ts";
 
 export class Capsule {
   readonly repo: Repo;
-  readonly place: CapsuleDir;
-  readonly #ports: CapsulePorts;
+  readonly layout: CapsuleDir;
+  readonly #io: CapsuleIo;
   #spec: CapsuleSpec;
 
-  constructor(ports: CapsulePorts, repo: Repo, place: CapsuleDir, spec: CapsuleSpec) {
-    this.#ports = ports;
+  constructor(io: CapsuleIo, repo: Repo, layout: CapsuleDir, spec: CapsuleSpec) {
+    this.#io = io;
     this.repo = repo;
-    this.place = place;
+    this.layout = layout;
     this.#spec = spec;
   }
 
   /** The capsule that is there; undefined where none is. */
-  static async open(ports: CapsulePorts, repo: Repo, dir: string): Promise<Capsule | undefined> {
-    const place = new CapsuleDir(dir);
-    if (!(await place.isThere())) return undefined;
-    const spec = await settleSealing(ports.disk, repo, place, await place.readSpec());
-    return new Capsule(ports, repo, place, spec);
+  static async open(io: CapsuleIo, repo: Repo, dir: string): Promise<Capsule | undefined> {
+    const layout = new CapsuleDir(dir);
+    if (!(await layout.isThere())) return undefined;
+    const spec = await settleSealing(io.disk, repo, layout, await layout.readSpec());
+    return new Capsule(io, repo, layout, spec);
   }
 
   /** For those who do not own its session: nothing of it is put in order, and only `look` may be asked of it. */
-  static async openToLook(ports: CapsulePorts, repo: Repo, dir: string): Promise<Capsule | undefined> {
-    const place = new CapsuleDir(dir);
-    return (await place.isThere()) ? new Capsule(ports, repo, place, await place.readSpec()) : undefined;
+  static async openToLook(io: CapsuleIo, repo: Repo, dir: string): Promise<Capsule | undefined> {
+    const layout = new CapsuleDir(dir);
+    return (await layout.isThere()) ? new Capsule(io, repo, layout, await layout.readSpec()) : undefined;
   }
 
   /** Whether what it stands on is gone, and nothing was written over it: then its snapshot has all of it. */
   get isHollow(): boolean {
     const { strategy, baseKey, stack } = this.#spec;
-    if (strategy !== "overlay") return !existsSync(this.place.tree);
+    if (strategy !== "overlay") return !existsSync(this.layout.tree);
     const below = [
       openBase(this.repo, baseKey ?? "").tree,
       ...stack.map((layer) => layerDir(this.repo, layer)),
@@ -67,7 +67,7 @@ export class Capsule {
     return (
       isGone &&
       stack.length > 0 &&
-      (!existsSync(this.place.upper) || readdirSync(this.place.upper).length === 0)
+      (!existsSync(this.layout.upper) || readdirSync(this.layout.upper).length === 0)
     );
   }
 
@@ -80,41 +80,41 @@ export class Capsule {
   }
 
   get #ground() {
-    const { homeDir, disk, onProgress } = this.#ports;
+    const { homeDir, disk, onProgress } = this.#io;
     return { homeDir, repo: this.repo, disk, onProgress };
   }
 
   async update(spec: CapsuleSpec): Promise<void> {
-    await this.place.writeSpec(this.#ports.disk, spec);
+    await this.layout.writeSpec(this.#io.disk, spec);
     this.#spec = spec;
   }
 
   attach(): Promise<View> {
-    return this.#strategy.attach(this.#ground, this.place, this.#spec);
+    return this.#strategy.attach(this.#ground, this.layout, this.#spec);
   }
 
   detach(): Promise<void> {
-    return this.#strategy.detach(this.place);
+    return this.#strategy.detach(this.layout);
   }
 
   /** What its task's sandbox shows around its files; undefined where it has none. */
   get sandbox(): Omit<SandboxView, "tree" | "writable"> | undefined {
     const { isSandboxed } = this.#spec;
-    return isSandboxed ? sandboxAround(this.#ports.homeDir, this.repo) : undefined;
+    return isSandboxed ? sandboxAround(this.#io.homeDir, this.repo) : undefined;
   }
 
   /** Whatever still runs in it stands still, until this is disposed of. */
   freeze(): Disposable {
-    return freezeMarked(this.place.dir);
+    return freezeMarked(this.layout.dir);
   }
 
   store(): Promise<Store> {
-    return openStore(this.repo, this.#ports.disk);
+    return openStore(this.repo, this.#io.disk);
   }
 
   /** Of a tree of its own: what set-up leaves there is not the task's doing. */
   async setUp(runSetup: RunSetup): Promise<void> {
-    const { tree, dir, listingFile } = this.place;
+    const { tree, dir, listingFile } = this.layout;
     await runSetup({ tree, work: join(dir, "setup"), command: this.#spec.setup });
     await removeTree(join(dir, "setup"));
     await recordSetup(this.repo, this.#spec, tree, listingFile);
@@ -122,12 +122,12 @@ export class Capsule {
 
   /** Everything that differs from the base, on disk when this returns. */
   snapshot(name: string, limits: SnapshotLimits): Promise<Snapshot> {
-    return orDiskFull(this.#ports.disk, () => this.#snapshot(name, limits));
+    return orDiskFull(this.#io.disk, () => this.#snapshot(name, limits));
   }
 
   /** Everything that differs now, of a task that goes on: nothing names it, and nothing is started to reach it. */
   async look(limits: SnapshotLimits): Promise<Snapshot> {
-    const view = this.#strategy.reached(this.place);
+    const view = this.#strategy.reached(this.layout);
     if (!view) throw new HoldfastError("snapshot_raced", "the capsule's files can't be reached just now");
     return this.#snapshotOf(view, null, limits);
   }
@@ -137,7 +137,7 @@ export class Capsule {
     try {
       return await this.#snapshotOf(view, name, limits);
     } catch (error) {
-      if (this.#strategy.reached(this.place)) throw error;
+      if (this.#strategy.reached(this.layout)) throw error;
       throw new HoldfastError(
         "snapshot_raced",
         "the process that holds the capsule's files was ended while they were read",
@@ -148,9 +148,9 @@ export class Capsule {
   }
 
   #snapshotOf(view: View, name: string | null, limits: SnapshotLimits): Promise<Snapshot> {
-    const { repo, place, sandbox } = this;
-    const changes = this.#strategy.changes(this.#ground, place, this.#spec, view);
-    return measure(this.#ports, { repo, spec: this.#spec, sandbox, view, changes, name, limits });
+    const { repo, layout, sandbox } = this;
+    const changes = this.#strategy.changes(this.#ground, layout, this.#spec, view);
+    return measure(this.#io, { repo, spec: this.#spec, sandbox, view, changes, name, limits });
   }
 
   /**
@@ -169,27 +169,27 @@ export class Capsule {
   }
 
   async #seal({ commit, manifest, learned }: Snapshot): Promise<void> {
-    const { disk } = this.#ports;
+    const { disk } = this.#io;
     try {
       const sealing = { snapshot: commit, hasOmitted: manifest.omitted.length > 0 };
       const { length } = this.#spec.stack;
-      this.#spec = await sealUpper(disk, this.repo, this.place, this.#spec, sealing);
+      this.#spec = await sealUpper(disk, this.repo, this.layout, this.#spec, sealing);
       const isNew = this.#spec.stack.length > length;
       if (isNew) await rememberFiles(layerDir(this.repo, commit), learned);
       if (this.#spec.stack.length > MAX_LAYERS)
-        this.#spec = await flatten(this.#ground, this.place, this.#spec, commit);
+        this.#spec = await flatten(this.#ground, this.layout, this.#spec, commit);
     } catch (error) {
       // Without space for a layer, or a way to it, the capsule goes on as it is.
       if (!isDiskFull(error) && errorCode(error) !== "EACCES") throw error;
-      this.#spec = await settleSealing(disk, this.repo, this.place, await this.place.readSpec());
+      this.#spec = await settleSealing(disk, this.repo, this.layout, await this.layout.readSpec());
     }
   }
 
   /** Gone at once; its bytes follow. What must be kept was taken before. */
   async remove(trashDir: string, name: string): Promise<void> {
     await this.detach();
-    await moveToTrash(this.#ports.disk, trashDir, this.place.dir, name);
+    await moveToTrash(this.#io.disk, trashDir, this.layout.dir, name);
     const { ports, session } = this.#spec;
-    await releasePorts(this.#ports.homeDir, Object.values(ports), session);
+    await releasePorts(this.#io.homeDir, Object.values(ports), session);
   }
 }

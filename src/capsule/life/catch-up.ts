@@ -100,9 +100,9 @@ function refuseConflicts(paths: readonly BytePath[]): void {
 /** Gives the files what the person changed. Nothing runs in the capsule meanwhile. */
 export async function catchUp(capsule: Capsule, to: string, theirs: Changes): Promise<void> {
   const view = await capsule.attach();
-  const { repo, place, sandbox } = capsule;
+  const { repo, layout, sandbox } = capsule;
   refuseConflicts(inTheWay(view, theirs, repo.objectFormat));
-  const gitDir = join(place.dir, "catching-up");
+  const gitDir = join(layout.dir, "catching-up");
   await removeTree(gitDir);
   try {
     await makeGitdir({ path: gitDir, repo, surroundings: noSurroundings, branch: "none", commit: to });
@@ -182,7 +182,7 @@ async function writeNew(confined: ConfinedGit, gitDir: string, theirs: Changes):
  * not what others did meanwhile. Anywhere else its git stays as it is.
  */
 async function follow(
-  { repo, place }: Capsule,
+  { repo, layout }: Capsule,
   view: View,
   confined: ConfinedGit,
   gitDir: string,
@@ -192,7 +192,7 @@ async function follow(
   const { branch, commit } = own.head;
   if (branch === null || commit === undefined || own.unfinished !== undefined) return;
   if (!(await isAncestor(repo, commit, to))) return;
-  const indexFile = join(place.dir, "catching-up", "staged");
+  const indexFile = join(layout.dir, "catching-up", "staged");
   if (!copyIndex(view, indexFile)) return;
   const question = { timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_ANSWER_BYTES };
   const staged = await confined.ask(["diff-index", "--cached", "--quiet", commit], {

@@ -15,28 +15,28 @@ import type { Strategy } from "../strategy/strategy.ts";
 import { build, type CreatedCapsule, findBase, isCollected, type NewCapsule } from "./build.ts";
 import type { Capsule } from "./capsule.ts";
 import { orDiskFull } from "./disk-full.ts";
-import type { CapsulePorts } from "./ports.ts";
+import type { CapsuleIo } from "./io.ts";
 
 /** A capsule with the files of a commit. Whatever fails, nothing of it is left. */
-export function createCapsule(ports: CapsulePorts, request: NewCapsule): Promise<CreatedCapsule> {
-  return orDiskFull(ports.disk, () => create(ports, request));
+export function createCapsule(io: CapsuleIo, request: NewCapsule): Promise<CreatedCapsule> {
+  return orDiskFull(io.disk, () => create(io, request));
 }
 
-async function create(ports: CapsulePorts, request: NewCapsule): Promise<CreatedCapsule> {
-  const strategy = strategies[await chooseStrategy(ports.homeDir, request.settings.strategy)];
+async function create(io: CapsuleIo, request: NewCapsule): Promise<CreatedCapsule> {
+  const strategy = strategies[await chooseStrategy(io.homeDir, request.settings.strategy)];
   try {
     // Only an overlay can take a few files from elsewhere.
-    return await createOn(ports, request, strategy, { isExact: strategy.name !== "overlay" });
+    return await createOn(io, request, strategy, { isExact: strategy.name !== "overlay" });
   } catch (error) {
     // Set-up may have changed a file that differs between the base and a commit near it; or it was just collected.
     const isWorthAnother = isHoldfastError(error, "git_failed") || isCollected(error);
     if (!isWorthAnother || !strategy.usesBase) throw error;
-    return createOn(ports, request, strategy, { isExact: true });
+    return createOn(io, request, strategy, { isExact: true });
   }
 }
 
 async function createOn(
-  ports: CapsulePorts,
+  io: CapsuleIo,
   request: NewCapsule,
   strategy: Strategy,
   { isExact }: { readonly isExact: boolean },
@@ -49,11 +49,11 @@ async function createOn(
       "a branch named holdfast stands in the way of holdfast/…: rename it",
     );
   if (base !== null) await holdCommit(repo, base);
-  const cached = strategy.usesBase ? await findBase(ports, request, base, surroundings, isExact) : undefined;
+  const cached = strategy.usesBase ? await findBase(io, request, base, surroundings, isExact) : undefined;
   const lower = cached ? cached.commit : base;
   const setupKey = cached?.setupKey ?? (settings.setup === "" ? "none" : "own");
   const facts = { base, lower, setupKey, baseKey: cached?.key ?? null, stack: [], settled: null };
-  return build(ports, request, strategy, facts, surroundings, async (capsule) => {
+  return build(io, request, strategy, facts, surroundings, async (capsule) => {
     const view = await capsule.attach();
     if (strategy.name === "overlay" && lower !== base && lower !== null && base !== null)
       await moveOn(capsule, surroundings, view, lower, base);
@@ -71,9 +71,9 @@ async function moveOn(
   from: string,
   to: string,
 ): Promise<void> {
-  const { place, repo, spec } = capsule;
+  const { layout, repo, spec } = capsule;
   // With a gitdir of its own, beside the files: whatever set-up left among them is not opened.
-  const gitDir = join(place.dir, "moving");
+  const gitDir = join(layout.dir, "moving");
   const { index } = openBase(repo, spec.baseKey ?? "");
   await makeGitdir({ path: gitDir, repo, surroundings, branch: "moving", commit: from, index });
   // Set-up may have left attributes, which git reads on the way.

@@ -20,7 +20,7 @@ import { holdCommit } from "../repo/held.ts";
 import type { Repo } from "../repo/repo.ts";
 import { bringIncludes, type CapsuleSettings, type CreatedCapsule } from "./build.ts";
 import { Capsule } from "./capsule.ts";
-import type { CapsulePorts } from "./ports.ts";
+import type { CapsuleIo } from "./io.ts";
 
 export interface NextTask {
   readonly dir: string;
@@ -30,27 +30,27 @@ export interface NextTask {
 }
 
 /** The capsule in its new place, not yet final: `handBack` undoes it. */
-export async function handOn(ports: CapsulePorts, capsule: Capsule, next: NextTask): Promise<Capsule> {
-  const { repo, place } = capsule;
+export async function handOn(io: CapsuleIo, capsule: Capsule, next: NextTask): Promise<Capsule> {
+  const { repo, layout } = capsule;
   await capsule.detach();
   if (next.base !== null) await holdCommit(repo, next.base);
   const { task, base } = capsule.spec;
   await capsule.update({ ...capsule.spec, previous: { task, base } });
   const moved = new CapsuleDir(next.dir);
-  await move(ports.disk, place, moved);
-  const handed = new Capsule(ports, repo, moved, capsule.spec);
+  await move(io.disk, layout, moved);
+  const handed = new Capsule(io, repo, moved, capsule.spec);
   const { task: number, base: standsOn, isSandboxed } = next;
   await handed.update({ ...handed.spec, task: number, base: standsOn, isSandboxed, settled: null });
   return handed;
 }
 
 /** To whom it belonged before: the next task could not be started. */
-export async function handBack(ports: CapsulePorts, capsule: Capsule, dir: string): Promise<Capsule> {
+export async function handBack(io: CapsuleIo, capsule: Capsule, dir: string): Promise<Capsule> {
   await capsule.detach();
-  const { place, repo, spec } = capsule;
+  const { layout, repo, spec } = capsule;
   const former = new CapsuleDir(dir);
-  if (place.dir !== dir) await move(ports.disk, place, former);
-  const back = new Capsule(ports, repo, former, spec);
+  if (layout.dir !== dir) await move(io.disk, layout, former);
+  const back = new Capsule(io, repo, former, spec);
   await back.update({ ...spec, ...spec.previous, previous: null });
   return back;
 }
@@ -62,17 +62,17 @@ export function settleHandOn(capsule: Capsule): Promise<void> {
 
 /** The capsule of a task, also where a hand-over was cut off. `dirOf` says where a task's capsule is. */
 export async function findHanded(
-  ports: CapsulePorts,
+  io: CapsuleIo,
   repo: Repo,
   task: number,
   dirOf: (task: number) => string,
 ): Promise<Capsule | undefined> {
-  const own = await Capsule.open(ports, repo, dirOf(task));
-  if (own?.spec.previous?.task === task) return handBack(ports, own, dirOf(task));
+  const own = await Capsule.open(io, repo, dirOf(task));
+  if (own?.spec.previous?.task === task) return handBack(io, own, dirOf(task));
   if (own?.spec.previous) await settleHandOn(own);
   if (own) return own;
-  const next = await Capsule.open(ports, repo, dirOf(task + 1));
-  return next?.spec.previous?.task === task ? handBack(ports, next, dirOf(task)) : undefined;
+  const next = await Capsule.open(io, repo, dirOf(task + 1));
+  return next?.spec.previous?.task === task ? handBack(io, next, dirOf(task)) : undefined;
 }
 
 async function move(disk: Disk, from: CapsuleDir, to: CapsuleDir): Promise<void> {
@@ -83,7 +83,7 @@ async function move(disk: Disk, from: CapsuleDir, to: CapsuleDir): Promise<void>
 
 /** What a capsule that goes on gets anew: ports and files that the settings name, and the user's refs. */
 export async function equip(
-  ports: CapsulePorts,
+  io: CapsuleIo,
   capsule: Capsule,
   settings: Pick<CapsuleSettings, "ports" | "include">,
 ): Promise<CreatedCapsule> {
@@ -93,7 +93,7 @@ export async function equip(
   new AgentGit(root).refreshRefs(refs);
   const kept = Object.entries(spec.ports).filter(([name]) => settings.ports.includes(name));
   const wanted = settings.ports.filter((name) => !Object.hasOwn(spec.ports, name));
-  const leased = await leasePorts(ports.homeDir, wanted, spec.session);
+  const leased = await leasePorts(io.homeDir, wanted, spec.session);
   const dropped = Object.entries(spec.ports).filter(([name]) => !settings.ports.includes(name));
   const removed = dropUnchanged(capsule, root);
   const { copied, missing } = await bringIncludes(capsule, repo, settings.include, removed);
@@ -103,7 +103,7 @@ export async function equip(
     included: copied,
   });
   await releasePorts(
-    ports.homeDir,
+    io.homeDir,
     dropped.map(([, port]) => port),
     spec.session,
   );

@@ -25,7 +25,7 @@ import type { Rules } from "../snapshot/classify.ts";
 import { type Snapshot, takeSnapshot } from "../snapshot/snapshot.ts";
 import { makeAside } from "../store/objects.ts";
 import { openStore } from "../store/store.ts";
-import type { CapsulePorts } from "./ports.ts";
+import type { CapsuleIo } from "./io.ts";
 
 const ANSWER_MS = 30_000;
 
@@ -42,11 +42,11 @@ export interface Measured {
   readonly limits: SnapshotLimits;
 }
 
-export async function measure(ports: CapsulePorts, measured: Measured): Promise<Snapshot> {
+export async function measure(io: CapsuleIo, measured: Measured): Promise<Snapshot> {
   const { repo, spec, view, limits, name } = measured;
   // Its owner may have locked everybody out of all of it; the mode of the root is nobody's file.
   if ((statSync(view.root).mode & 0o700) !== 0o700) chmodSync(view.root, 0o755);
-  const store = await openStore(repo, ports.disk);
+  const store = await openStore(repo, io.disk);
   const aside = await makeAside(store);
   try {
     const { base, lower, setupKey, branch, session } = spec;
@@ -54,13 +54,13 @@ export async function measure(ports: CapsulePorts, measured: Measured): Promise<
       store,
       known: await KnownFiles.read(spec.stack.map((layer) => layerDir(repo, layer))),
       changes: ownChanges(measured),
-      rules: { ...(await rulesOf(measured, aside)), clock: ports.clock },
+      rules: { ...(await rulesOf(measured, aside)), clock: io.clock },
       limits,
       facts: { base, lower, setupKey, branch },
       session,
       name,
-      atMs: ports.clock.nowMs(),
-      onProgress: ports.onProgress,
+      atMs: io.clock.nowMs(),
+      onProgress: io.onProgress,
     });
   } finally {
     await removeTree(aside);

@@ -13,7 +13,7 @@ export interface Custody {
 }
 
 export interface FoundCapsule {
-  readonly place: CapsuleDir;
+  readonly layout: CapsuleDir;
   /** Undefined: none was written, or it can't be read. */
   readonly spec: CapsuleSpec | undefined;
   readonly isUnfinished: boolean;
@@ -32,8 +32,8 @@ export interface CapsuleOwner {
 
 /** The capsule in a directory, as far as it came; undefined where nothing is. */
 export async function findCapsule(dir: string): Promise<FoundCapsule | undefined> {
-  const place = new CapsuleDir(dir);
+  const layout = new CapsuleDir(dir);
   if (!existsSync(dir)) return undefined;
-  const spec = await place.readSpec().catch(() => undefined);
-  return { place, spec, isUnfinished: spec ? !spec.isWhole : !existsSync(place.specFile) };
+  const spec = await layout.readSpec().catch(() => undefined);
+  return { layout, spec, isUnfinished: spec ? !spec.isWhole : !existsSync(layout.specFile) };
 }

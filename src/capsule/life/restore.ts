@@ -16,7 +16,7 @@ import { chooseStrategy, strategies } from "../strategy/strategies.ts";
 import { build, type CreatedCapsule, findBase, isCollected, type NewCapsule } from "./build.ts";
 import type { Capsule } from "./capsule.ts";
 import { orDiskFull } from "./disk-full.ts";
-import type { CapsulePorts } from "./ports.ts";
+import type { CapsuleIo } from "./io.ts";
 
 export interface RestoredCapsule extends CreatedCapsule {
   /** Sockets and devices, which have no content. */
@@ -28,20 +28,16 @@ export type RestoreRequest = Omit<NewCapsule, "base"> & { readonly base?: string
 
 /** A capsule with the files of a snapshot, in a directory of its own. */
 export function restoreCapsule(
-  ports: CapsulePorts,
+  io: CapsuleIo,
   request: RestoreRequest,
   snapshot: string,
 ): Promise<RestoredCapsule> {
-  return orDiskFull(ports.disk, () => restore(ports, request, snapshot));
+  return orDiskFull(io.disk, () => restore(io, request, snapshot));
 }
 
-async function restore(
-  ports: CapsulePorts,
-  request: RestoreRequest,
-  snapshot: string,
-): Promise<RestoredCapsule> {
+async function restore(io: CapsuleIo, request: RestoreRequest, snapshot: string): Promise<RestoredCapsule> {
   const { repo, settings } = request;
-  const store = await openStore(repo, ports.disk);
+  const store = await openStore(repo, io.disk);
   const manifest = decodeManifest(await readManifestBytes(store, snapshot));
   for (const commit of [manifest.base, manifest.lower])
     if (commit !== null && !(await hasObject(repo, commit)))
@@ -50,7 +46,7 @@ async function restore(
         `the snapshot stands on commit ${commit}, which is not in ${repo.checkout ?? repo.gitDir}`,
         { base: commit },
       );
-  const strategy = strategies[await chooseStrategy(ports.homeDir, settings.strategy)];
+  const strategy = strategies[await chooseStrategy(io.homeDir, settings.strategy)];
   const { lower, setupKey } = manifest;
   const base = request.base === undefined ? manifest.base : request.base;
   const removed = new Set(manifest.gone);
@@ -66,7 +62,7 @@ async function restore(
     };
     try {
       return {
-        ...(await build(ports, request, strategy, spec, undefined, async () => {}, removed)),
+        ...(await build(io, request, strategy, spec, undefined, async () => {}, removed)),
         left: [],
       };
     } catch (error) {
@@ -77,7 +73,7 @@ async function restore(
   for (const commit of [base, lower]) if (commit !== null) await holdCommit(repo, commit);
   // Exactly the commit that the snapshot was measured against, not one near it.
   const surroundings = await surroundingsOf(repo);
-  const cached = strategy.usesBase ? await findBase(ports, request, lower, surroundings, true) : undefined;
+  const cached = strategy.usesBase ? await findBase(io, request, lower, surroundings, true) : undefined;
   const { contents } = await contentsOf(store, snapshot, manifest);
   let left: readonly string[] = [];
   const spec = {
@@ -92,10 +88,10 @@ async function restore(
     const view = await capsule.attach();
     if (!strategy.usesBase && settings.setup !== "") await capsule.setUp(request.runSetup);
     ({ left } = await applySnapshot(view.root, store, manifest, contents, {
-      onProgress: ports.onProgress,
+      onProgress: io.onProgress,
     }));
     linkObjects(view.root, repo);
   };
-  const created = await build(ports, request, strategy, spec, undefined, fill, removed);
+  const created = await build(io, request, strategy, spec, undefined, fill, removed);
   return { ...created, left };
 }

@@ -18,24 +18,24 @@ import type { Ground } from "./strategy.ts";
 /** Of a capsule whose upper layer was just sealed as that snapshot's. Returns what the capsule is now. */
 export async function flatten(
   ground: Ground,
-  place: CapsuleDir,
+  layout: CapsuleDir,
   spec: CapsuleSpec,
   snapshot: string,
 ): Promise<CapsuleSpec> {
-  const aside = new CapsuleDir(join(place.dir, "flat"));
-  const both = [place, aside];
+  const aside = new CapsuleDir(join(layout.dir, "flat"));
+  const both = [layout, aside];
   await overlay.detach(aside);
   await removeTree(aside.dir);
   await aside.make();
   try {
-    const from = await overlay.attach(ground, place, spec);
+    const from = await overlay.attach(ground, layout, spec);
     const to = await overlay.attach(ground, aside, { ...spec, stack: [] });
-    copyChanges(changesAbove(ground, place, spec, from), to.root);
+    copyChanges(changesAbove(ground, layout, spec, from), to.root);
     for (const one of both) await overlay.detach(one);
     await syncFileSystem(aside.upper);
     const stack = await addFlatLayer(ground.disk, ground.repo, aside.upper, spec, snapshot);
     const flat: CapsuleSpec = { ...spec, stack };
-    await place.writeSpec(ground.disk, flat);
+    await layout.writeSpec(ground.disk, flat);
     return flat;
   } finally {
     for (const one of both) await overlay.detach(one);

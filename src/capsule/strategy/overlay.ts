@@ -22,22 +22,22 @@ export const overlay: Strategy = {
   name: "overlay",
   usesBase: true,
 
-  async populate({ repo }, place, spec, surroundings) {
-    for (const dir of [place.upper, place.work, place.tree])
+  async populate({ repo }, layout, spec, surroundings) {
+    for (const dir of [layout.upper, layout.work, layout.tree])
       await mkdir(dir, { recursive: true, mode: 0o700 });
     if (!surroundings) return;
     const { branch, lower } = spec;
     const { index } = openBase(repo, spec.baseKey ?? "");
-    await makeGitdir({ path: join(place.upper, ".git"), repo, surroundings, branch, commit: lower, index });
+    await makeGitdir({ path: join(layout.upper, ".git"), repo, surroundings, branch, commit: lower, index });
   },
 
-  async attach(ground, place, spec) {
-    const reached = overlay.reached(place);
+  async attach(ground, layout, spec) {
+    const reached = overlay.reached(layout);
     if (reached) return reached;
-    const known = place.readHolder();
+    const known = layout.readHolder();
     // Whatever still has the upper layer mounted must be gone before it is mounted again (K12).
-    if (known) await endHolder(known, place.dir);
-    for (const dir of [place.upper, place.work, place.tree])
+    if (known) await endHolder(known, layout.dir);
+    for (const dir of [layout.upper, layout.work, layout.tree])
       await mkdir(dir, { recursive: true, mode: 0o700 });
     const short = (path: string) => relative(ground.homeDir, path);
     const lowers = [
@@ -45,27 +45,32 @@ export const overlay: Strategy = {
       openBase(ground.repo, spec.baseKey ?? "").tree,
     ];
     const holder = await startHolder(
-      { lowers: lowers.map(short), upper: short(place.upper), work: short(place.work), target: place.tree },
+      {
+        lowers: lowers.map(short),
+        upper: short(layout.upper),
+        work: short(layout.work),
+        target: layout.tree,
+      },
       {
         cwd: ground.homeDir,
-        mark: place.dir,
-        record: (holder) => writeFile(place.holderFile, `${JSON.stringify(holder)}\n`, { mode: 0o600 }),
+        mark: layout.dir,
+        record: (holder) => writeFile(layout.holderFile, `${JSON.stringify(holder)}\n`, { mode: 0o600 }),
       },
     );
-    return viewThrough(holder, place);
+    return viewThrough(holder, layout);
   },
 
-  async detach(place) {
-    const holder = place.readHolder();
-    if (holder) await endHolder(holder, place.dir);
-    await rm(place.holderFile, { force: true });
+  async detach(layout) {
+    const holder = layout.readHolder();
+    if (holder) await endHolder(holder, layout.dir);
+    await rm(layout.holderFile, { force: true });
   },
 
-  reached(place) {
-    const holder = place.readHolder();
+  reached(layout) {
+    const holder = layout.readHolder();
     // One that is being killed is there a little longer than what can be reached through it.
-    if (!holder || !isAlive(holder) || !existsSync(throughHolder(holder, place.tree))) return undefined;
-    return viewThrough(holder, place);
+    if (!holder || !isAlive(holder) || !existsSync(throughHolder(holder, layout.tree))) return undefined;
+    return viewThrough(holder, layout);
   },
 
   changes: changesAbove,
@@ -74,13 +79,13 @@ export const overlay: Strategy = {
 /** What differs from the base. */
 export function* changesAbove(
   { repo }: Ground,
-  place: CapsuleDir,
+  layout: CapsuleDir,
   spec: CapsuleSpec,
   view: View,
 ): Generator<Change> {
   using merged = OpenDir.root(view.root);
   using base = OpenDir.root(openBase(repo, spec.baseKey ?? "").tree);
-  const layers = [place.upper, ...spec.stack.map((layer) => layerDir(repo, layer))].map((dir) =>
+  const layers = [layout.upper, ...spec.stack.map((layer) => layerDir(repo, layer))].map((dir) =>
     OpenDir.root(dir),
   );
   try {
@@ -90,6 +95,6 @@ export function* changesAbove(
   }
 }
 
-function viewThrough(holder: Holder, place: CapsuleDir): View {
-  return { root: throughHolder(holder, place.tree), workTree: place.tree, enter: enterHolder(holder) };
+function viewThrough(holder: Holder, layout: CapsuleDir): View {
+  return { root: throughHolder(holder, layout.tree), workTree: layout.tree, enter: enterHolder(holder) };
 }

@@ -22,19 +22,19 @@ export interface Strategy {
   /** The files of the base, and a private gitdir unless the files will bring one. Nothing is mounted yet. */
   populate(
     ground: Ground,
-    place: CapsuleDir,
+    layout: CapsuleDir,
     spec: CapsuleSpec,
     gitdir: Surroundings | undefined,
   ): Promise<void>;
   /** Makes the files reachable. A second call gives the same view. */
-  attach(ground: Ground, place: CapsuleDir, spec: CapsuleSpec): Promise<View>;
+  attach(ground: Ground, layout: CapsuleDir, spec: CapsuleSpec): Promise<View>;
   /** Ends whatever makes them reachable, and every process that stands in them. */
-  detach(place: CapsuleDir): Promise<void>;
+  detach(layout: CapsuleDir): Promise<void>;
   /** Where they can be reached now; undefined where nothing makes them so. Starts nothing. */
-  reached(place: CapsuleDir): View | undefined;
+  reached(layout: CapsuleDir): View | undefined;
   changes(
     ground: Ground,
-    place: CapsuleDir,
+    layout: CapsuleDir,
     spec: CapsuleSpec,
     view: View,
   ): Iterable<Change> | AsyncIterable<Change>;

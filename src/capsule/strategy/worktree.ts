@@ -24,9 +24,9 @@ import type { Repo } from "../repo/repo.ts";
 import type { Strategy } from "./strategy.ts";
 
 const plain: Pick<Strategy, "attach" | "reached" | "detach"> = {
-  attach: async (_ground, place) => plainView(place.tree),
-  reached: (place) => plainView(place.tree),
-  detach: (place) => endMarked(place.dir),
+  attach: async (_ground, layout) => plainView(layout.tree),
+  reached: (layout) => plainView(layout.tree),
+  detach: (layout) => endMarked(layout.dir),
 };
 
 export const worktree: Strategy = {
@@ -34,21 +34,21 @@ export const worktree: Strategy = {
   usesBase: false,
   ...plain,
 
-  async populate({ repo, onProgress }, place, spec, surroundings) {
-    await mkdir(place.tree, { mode: 0o700 });
-    const gitDir = join(place.tree, ".git");
+  async populate({ repo, onProgress }, layout, spec, surroundings) {
+    await mkdir(layout.tree, { mode: 0o700 });
+    const gitDir = join(layout.tree, ".git");
     const { branch, lower } = spec;
     const own = surroundings ?? noSurroundings;
     await makeGitdir({ path: gitDir, repo, surroundings: own, branch, commit: lower });
     const treeish = lower ?? (await treeOf(repo, null));
-    await checkOut({ gitDir, workTree: place.tree }, treeish, { onProgress });
+    await checkOut({ gitDir, workTree: layout.tree }, treeish, { onProgress });
     // The files will bring the gitdir that belongs to them.
     if (!surroundings) await rm(gitDir, { recursive: true });
   },
 
-  async *changes({ repo, onProgress }, place, spec) {
-    const listing = await listingOf(repo, spec, place.listingFile);
-    using root = OpenDir.root(place.tree);
+  async *changes({ repo, onProgress }, layout, spec) {
+    const listing = await listingOf(repo, spec, layout.listingFile);
+    using root = OpenDir.root(layout.tree);
     yield* listedChanges(root, listing, repo.objectFormat, onProgress);
   },
 };
@@ -58,17 +58,17 @@ export const clone: Strategy = {
   usesBase: true,
   ...plain,
 
-  async populate({ repo, onProgress }, place, spec, surroundings) {
+  async populate({ repo, onProgress }, layout, spec, surroundings) {
     const base = openBase(repo, spec.baseKey ?? "");
     const listing = join(base.dir, LISTING_FILE);
     // What set-up left in the base, read once for all its clones.
     if (spec.setup !== "" && !existsSync(listing)) await recordSetup(repo, spec, base.tree, listing);
     tellStep(onProgress, "cloning the base");
-    await copySharing(base.tree, place.tree);
+    await copySharing(base.tree, layout.tree);
     if (!surroundings) return;
     const { branch, lower } = spec;
     await makeGitdir({
-      path: join(place.tree, ".git"),
+      path: join(layout.tree, ".git"),
       repo,
       surroundings,
       branch,
@@ -77,10 +77,10 @@ export const clone: Strategy = {
     });
   },
 
-  async *changes(ground, place, spec) {
+  async *changes(ground, layout, spec) {
     const extras = join(openBase(ground.repo, spec.baseKey ?? "").dir, LISTING_FILE);
     const listing = await listingOf(ground.repo, spec, extras);
-    using root = OpenDir.root(place.tree);
+    using root = OpenDir.root(layout.tree);
     yield* listedChanges(root, listing, ground.repo.objectFormat, ground.onProgress);
   },
 };

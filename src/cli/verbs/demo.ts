@@ -185,7 +185,7 @@ async function untilShown(
 ): Promise<void> {
   const ears = await dispatcher.listen(id);
   try {
-    const patience = deadline(dispatcher.home.ports.clock, WAIT_MS);
+    const patience = deadline(dispatcher.home.io.clock, WAIT_MS);
     for (; !isIt(await dispatcher.show(id)); await ears.next())
       if (patience.isPast) throw new Error(`the tour waits in vain for ${id}`);
   } finally {

@@ -78,7 +78,7 @@ async function listing(dispatcher: Dispatcher, options: Options): Promise<() => 
   };
   return async () => {
     const all = await dispatcher.list(scope(options));
-    const atMs = dispatcher.home.ports.clock.nowMs();
+    const atMs = dispatcher.home.io.clock.nowMs();
     return { sessions: all.filter(isShown), isAny: all.length > 0, atMs };
   };
 }

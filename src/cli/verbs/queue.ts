@@ -19,7 +19,7 @@ export function command(): Command {
       const { current, waiting } = await dispatcher.queue(id, scope(options));
       if (options.json) return sayJson({ session: id, current, waiting });
       if (waiting.length === 0) return note(`nothing waits in ${label}`);
-      const nowMs = dispatcher.home.ports.clock.nowMs();
+      const nowMs = dispatcher.home.io.clock.nowMs();
       table([
         ["REQUEST", "PRIORITY", "AGE", "TASK", "WAITS"].map((head) => paint("dim", head)),
         ...waiting.map(({ short, priority, at, asked, why }) => [

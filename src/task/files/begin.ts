@@ -70,7 +70,7 @@ export async function beginFiles(room: Room, from: StartingPoint, files: NewFile
   if (last && !isNext) await tearDown(room, { isReplaced: true });
   const request = await requestOf(room, files);
   if (!carried) {
-    const { capsule, missingIncludes } = await createCapsule(room.ports, { ...request, base });
+    const { capsule, missingIncludes } = await createCapsule(room.io, { ...request, base });
     return { capsule, missingIncludes, settle: async () => {}, undo: () => capsule.detach() };
   }
   const { capsule, undo } =
@@ -79,7 +79,7 @@ export async function beginFiles(room: Room, from: StartingPoint, files: NewFile
       : await bringBack(room, { ...request, base }, carried.snapshot);
   try {
     if (theirs && base !== null) await catchUp(capsule, base, theirs);
-    const { missingIncludes } = await equip(room.ports, capsule, files.settings);
+    const { missingIncludes } = await equip(room.io, capsule, files.settings);
     return { capsule, missingIncludes, settle: () => settleHandOn(capsule), undo };
   } catch (error) {
     await undo();
@@ -88,9 +88,9 @@ export async function beginFiles(room: Room, from: StartingPoint, files: NewFile
 }
 
 /** What a person committed since, as far as it goes together with the carried work; undefined where that is nothing. */
-async function commitsBetween({ repo, ports }: Room, base: string | null, { from, tree }: Carried) {
+async function commitsBetween({ repo, io }: Room, base: string | null, { from, tree }: Carried) {
   if (base === null || base === from || tree === "") return undefined;
-  return differenceFor(repo, await openStore(repo, ports.disk), { from, to: base }, tree);
+  return differenceFor(repo, await openStore(repo, io.disk), { from, to: base }, tree);
 }
 
 interface Taken {
@@ -99,17 +99,17 @@ interface Taken {
 }
 
 async function handOver(room: Room, last: Capsule, next: NewCapsule): Promise<Taken> {
-  const { ports } = room;
-  const former = last.place.dir;
-  const capsule = await handOn(ports, last, next);
-  return { capsule, undo: async () => void (await handBack(ports, capsule, former)) };
+  const { io } = room;
+  const former = last.layout.dir;
+  const capsule = await handOn(io, last, next);
+  return { capsule, undo: async () => void (await handBack(io, capsule, former)) };
 }
 
 async function bringBack(room: Room, request: NewCapsule, snapshot: string): Promise<Taken> {
-  const { ports, trashDir, session } = room;
-  const { capsule } = await restoreCapsule(ports, request, snapshot);
+  const { io, trashDir, session } = room;
+  const { capsule } = await restoreCapsule(io, request, snapshot);
   await capsule.unsettle();
-  const name = `${session.id}-${request.task}-${ports.clock.nowMs()}`;
+  const name = `${session.id}-${request.task}-${io.clock.nowMs()}`;
   return { capsule, undo: () => capsule.remove(trashDir, name) };
 }
 

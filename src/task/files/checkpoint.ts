@@ -42,23 +42,23 @@ export async function takeCheckpoint(
   capsule: Capsule,
   limits: CheckpointLimits,
 ): Promise<Checkpoint> {
-  const { session, ports } = room;
+  const { session, io } = room;
   const { task } = session.state;
   const turn = lastTurnOf(session.state);
   if (!task) throw new HoldfastError("no_capsule", "the session has no task");
   // T3: what still runs stands still while both are read. In a sandbox nothing does.
   const { isSandboxed } = capsule.spec;
   using _ = isSandboxed ? undefined : capsule.freeze();
-  const name = `${task.number}.${turn}.${ports.clock.nowMs()}`;
-  tellStep(ports.onProgress, "looking for changes");
+  const name = `${task.number}.${turn}.${io.clock.nowMs()}`;
+  tellStep(io.onProgress, "looking for changes");
   const snapshot = await snapshotSteadily(capsule, name, limits);
   // Without one, HOME is the user's own.
   const home = isSandboxed ? await homeRoot(room, limits) : undefined;
   const roots = await snapshotRoots(room, name, home ? [home] : []);
   const { snapshot: commit, manifest } = roots.home ?? {};
   if (commit !== undefined && manifest !== undefined) await noteWithheld(room, { commit, manifest });
-  tellStep(ports.onProgress, "putting the work together");
-  const work = await workOf(room.repo, session, capsule, snapshot, ports.clock.nowMs());
+  tellStep(io.onProgress, "putting the work together");
+  const work = await workOf(room.repo, session, capsule, snapshot, io.clock.nowMs());
   const omitted = snapshot.manifest.omitted.length;
   const unanswered = snapshot.unanswered.length;
   await session.append("snapshot_taken", {

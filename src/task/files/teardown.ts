@@ -51,7 +51,7 @@ export interface TeardownOptions {
 }
 
 export async function tearDown(room: Room, options: TeardownOptions = {}): Promise<Receipt> {
-  const { session, sessionDir, ports, trashDir, repo } = room;
+  const { session, sessionDir, io, trashDir, repo } = room;
   const { task } = session.state;
   const capsule = await openCapsule(room);
   if (!task || task.capsule === "none")
@@ -85,7 +85,7 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
   await capsule.settle(snapshot);
   const { strategy, settled } = capsule.spec;
   const isKept = options.isReplaced && strategy === "overlay" && settled === snapshot.commit;
-  if (options.dropIgnored) await dropOnlyCopies(ports.disk, repo, capsule.spec);
+  if (options.dropIgnored) await dropOnlyCopies(io.disk, repo, capsule.spec);
   else if (omitted.length > 0 && !isKept) {
     await capsule.detach();
     throw new HoldfastError(
@@ -94,11 +94,11 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
       { omitted },
     );
   }
-  if (!isKept) await assertWhole(capsule, snapshot.commit, ports.onProgress);
+  if (!isKept) await assertWhole(capsule, snapshot.commit, io.onProgress);
   const leased = Object.values(capsule.spec.ports);
   const scratch = scratchDir(sessionDir, task.number);
-  await moveToTrash(ports.disk, trashDir, scratch, `${session.id}-tmp-${ports.clock.nowMs()}`);
-  await capsule.remove(trashDir, `${session.id}-${task.number}-${ports.clock.nowMs()}`);
+  await moveToTrash(io.disk, trashDir, scratch, `${session.id}-tmp-${io.clock.nowMs()}`);
+  await capsule.remove(trashDir, `${session.id}-${task.number}-${io.clock.nowMs()}`);
   await session.append("capsule_torn_down", {
     task: task.number,
     snapshot: snapshot.commit,
@@ -145,7 +145,7 @@ export interface Restored {
 
 /** Brings the files of the last checkpoint back, in a capsule of their own. */
 export async function restore(room: Room, options: { readonly sandbox?: boolean } = {}): Promise<Restored> {
-  const { session, sessionDir, ports, repo } = room;
+  const { session, sessionDir, io, repo } = room;
   const { task } = session.state;
   if (!task?.snapshot)
     throw new HoldfastError("no_snapshot", `session ${session.id} has no snapshot to restore`, {
@@ -155,7 +155,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
     throw new HoldfastError("capsule_exists", `the capsule of task ${task.number} is there`, {
       task: task.number,
     });
-  const settings = settingsOf(await readConfig(repo, task.base), await readSettings(ports.homeDir));
+  const settings = settingsOf(await readConfig(repo, task.base), await readSettings(io.homeDir));
   const quota = await readQuota(room, task.base);
   const dir = capsuleDir(sessionDir, task.number);
   const isSandboxed = options.sandbox ?? (await canSandbox());
@@ -163,7 +163,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
     sandbox: options.sandbox ?? true,
     quota,
   });
-  await readSnapshot(await openStore(repo, ports.disk), task.snapshot);
+  await readSnapshot(await openStore(repo, io.disk), task.snapshot);
   const branch = branchOf(session.state);
   const request = {
     dir,
@@ -175,7 +175,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
     isSandboxed,
     runSetup,
   };
-  const { capsule, left } = await restoreCapsule(ports, request, task.snapshot.commit);
+  const { capsule, left } = await restoreCapsule(io, request, task.snapshot.commit);
   await capsule.detach();
   await bringHome(room);
   await session.append("capsule_restored", { task: task.number, snapshot: task.snapshot.commit });

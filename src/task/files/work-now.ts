@@ -4,7 +4,7 @@
  */
 import {
   Capsule,
-  type CapsulePorts,
+  type CapsuleIo,
   makeWork,
   type Repo,
   userIdentity,
@@ -19,20 +19,20 @@ import { currentLimits } from "../room/room.ts";
 const ATTEMPTS = 5;
 
 export interface Looked {
-  readonly ports: CapsulePorts;
+  readonly io: CapsuleIo;
   readonly repo: Repo;
   readonly sessionDir: string;
 }
 
 /** Undefined where the task has no capsule. */
 export async function workNow(
-  { ports, repo, sessionDir }: Looked,
+  { io, repo, sessionDir }: Looked,
   { id, task }: Pick<SessionState, "id" | "task">,
 ): Promise<Work | undefined> {
-  const capsule = task && (await Capsule.openToLook(ports, repo, capsuleDir(sessionDir, task.number)));
+  const capsule = task && (await Capsule.openToLook(io, repo, capsuleDir(sessionDir, task.number)));
   if (!capsule) return undefined;
   // A commit of the work would hold none of what is ignored.
-  const limits = { ...(await currentLimits({ ports, repo })), maxIgnoredBytes: 0 };
+  const limits = { ...(await currentLimits({ io, repo })), maxIgnoredBytes: 0 };
   for (let attempt = 1; ; attempt += 1) {
     try {
       const { manifest, contents, converted } = await capsule.look(limits);
@@ -44,7 +44,7 @@ export async function workNow(
         converted,
         identity: await userIdentity(repo),
         message: `Work of ${id}\n`,
-        atMs: ports.clock.nowMs(),
+        atMs: io.clock.nowMs(),
       });
     } catch (error) {
       if (!isHoldfastError(error, "snapshot_raced") || attempt >= ATTEMPTS) throw error;

@@ -7,11 +7,11 @@ import type { Repo } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
 import type { SessionState } from "../../session/index.ts";
 
-type Place = Pick<Repo, "checkout" | "gitDir" | "isStandIn">;
+type UsersRepo = Pick<Repo, "checkout" | "gitDir" | "isStandIn">;
 
 /** Named after the repo and the session. Without a repo: beside the one that the person is in, else where they are. */
 export function defaultDirectory(
-  { checkout, gitDir, isStandIn }: Place,
+  { checkout, gitDir, isStandIn }: UsersRepo,
   { id, name }: Pick<SessionState, "id" | "name">,
   here: string,
 ): string {
@@ -29,7 +29,7 @@ function topAround(here: string): string | undefined {
   return here === dirname(here) ? undefined : topAround(dirname(here));
 }
 
-export function assertOutside({ checkout }: Pick<Place, "checkout">, directory: string): void {
+export function assertOutside({ checkout }: Pick<UsersRepo, "checkout">, directory: string): void {
   if (checkout === null) return;
   const way = relative(realOf(checkout), realOf(directory));
   if (way === ".." || way.startsWith("../")) return;

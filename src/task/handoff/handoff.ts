@@ -39,7 +39,7 @@ export interface HandOffOptions {
 }
 
 export async function handOff(room: Room, options: HandOffOptions): Promise<HandOff> {
-  const { session, repo, ports } = room;
+  const { session, repo, io } = room;
   const directory = resolve(options.directory ?? defaultDirectory(repo, session.state, process.cwd()));
   assertOutside(repo, directory);
   const there = await readdir(directory).catch((error: unknown) =>
@@ -58,10 +58,10 @@ export async function handOff(room: Room, options: HandOffOptions): Promise<Hand
     throw new HoldfastError("no_snapshot", `session ${session.id} has no files to hand over`, {
       session: session.id,
     });
-  const store = await openStore(repo, ports.disk);
+  const store = await openStore(repo, io.disk);
   const work = checkpoint?.work ?? (await workAgain({ repo, id: session.id }, store, task.snapshot));
   const snapshot = await readSnapshot(store, task.snapshot);
-  const { onProgress } = ports;
+  const { onProgress } = io;
   const branch = branchOf(session.state);
   await makeExactTree({ directory, repo, store, snapshot, work, branch, onProgress });
   try {
@@ -144,7 +144,7 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   const hasOwnNote = isThere(join(root, NOTE_FILE));
   mirrorFiles(directory, root, await givenPaths(room), {
     isSkipped: (path) => !hasOwnNote && path === NOTE_FILE,
-    onProgress: room.ports.onProgress,
+    onProgress: room.io.onProgress,
   });
   await session.append("session_returned", { by: handoff.to });
   const turn = await session.beginTurn(`The files came back from ${handoff.to}.`, { by: handoff.to });
@@ -165,11 +165,11 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
 }
 
 /** What the person got: the base's files, and what the snapshot changed of them. What is aside stayed with the agent. */
-async function givenPaths({ repo, ports, session }: Room): Promise<Set<string>> {
+async function givenPaths({ repo, io, session }: Room): Promise<Set<string>> {
   const { task } = session.state;
   const committed = (await listCommit(repo, task?.base ?? null)).map(({ path }) => path);
   if (!task?.snapshot) return new Set(committed);
-  const { manifest } = await readSnapshot(await openStore(repo, ports.disk), task.snapshot);
+  const { manifest } = await readSnapshot(await openStore(repo, io.disk), task.snapshot);
   const given = new Set(committed);
   for (const { path, role } of manifest.entries)
     if (role === "work" || role === "ignored") given.add(path);

@@ -33,7 +33,7 @@ const CACHES: readonly string[] = [
 
 /** With nothing running in it. They are in the trash then; says how many bytes they took. */
 export async function giveBackCaches(room: Room): Promise<number> {
-  const { session, sessionDir, ports, trashDir } = room;
+  const { session, sessionDir, io, trashDir } = room;
   const home = sessionHomeDir(sessionDir);
   const isLeft = isLeftInHome((await currentLimits(room)).homeExclude);
   const caches = CACHES.filter((path) => isLeft(path) && isOwnDir(home, path));
@@ -41,9 +41,9 @@ export async function giveBackCaches(room: Room): Promise<number> {
   const paths = parts.flatMap((part) => part.paths);
   const { bytes } = await diskUse(paths.map((path) => join(home, path)));
   for (const [index, path] of paths.entries())
-    await ports.disk.rename(
+    await io.disk.rename(
       join(home, path),
-      join(trashDir, `${session.id}-cache-${ports.clock.nowMs()}-${index}`),
+      join(trashDir, `${session.id}-cache-${io.clock.nowMs()}-${index}`),
     );
   return bytes;
 }

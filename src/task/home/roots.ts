@@ -21,11 +21,11 @@ type RootTaken = {
 
 /** Of all roots at the same moment: nothing writes to them meanwhile. */
 export async function snapshotRoots(
-  { session, repo, ports }: Room,
+  { session, repo, io }: Room,
   name: string,
   roots: readonly Root[],
 ): Promise<Partial<Record<Root["name"], RootTaken>>> {
-  const store = await openStore(repo, ports.disk);
+  const store = await openStore(repo, io.disk);
   const taken: Partial<Record<Root["name"], RootTaken>> = {};
   for (const root of roots) {
     const { named, omitted } = await takeRootSnapshot({
@@ -33,8 +33,8 @@ export async function snapshotRoots(
       store,
       session: session.id,
       name: `${name}.${root.name}`,
-      atMs: ports.clock.nowMs(),
-      onProgress: ports.onProgress,
+      atMs: io.clock.nowMs(),
+      onProgress: io.onProgress,
     });
     taken[root.name] = present({
       snapshot: named?.commit,

@@ -56,12 +56,12 @@ export async function homeRoot(
 
 /** Makes it what it was; credentials and what can be had again stay. */
 export async function restoreHome(room: Room, home: HomeState): Promise<void> {
-  const { sessionDir, repo, ports } = room;
+  const { sessionDir, repo, io } = room;
   const { homeExclude } = await currentLimits(room);
-  const store = await openStore(repo, ports.disk);
+  const store = await openStore(repo, io.disk);
   const named = await homeSnapshot(sessionDir, home);
   const dir = await makeSessionHome(sessionDir);
-  await restoreRoot(store, dir, named, isLeftInHome(homeExclude), ports.onProgress);
+  await restoreRoot(store, dir, named, isLeftInHome(homeExclude), io.onProgress);
 }
 
 /** A fork and an import have none yet; the session's own is there, unless somebody took it away. */

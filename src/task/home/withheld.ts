@@ -41,12 +41,12 @@ export async function inheritWithheld(disk: Disk, parentDir: string, dir: string
 
 /** Before the snapshot is on record. */
 export async function noteWithheld(
-  { session, sessionDir, repo, ports }: Room,
+  { session, sessionDir, repo, io }: Room,
   home: NamedSnapshot,
 ): Promise<void> {
   const { secrets } = session;
   if (secrets.length === 0) return;
-  const store = await openStore(repo, ports.disk);
+  const store = await openStore(repo, io.disk);
   const manifest = await readNamedManifest(store, home);
   const { contents } = await contentsOf(store, home.commit, manifest);
   const found = await textsInContents(
@@ -60,5 +60,5 @@ export async function noteWithheld(
     const rules = secrets.filter(({ value }) => texts.has(value)).map(ruleOf);
     withheld.set(id, [...new Set([...(withheld.get(id) ?? []), ...rules])].sort());
   }
-  await writeWithheld(ports.disk, sessionDir, withheld);
+  await writeWithheld(io.disk, sessionDir, withheld);
 }

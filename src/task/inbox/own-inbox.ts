@@ -19,10 +19,10 @@ interface Opened {
 }
 
 export class OwnInbox implements Messages {
-  readonly #room: Pick<Room, "session" | "sessionDir" | "ports">;
+  readonly #room: Pick<Room, "session" | "sessionDir" | "io">;
   #opening: Promise<Opened> | undefined;
 
-  constructor(room: Pick<Room, "session" | "sessionDir" | "ports">) {
+  constructor(room: Pick<Room, "session" | "sessionDir" | "io">) {
     this.#room = room;
   }
 
@@ -64,11 +64,11 @@ export class OwnInbox implements Messages {
   }
 
   async #make(): Promise<Opened> {
-    const { session, sessionDir, ports } = this.#room;
-    const inbox = new Maildir(ports.disk, inboxDir(sessionDir));
+    const { session, sessionDir, io } = this.#room;
+    const inbox = new Maildir(io.disk, inboxDir(sessionDir));
     await inbox.make();
     const named = await Named.read(sessionDir, inbox, session.state);
-    const feed = new Feed(session, named, ports.clock);
+    const feed = new Feed(session, named, io.clock);
     session.observe((records) => {
       named.note(records);
       feed.wake();

@@ -32,7 +32,7 @@ export async function branchWork(
   room: Room,
   { isReviewed = false }: Pick<BranchOptions, "isReviewed"> = {},
 ): Promise<Branched> {
-  const { session, repo, ports } = room;
+  const { session, repo, io } = room;
   assertHasRepo(room);
   await settleLast(room);
   const { task, branch } = session.state;
@@ -55,7 +55,7 @@ export async function branchWork(
       throw new HoldfastError("needs_review", `the agent left a ${unfinished} unfinished`, {
         session: session.id,
       });
-    const store = await openStore(repo, ports.disk);
+    const store = await openStore(repo, io.disk);
     const work = await workAgain({ repo, id: session.id }, store, task.snapshot);
     const found = isReviewed
       ? undefined

@@ -15,7 +15,7 @@ import {
 } from "../../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import {
-  capsulePorts,
+  capsuleIo,
   type FoundSession,
   findSession,
   type Home,
@@ -91,7 +91,7 @@ async function compare(
   from: string,
   base: string | null,
 ): Promise<Diff> {
-  const store = await openStore(repo, home.ports.disk);
+  const store = await openStore(repo, home.io.disk);
   const aside = await makeAside(store);
   const path = join(aside, "patch");
   try {
@@ -131,7 +131,7 @@ async function liveWork(
   state: SessionState,
 ): Promise<Side | undefined> {
   try {
-    const work = await workNow({ ports: capsulePorts(home), repo, sessionDir }, state);
+    const work = await workNow({ io: capsuleIo(home), repo, sessionDir }, state);
     return work && { repo, tree: work.tree, turn: state.turns, isSoFar: true };
   } catch (error) {
     const isOver = (await inspectSession(sessionDir)).state.openTurn === null;
@@ -157,7 +157,7 @@ async function recorded(
       { session: found.id },
     );
   }
-  const store = await openStore(repo, home.ports.disk);
+  const store = await openStore(repo, home.io.disk);
   const { tree } = await workAgain({ repo, id: found.id }, store, task.snapshot);
   return { repo, tree, turn: task.snapshot.turn, isSoFar: false };
 }

@@ -22,11 +22,11 @@ export const outputPath = (sessionDir: string, task: number) =>
 
 /** How much of a task's output is kept, and how much is there from its earlier turns. */
 export async function outputRoom(
-  { ports, repo, sessionDir }: Pick<Room, "ports" | "repo" | "sessionDir">,
+  { io, repo, sessionDir }: Pick<Room, "io" | "repo" | "sessionDir">,
   task: { readonly number: number; readonly base: string | null },
 ): Promise<{ readonly limitMb: number; readonly limitBytes: number }> {
   const asked = (await readConfig(repo, task.base)).output_mb;
-  const limitMb = Math.min(asked, (await readSettings(ports.homeDir)).output_mb);
+  const limitMb = Math.min(asked, (await readSettings(io.homeDir)).output_mb);
   const keptBytes = statSync(outputPath(sessionDir, task.number), { throwIfNoEntry: false })?.size ?? 0;
   return { limitMb, limitBytes: Math.max(0, Math.round(limitMb * MEGABYTE) - keptBytes) };
 }

@@ -68,13 +68,13 @@ export async function publishOrSay(
 }
 
 export async function publishTree(
-  { session, repo, ports }: Room,
+  { session, repo, io }: Room,
   { tree, base, message }: NewCommit,
 ): Promise<Published> {
   const { state } = session;
-  const store = await openStore(repo, ports.disk);
+  const store = await openStore(repo, io.disk);
   const identity = await userIdentity(repo);
-  const atMs = ports.clock.nowMs();
+  const atMs = io.clock.nowMs();
   const commit = await commitWork(store, { tree, base, message, identity, atMs });
   const branch = branchOf(state);
   const ours = [state.branch?.tip, state.branch?.intended].filter((id) => typeof id === "string");
@@ -85,7 +85,7 @@ export async function publishTree(
   const replaced = await publish({
     repo,
     store,
-    disk: ports.disk,
+    disk: io.disk,
     session: session.id,
     commit,
     base,

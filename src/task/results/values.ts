@@ -37,7 +37,7 @@ export async function valuesFor(
   }: { readonly request: string; readonly env?: readonly string[]; readonly base: string | null },
 ): Promise<Values> {
   if (env.length === 0) return {};
-  const { sessionDir, ports, repo } = room;
+  const { sessionDir, io, repo } = room;
   const { values, public: decided } = requireValues(sessionDir, request, env);
   if (decided) return values;
   const secrets = secretsIn(values);
@@ -47,7 +47,7 @@ export async function valuesFor(
     secrets.map(({ value }) => value),
   );
   const names = secrets.filter(({ value }) => known.has(value)).map(({ name }) => name);
-  await writeEnvironment(ports.disk, sessionDir, request, { values, public: names });
+  await writeEnvironment(io.disk, sessionDir, request, { values, public: names });
   return values;
 }
 

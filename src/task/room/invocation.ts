@@ -61,7 +61,7 @@ export async function invocationOf(
     ...values,
     HOLDFAST_SESSION: room.session.id,
     HOLDFAST_TASK: String(task),
-    [CAPSULE_MARK]: capsule.place.dir,
+    [CAPSULE_MARK]: capsule.layout.dir,
     ...(door && { HOLDFAST_DOOR: `${doorDir}/socket`, HOLDFAST_TOKEN_FILE: `${doorDir}/token` }),
     // `script` asks it how to start a command.
     ...(hasTerminal && { SHELL: "/bin/sh" }),
@@ -76,7 +76,7 @@ export async function invocationOf(
     const argv = [...view.enter, ...dyingWithUs(), ...limits, ...inTree, ...inside];
     return { argv, cwd: "/", env: baseEnvironment({ HOME: userHome(), ...own }) };
   }
-  const around = sandboxAround(room.ports.homeDir, room.repo);
+  const around = sandboxAround(room.io.homeDir, room.repo);
   const sandbox = sandboxed({
     ...around,
     ...(door && { readable: [...around.readable, [door.dir, DOOR_INSIDE]] }),

@@ -4,7 +4,7 @@
 import { mkdir } from "node:fs/promises";
 import {
   type Capsule,
-  type CapsulePorts,
+  type CapsuleIo,
   type CapsuleSettings,
   findHanded,
   isUsersCommit,
@@ -26,7 +26,7 @@ import { DEFAULT_EXCLUDE } from "../home/home-files.ts";
 import { kernelLimits, MEGABYTE, type Quota, quotaOf, readSettings } from "./quota.ts";
 
 export interface Room {
-  readonly ports: CapsulePorts;
+  readonly io: CapsuleIo;
   readonly session: Session;
   readonly sessionDir: string;
   readonly trashDir: string;
@@ -76,14 +76,14 @@ export function settingsOf({ capsule }: Config, { quota: allowed }: Settings): C
 
 /** What a task that begins with a commit may take. */
 export async function readQuota(
-  { ports, repo }: Pick<Room, "ports" | "repo">,
+  { io, repo }: Pick<Room, "io" | "repo">,
   commit: string | null,
 ): Promise<Quota> {
-  return quotaOf((await readConfig(repo, commit)).quota, await readSettings(ports.homeDir));
+  return quotaOf((await readConfig(repo, commit)).quota, await readSettings(io.homeDir));
 }
 
 export function runSetupIn(
-  room: Pick<Room, "ports" | "repo">,
+  room: Pick<Room, "io" | "repo">,
   options: {
     readonly sandbox: boolean;
     readonly quota: Quota;
@@ -92,7 +92,7 @@ export function runSetupIn(
   },
 ): RunSetup {
   const { onOutput = () => {}, signal } = options;
-  const sandbox = options.sandbox ? sandboxAround(room.ports.homeDir, room.repo) : undefined;
+  const sandbox = options.sandbox ? sandboxAround(room.io.homeDir, room.repo) : undefined;
   const limits = kernelLimits(options.quota, options.sandbox);
   return setupRunner({ sandbox, limits, onOutput, signal });
 }
@@ -109,14 +109,11 @@ export interface CheckpointLimits extends SnapshotLimits {
   readonly homeExclude: readonly string[];
 }
 
-export async function currentLimits({
-  ports,
-  repo,
-}: Pick<Room, "ports" | "repo">): Promise<CheckpointLimits> {
+export async function currentLimits({ io, repo }: Pick<Room, "io" | "repo">): Promise<CheckpointLimits> {
   const config = await currentConfig(repo);
   const { max_home_mb, home_exclude = DEFAULT_EXCLUDE } = config.capsule;
   return {
-    ...settingsOf(config, await readSettings(ports.homeDir)).limits,
+    ...settingsOf(config, await readSettings(io.homeDir)).limits,
     maxHomeBytes: max_home_mb * MEGABYTE,
     homeExclude: home_exclude,
   };
@@ -130,7 +127,7 @@ export async function makeScratch(sessionDir: string, task: number): Promise<str
 }
 
 export async function openCapsule({
-  ports,
+  io,
   repo,
   sessionDir,
   session,
@@ -138,10 +135,10 @@ export async function openCapsule({
 }: Room): Promise<Capsule | undefined> {
   const { task } = session.state;
   const dirOf = (number: number) => capsuleDir(sessionDir, number);
-  const capsule = task ? await findHanded(ports, repo, task.number, dirOf) : undefined;
+  const capsule = task ? await findHanded(io, repo, task.number, dirOf) : undefined;
   if (!capsule?.isHollow || !task?.snapshot) return capsule;
   // Its layers were taken away from under it, and nothing was written since: its snapshot has all of it.
-  await capsule.remove(trashDir, `${session.id}-hollow-${ports.clock.nowMs()}`);
+  await capsule.remove(trashDir, `${session.id}-hollow-${io.clock.nowMs()}`);
   return undefined;
 }
 

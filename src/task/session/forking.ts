@@ -58,7 +58,7 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
 /** What a fork stands on must be there before the fork is. */
 async function assertForkable(home: Home, repo: string | null, { task }: SessionState): Promise<void> {
   if (!task?.snapshot || repo === null) return;
-  const store = await openStore(await openRepo(home, repo), home.ports.disk);
+  const store = await openStore(await openRepo(home, repo), home.io.disk);
   if (!(await hasSnapshot(store, task.snapshot.commit)))
     throw new HoldfastError("snapshot_invalid", `snapshot ${task.snapshot.commit} is not in the store`, {
       snapshot: task.snapshot.commit,
@@ -74,7 +74,7 @@ async function adoptFiles(
   child: string,
 ): Promise<void> {
   if (!task?.snapshot || repo === null) return;
-  await adoptSnapshots(await openStore(await openRepo(home, repo), home.ports.disk), parent, child);
+  await adoptSnapshots(await openStore(await openRepo(home, repo), home.io.disk), parent, child);
 }
 
 /** What its parent had of HOME from elsewhere, a fork has by the same names; and what is not to leave with it. */
@@ -92,7 +92,6 @@ async function forkFiles(home: Home, child: Session): Promise<void> {
 /** One whose files can't be made. Its id was never given out. */
 async function discardFork(home: Home, child: Session): Promise<void> {
   const repo = repoPathOf(home, child.state);
-  if (repo !== null)
-    await dropSnapshots(await openStore(await openRepo(home, repo), home.ports.disk), child.id);
+  if (repo !== null) await dropSnapshots(await openStore(await openRepo(home, repo), home.io.disk), child.id);
   await discard(home, child);
 }

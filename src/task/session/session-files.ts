@@ -41,7 +41,7 @@ async function asOwner<T>(
   const session = await Session.own({
     sessionDir: dir,
     id,
-    ports: home.ports,
+    io: home.io,
     ...(check && { admit: check }),
   });
   let room: Room | undefined;
@@ -197,12 +197,12 @@ export async function openFiles(home: Home, idText: string, user?: string): Prom
   const { state } = await inspectSession(found.dir);
   if (state.task?.capsule !== "there" || state.lacksRepo) return undefined;
   if (probeOwner(found.dir).held) {
-    const place = new CapsuleDir(capsuleDir(found.dir, state.task.number));
-    return (await place.isThere()) ? plainPath(place, await place.readSpec()) : undefined;
+    const layout = new CapsuleDir(capsuleDir(found.dir, state.task.number));
+    return (await layout.isThere()) ? plainPath(layout, await layout.readSpec()) : undefined;
   }
   return asOwner(home, found, async (room) => {
     const capsule = await openCapsule(room);
-    const path = capsule && plainPath(capsule.place, capsule.spec);
+    const path = capsule && plainPath(capsule.layout, capsule.spec);
     if (path !== undefined) await capsule?.unsettle();
     return path;
   });

@@ -38,7 +38,7 @@ export async function settleSession(
   const session = await Session.own({
     sessionDir: dir,
     id,
-    ports: home.ports,
+    io: home.io,
     admit: (state) => {
       if (nextStatus(state.status, to) === undefined) {
         const what = to === "session_paused" ? "paused" : "closed";

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { moveToTrash, sweepTrash } from "../../capsule/index.ts";
-import { capsulePorts, type Home, repoOf, repoPathOf, sessionDirOf } from "../../home/index.ts";
+import { capsuleIo, type Home, repoOf, repoPathOf, sessionDirOf } from "../../home/index.ts";
 import { idOf, Maildir } from "../../mail/index.ts";
 import type { Session } from "../../session/index.ts";
 import { inboxDir, outboxDir, trashDir } from "../../util/index.ts";
@@ -21,7 +21,7 @@ import { Task } from "../task.ts";
 
 export async function roomOf(home: Home, session: Session): Promise<Room> {
   return {
-    ports: capsulePorts(home),
+    io: capsuleIo(home),
     session,
     sessionDir: sessionDirOf(home, session.id),
     trashDir: trashDir(home.dir),
@@ -49,7 +49,7 @@ export async function discardUnused(home: Home, session: Session): Promise<boole
   if (task || parent || turns > 0 || unread.length > 0 || queue.length > 0) return false;
   const sessionDir = sessionDirOf(home, session.id);
   for (const dir of [inboxDir(sessionDir), outboxDir(sessionDir)]) {
-    const mail = new Maildir(home.ports.disk, dir);
+    const mail = new Maildir(home.io.disk, dir);
     // What its process was told, and did not read before it went, is nothing that the session would be kept for.
     if ((await mail.waiting()).some((one) => /^(msg|task)_/.test(idOf(one)))) return false;
   }
@@ -104,6 +104,6 @@ export async function restFiles(home: Home, session: Session): Promise<void> {
 
 export async function discard(home: Home, session: Session): Promise<void> {
   const dir = sessionDirOf(home, session.id);
-  await session.release(() => moveToTrash(home.ports.disk, trashDir(home.dir), dir, `${session.id}-unused`));
+  await session.release(() => moveToTrash(home.io.disk, trashDir(home.dir), dir, `${session.id}-unused`));
   await sweepTrash(trashDir(home.dir));
 }

@@ -51,7 +51,7 @@ async function record(
   { request, asked, env = [], home: asHome }: TaskOptions,
   { capsule, missingIncludes }: Awaited<ReturnType<typeof beginFiles>>,
 ): Promise<void> {
-  const { session, ports } = room;
+  const { session, io } = room;
   const base = capsule.spec.base ?? undefined;
   const snapshot = from.carried?.snapshot;
   const carried = carriedIn(room, from);
@@ -67,7 +67,7 @@ async function record(
       task,
       strategy: capsule.spec.strategy,
       ports: capsule.spec.ports,
-      durationMs: Math.round(ports.clock.monotonicMs() - startedMs),
+      durationMs: Math.round(io.clock.monotonicMs() - startedMs),
       ...(missingIncludes.length > 0 && { missing: [...missingIncludes] }),
       ...present({ base }),
     }),

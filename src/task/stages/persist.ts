@@ -35,12 +35,12 @@ async function keep(
   { snapshot, work }: Checkpoint,
 ): Promise<TaskEnd> {
   const { room, number, base, capsule } = task;
-  const { session, repo, sessionDir, ports } = room;
+  const { session, repo, sessionDir, io } = room;
   const store = await capsule.store();
-  tellStep(ports.onProgress, "writing the patch");
+  tellStep(io.onProgress, "writing the patch");
   const before = await treeOf(repo, base);
   const patch = await writeArtifact(
-    { session, sessionDir, disk: ports.disk },
+    { session, sessionDir, disk: io.disk },
     { task: number, name: "change.patch" },
     async (path) => {
       await writePatch(repo, store, before, work.tree, path);
@@ -48,7 +48,7 @@ async function keep(
     },
   );
   const stat = await statOf(repo, store, before, work.tree);
-  tellStep(ports.onProgress, "publishing the work");
+  tellStep(io.onProgress, "publishing the work");
   const own = new AgentGit((await capsule.attach()).root);
   const hasWork = stat.files > 0;
   const found = hasWork ? await valuesInWork(room, store, base, work) : undefined;

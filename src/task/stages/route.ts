@@ -24,16 +24,16 @@ export async function findRoute(
   room: Room,
   options: StartingOptions & { readonly sandbox?: boolean },
 ): Promise<Route> {
-  const { session, repo, ports } = room;
+  const { session, repo, io } = room;
   const isSandboxed = options.sandbox ?? true;
   assertCanSandbox(isSandboxed);
   const limits = reachedLimits(session.state);
   if (limits.length > 0) throw budgetReached(limits);
   await settleLast(room);
-  const startedMs = ports.clock.monotonicMs();
+  const startedMs = io.clock.monotonicMs();
   const from = await startingPoint(room, options);
   const config = await readConfig(repo, from.base);
-  const own = await readSettings(ports.homeDir);
+  const own = await readSettings(io.homeDir);
   const number = (session.state.task?.number ?? 0) + 1;
   return {
     number,

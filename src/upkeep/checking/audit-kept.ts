@@ -234,9 +234,9 @@ async function checkBrought(
   if (!options.deep || snapshots.length === 0) return [];
   const aside = join(stagingDir(home.dir), `${process.pid}-${home.newId("audit")}`);
   try {
-    await home.ports.disk.mkdir(aside);
+    await home.io.disk.mkdir(aside);
     const objectFormat = isSha256 ? "sha256" : "sha1";
-    const store = await openStore({ dir: aside, objectFormat }, home.ports.disk);
+    const store = await openStore({ dir: aside, objectFormat }, home.io.disk);
     const refused = await takeInPack(store, path, home.onProgress);
     if (refused !== undefined) return [spoilsAll(snapshotsPath(IN_SESSION), refused, snapshots)];
     const brought = { gitDir: store.gitDir, path: snapshotsPath(IN_SESSION) };

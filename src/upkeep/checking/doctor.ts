@@ -59,7 +59,7 @@ async function attempt(what: string, good: string, work: () => Promise<void> | v
 
 async function tryLock(home: Home): Promise<void> {
   const dir = join(stagingDir(home.dir), `${process.pid}-${home.newId("probe")}`);
-  await home.ports.disk.mkdir(dir);
+  await home.io.disk.mkdir(dir);
   try {
     const lock = await acquireOwner(dir);
     const second = await acquireOwner(dir).catch(() => undefined);
@@ -67,15 +67,15 @@ async function tryLock(home: Home): Promise<void> {
     lock.release();
     if (second) throw new Error("two owners got the same lock: this file system does not lock");
   } finally {
-    await home.ports.disk.removeTree(dir);
+    await home.io.disk.removeTree(dir);
   }
 }
 
 async function trySync(home: Home): Promise<void> {
   const path = temporaryPath(join(home.dir, "probe"));
-  await createFile(home.ports.disk, path, Buffer.from("probe"));
-  await home.ports.disk.unlink(path);
-  await home.ports.disk.syncDir(home.dir);
+  await createFile(home.io.disk, path, Buffer.from("probe"));
+  await home.io.disk.unlink(path);
+  await home.io.disk.syncDir(home.dir);
 }
 
 function trySearch(): void {

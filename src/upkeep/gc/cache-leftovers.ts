@@ -90,7 +90,7 @@ async function oldLayers(home: Home, { repo, store, owners, specs }: RepoCache):
   const found: Leftover[] = await brokenLayers(repo);
   for (const layer of await listLayers(repo)) {
     const path = layerDir(repo, layer);
-    const ageMs = home.ports.clock.nowMs() - (await stat(path)).ctimeMs;
+    const ageMs = home.io.clock.nowMs() - (await stat(path)).ctimeMs;
     if (used.has(layer) || ageMs < LAYER_DAYS * DAY_MS) continue;
     const clear = () =>
       unlessUsed(
@@ -143,5 +143,5 @@ async function packed(store: Store): Promise<Leftover[]> {
 }
 
 async function discard(home: Home, path: string, name: string): Promise<void> {
-  await moveToTrash(home.ports.disk, trashDir(home.dir), path, `${name}-${home.ports.clock.nowMs()}`);
+  await moveToTrash(home.io.disk, trashDir(home.dir), path, `${name}-${home.io.clock.nowMs()}`);
 }

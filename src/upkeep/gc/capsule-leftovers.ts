@@ -25,13 +25,14 @@ export async function capsuleLeftovers(
 function unfinished(capsules: readonly OwnedCapsule[]): Leftover[] {
   return capsules
     .filter(({ isUnfinished, custody }) => isUnfinished && !custody.isBusy)
-    .map(({ place, custody }) => ({
-      what: place.dir,
+    .map(({ layout, custody }) => ({
+      what: layout.dir,
       why: "a capsule that was never finished",
       isCache: false,
-      paths: [place.dir],
+      paths: [layout.dir],
       // It may have been finished since.
-      clear: () => custody.alone(async () => ((await place.isThere()) ? undefined : clearUnfinished(place))),
+      clear: () =>
+        custody.alone(async () => ((await layout.isThere()) ? undefined : clearUnfinished(layout))),
     }));
 }
 

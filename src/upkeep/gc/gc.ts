@@ -181,7 +181,7 @@ async function planRetention(
   retention: Retention,
 ): Promise<Planned[]> {
   if (state.isKept) return [];
-  const ageDays = (home.ports.clock.nowMs() - Date.parse(state.updatedAt)) / DAY_MS;
+  const ageDays = (home.io.clock.nowMs() - Date.parse(state.updatedAt)) / DAY_MS;
   const since = `for ${Math.floor(ageDays)} days`;
   if (state.status === "closed" && ageDays >= retention.archiveClosedDays) {
     return [
@@ -231,7 +231,7 @@ async function planLeftovers(home: Home, id: SessionId, dir: string): Promise<Pl
   const run = async () => {
     const lock = await acquireOwner(dir);
     try {
-      for (const path of paths) await home.ports.disk.removeTree(path);
+      for (const path of paths) await home.io.disk.removeTree(path);
     } finally {
       lock.release();
     }
@@ -246,7 +246,7 @@ async function planEnvironments(
   dir: string,
   state: SessionState,
 ): Promise<Planned[]> {
-  const inbox = new Maildir(home.ports.disk, inboxDir(dir));
+  const inbox = new Maildir(home.io.disk, inboxDir(dir));
   const isNeeded = (waiting: readonly string[], now: SessionState) => (request: string) =>
     !isTaskOver(now, request) || waiting.some((name) => idOf(name) === request);
   const old = oldEnvironments(dir, isNeeded(await inbox.waiting(), state));
@@ -255,7 +255,7 @@ async function planEnvironments(
     const lock = await acquireOwner(dir);
     try {
       const { state: now } = await inspectSession(dir);
-      await removeOldEnvironments(home.ports.disk, dir, isNeeded(await inbox.waiting(), now));
+      await removeOldEnvironments(home.io.disk, dir, isNeeded(await inbox.waiting(), now));
     } finally {
       lock.release();
     }

@@ -44,7 +44,7 @@ export async function unneededHolds(
   if (!needed) return [];
   const isOld = (commit: string) => {
     const stats = statSync(join(repo.gitDir, holdOf(repo, commit)), { throwIfNoEntry: false });
-    return !stats || home.ports.clock.nowMs() - stats.mtimeMs > YOUNG_MS;
+    return !stats || home.io.clock.nowMs() - stats.mtimeMs > YOUNG_MS;
   };
   return held
     .filter((commit) => !needed.has(commit) && isOld(commit))
@@ -67,7 +67,7 @@ export async function strayCheckouts(
   sessions: ReadonlySet<string>,
 ): Promise<UnneededHold[]> {
   return (await listCheckouts(repo).catch(() => []))
-    .filter(({ session, atMs }) => !sessions.has(session) && home.ports.clock.nowMs() - atMs > YOUNG_MS)
+    .filter(({ session, atMs }) => !sessions.has(session) && home.io.clock.nowMs() - atMs > YOUNG_MS)
     .map(({ session, ref }) => ({ ref, release: () => dropTips(repo, session) }));
 }
 
@@ -87,7 +87,7 @@ async function neededCommits(
   repo: Repo,
   specs: readonly CapsuleSpec[],
 ): Promise<ReadonlySet<string> | undefined> {
-  const store = await openStore(repo, home.ports.disk);
+  const store = await openStore(repo, home.io.disk);
   try {
     const needed = [
       ...specs.flatMap(({ base, lower }) => [base, lower]),

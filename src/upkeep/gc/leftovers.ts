@@ -35,7 +35,7 @@ export async function findLeftovers(
   const found = [...(await capsuleLeftovers(home, owners, capsules)), ...(await homeLeftovers(home))];
   for (const store of await listStores(home)) found.push(...(await strangers(home, store, sessions)));
   for (const repo of await listRepos(home)) {
-    const store = await openStore(repo, home.ports.disk);
+    const store = await openStore(repo, home.io.disk);
     const cache = { repo, store, owners, specs: specsOn(repo, capsules) };
     found.push(...(await strangeTips(repo, sessions)));
     found.push(...(await cacheLeftovers(home, cache)));
@@ -49,7 +49,7 @@ export async function findLeftovers(
 
 /** Snapshots of sessions that are not there: of an import, a fork or a deletion that was cut off. */
 async function strangers(home: Home, store: FoundStore, sessions: ReadonlySet<string>): Promise<Leftover[]> {
-  const isOld = (changedAtMs: number) => home.ports.clock.nowMs() - changedAtMs > ABANDONED_MS;
+  const isOld = (changedAtMs: number) => home.io.clock.nowMs() - changedAtMs > ABANDONED_MS;
   return (await listSnapshotSessions(store))
     .filter(({ session, changedAtMs }) => !sessions.has(session) && isOld(changedAtMs))
     .map(({ session }) => ({

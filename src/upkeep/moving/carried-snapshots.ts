@@ -64,7 +64,7 @@ export async function snapshotParts(
     : await borrowStore(home, dir, aside);
   const known = new KnownSecrets(() => dir);
   const scan = new HomeScan(
-    redactingValues(home.ports.redact, () => known.all()),
+    redactingValues(home.io.redact, () => known.all()),
     store,
     id,
     readWithheld(dir),
@@ -101,7 +101,7 @@ export async function snapshotParts(
 
 /** A store of our own, for what is made for the export, that reads from the session's. */
 async function borrowStore(home: Home, dir: string, aside: string): Promise<Store> {
-  const { disk } = home.ports;
+  const { disk } = home.io;
   const source = await openStore(await repoOf(home, (await inspectSession(dir)).state), disk);
   const store = await openStore({ dir: aside, objectFormat: source.objectFormat }, disk);
   return { ...store, alternates: [join(source.gitDir, "objects")] };
@@ -117,7 +117,7 @@ async function unpackAside(
   if (!commits.every(isCommitId))
     throw new HoldfastError("snapshot_invalid", "the journal names a snapshot that is none");
   const objectFormat = commits.some((commit) => commit.length === 64) ? "sha256" : "sha1";
-  const store = await openStore({ dir: aside, objectFormat }, home.ports.disk);
+  const store = await openStore({ dir: aside, objectFormat }, home.io.disk);
   await unpackSnapshots(store, session, pack, commits, home.onProgress);
   return store;
 }

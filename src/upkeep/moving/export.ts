@@ -84,7 +84,7 @@ async function exportWhole(
   await mkdir(aside, { mode: 0o700 });
   try {
     // Before the journal is read: what is taken in meanwhile is in both then, and goes as a record.
-    const waiting = await messageParts(home.ports.disk, dir, aside);
+    const waiting = await messageParts(home.io.disk, dir, aside);
     const named = await readNamed(dir);
     const snapshots = await snapshotParts(home, found, named, aside, options);
     const artifacts = await artifactParts(dir, named, aside);
@@ -122,7 +122,7 @@ async function exportParts(
     files.push({ path: part.path, bytes, sha256: digest.digest("hex") });
     meter.add({ files: 1 });
   }
-  const exportedAt = new Date(home.ports.clock.nowMs()).toISOString();
+  const exportedAt = new Date(home.io.clock.nowMs()).toISOString();
   const manifest: ExportManifest = {
     holdfast: FORMAT_VERSION,
     kind: "export",
@@ -171,7 +171,7 @@ async function writeExport(
     await link(temporary, to).catch((error: unknown) => {
       throw errorCode(error) === "EEXIST" ? exists(to) : error;
     });
-    await home.ports.disk.syncDir(dirname(to));
+    await home.io.disk.syncDir(dirname(to));
   } finally {
     await handle.close().catch(() => {});
     await rm(temporary, { force: true });

@@ -40,7 +40,7 @@ export async function takeSnapshots(
   if (!existsSync(pack)) throw invalid("its journal names files, and it has none");
   if (!commits.every(isCommitId)) throw invalid("its journal names a snapshot that is none");
   const repo = await openRepo(home, path);
-  const store = await openStore(repo, home.ports.disk);
+  const store = await openStore(repo, home.io.disk);
   await unpackSnapshots(store, id, pack, commits, home.onProgress);
   try {
     await assertFiles(store, repo, path, snapshots);
@@ -49,7 +49,7 @@ export async function takeSnapshots(
     await dropSnapshots(store, id);
     throw error;
   }
-  await home.ports.disk.unlink(pack);
+  await home.io.disk.unlink(pack);
 }
 
 async function assertFiles(

@@ -59,7 +59,7 @@ export async function importSession(
     const { files } = manifest;
     const of = { ofFiles: files.length, ofBytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
     const meter = new Meter(home.onProgress, "unpacking the export", of);
-    for (const entry of files) await extract(home.ports.disk, input, entry, staged, meter);
+    for (const entry of files) await extract(home.io.disk, input, entry, staged, meter);
     await input.end();
     const came = await check(manifest, staged, home.onProgress);
     const path = options.repo ?? repoPathOf(home, { lacksRepo: came.isOfRepo, repo: null });

@@ -32,7 +32,7 @@ export async function discardSession(
   { id, dir }: Going,
   admit: () => Promise<void>,
 ): Promise<number> {
-  const { disk, clock } = home.ports;
+  const { disk, clock } = home.io;
   const trashed = join(trashDir(home.dir), `${id}-${clock.nowMs()}`);
   const lock = await acquireOwner(dir);
   try {

@@ -101,7 +101,7 @@ async function look(home: Home, found: FoundSession, options: RemovalOptions): P
   const { state } = inspected;
   const branches = await branchesOf(home, dir, state);
   const going = options.branches ? branches.filter(({ stays }) => stays === null) : [];
-  const mail = (await new Maildir(home.ports.disk, inboxDir(dir)).waiting()).map(idOf);
+  const mail = (await new Maildir(home.io.disk, inboxDir(dir)).waiting()).map(idOf);
   const requests = new Set(state.queue.map(({ request }) => request));
   for (const name of mail.filter((one) => one.startsWith("task_"))) requests.add(name);
   const removal: Removal = {

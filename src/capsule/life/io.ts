@@ -3,7 +3,7 @@
  */
 import type { Clock, Disk, OnProgress } from "../../util/index.ts";
 
-export interface CapsulePorts {
+export interface CapsuleIo {
   readonly homeDir: string;
   readonly disk: Disk;
   readonly clock: Clock;
