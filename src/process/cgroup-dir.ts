@@ -1,0 +1,144 @@
+/**
+ * Owns one directory of a cgroup, which is how the kernel is told what to count: made with its limits, read, removed.
+ */
+import { closeSync, constants, mkdirSync, openSync, rmdirSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { HoldfastError } from "../contract/index.ts";
+import { deadline, errorCode, readTextOr, systemClock } from "../util/index.ts";
+import { type CgroupParent, OURS, wordsOf } from "./cgroup-parents.ts";
+
+export interface CgroupLimits {
+  /** Threads are counted as processes. */
+  readonly maxProcesses: number;
+  /** Memory and swap. */
+  readonly maxMemoryBytes?: number;
+}
+
+/** How often the kernel refused a process, and ended one for want of memory. */
+export interface Refused {
+  readonly processes: number;
+  readonly memory: number;
+}
+
+/** Somebody else may take the directory of all of ours away between two steps, when it is empty. */
+const MAKE_ATTEMPTS = 5;
+const END_MS = 10_000;
+/** The kernel tells nobody when the last one has left. */
+const LOOK_MS = 2;
+
+/** In the first of these where it can be had; the result is the directory that was made. */
+export function makeDir(
+  parents: readonly CgroupParent[],
+  name: string,
+  limits: CgroupLimits,
+): CgroupParent | undefined {
+  for (const parent of parents) {
+    const dir = join(parent.dir, OURS, name);
+    try {
+      makeIn(parent, dir);
+      setLimits(parent, dir, limits);
+      return { ...parent, dir };
+    } catch {
+      // Not ours to make, or it can't count: as if there were none.
+      removeEmpty(dir);
+    }
+  }
+  return undefined;
+}
+
+function makeIn({ dir: parent, version, controllers }: CgroupParent, dir: string): void {
+  const added = controllers.map((one) => `+${one}`).join(" ");
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      // In the new form a cgroup hands its controllers down, as far as it has them and has no process itself.
+      if (version === 2 && !hands(parent, controllers)) set(parent, "cgroup.subtree_control", added);
+      mkdirSync(dirname(dir), { recursive: true });
+      if (version === 2 && !hands(dirname(dir), controllers))
+        set(dirname(dir), "cgroup.subtree_control", added);
+      mkdirSync(dir, { recursive: true });
+      return;
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT" || attempt === MAKE_ATTEMPTS) throw error;
+    }
+}
+
+function hands(dir: string, controllers: readonly string[]): boolean {
+  const handed = wordsOf(readTextOr(join(dir, "cgroup.subtree_control"), ""));
+  return controllers.every((one) => handed.includes(one));
+}
+
+function setLimits({ version, controllers }: CgroupParent, dir: string, limits: CgroupLimits): void {
+  if (controllers.includes("pids")) set(dir, "pids.max", String(limits.maxProcesses));
+  if (!controllers.includes("memory")) return;
+  const bytes = String(limits.maxMemoryBytes);
+  if (version === 2) {
+    set(dir, "memory.max", bytes);
+    setIfThere(dir, "memory.swap.max", "0");
+  } else {
+    // Never below the one of memory alone; and without swap there is none.
+    setIfThere(dir, "memory.memsw.limit_in_bytes", "-1");
+    set(dir, "memory.limit_in_bytes", bytes);
+    setIfThere(dir, "memory.memsw.limit_in_bytes", bytes);
+  }
+}
+
+/** The files are the kernel's: none is made by writing to it, and some can't be read. */
+function set(dir: string, file: string, value: string): void {
+  const fd = openSync(join(dir, file), constants.O_WRONLY);
+  try {
+    writeSync(fd, value);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+export function setIfThere(dir: string, file: string, value: string): void {
+  try {
+    set(dir, file, value);
+  } catch {
+    // This kernel has no such file, or the cgroup is gone.
+  }
+}
+
+/** One that our pid namespace does not show is a zero, and to signal that would mean ourselves. */
+export function pidsIn(dir: string): number[] {
+  return wordsOf(readTextOr(join(dir, "cgroup.procs"), ""))
+    .map(Number)
+    .filter((pid) => pid > 0);
+}
+
+export function refusedIn(dirs: readonly string[]): Refused {
+  const count = (file: string, word: string) =>
+    dirs.reduce((sum, dir) => {
+      const found = new RegExp(`^${word} (\\d+)$`, "m").exec(readTextOr(join(dir, file), ""))?.[1];
+      return sum + Number(found ?? 0);
+    }, 0);
+  return {
+    processes: count("pids.events", "max"),
+    memory: count("memory.oom_control", "oom_kill") + count("memory.events", "oom_kill"),
+  };
+}
+
+export async function removeDir(dir: string): Promise<void> {
+  for (const patience = deadline(systemClock, END_MS); ; await sleep(LOOK_MS)) {
+    const isGone = removeEmpty(dir);
+    if (isGone) return;
+    if (patience.isPast) throw new HoldfastError("processes_remain", `${dir} could not be taken away`);
+  }
+}
+
+/** And the directory of all of ours, with the last one. */
+function removeEmpty(dir: string): boolean {
+  try {
+    rmdirSync(dir);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") return false;
+  }
+  try {
+    rmdirSync(dirname(dir));
+  } catch {
+    // Others have theirs in it.
+  }
+  return true;
+}

@@ -1,0 +1,199 @@
+/**
+ * Cgroups: with real processes where this machine lets us make some, and the new form as files that the kernel would
+ * have, where it doesn't.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { type Cgroup, cgroupLeftovers, makeCgroup } from "../../src/process/cgroup.ts";
+import { runProgram } from "../../src/process/index.ts";
+import { TempDir } from "../support/home.ts";
+
+const leaveOut = (what: string, why: string) => console.log(`left out: ${what}: ${why}`);
+const env = { PATH: process.env["PATH"] ?? "" };
+const prefix = `test-${process.pid}-`;
+const MEGABYTE = 1024 * 1024;
+
+const made: Cgroup[] = [];
+/** Each test's is ended, however the test ends. */
+function make(name: string, limits: Parameters<typeof makeCgroup>[1]): Cgroup {
+  const cgroup = makeCgroup(`${prefix}${name}`, limits);
+  if (!cgroup) throw new Error("it could be made before");
+  made.push(cgroup);
+  return cgroup;
+}
+afterEach(async () => {
+  for (const cgroup of made.splice(0)) await cgroup.end();
+});
+
+const trial = makeCgroup(`${prefix}trial`, { maxProcesses: 10, maxMemoryBytes: 64 * MEGABYTE });
+afterAll(() => trial?.end());
+if (!trial?.limits.processes) leaveOut("cgroups that count processes", "none can be made here");
+if (!trial?.limits.memory) leaveOut("cgroups that count memory", "none can be made here");
+
+/** Doubles itself nine times: even where nothing holds it, it comes to an end. */
+const BOMB = 'fork for 1..9; print "."; sleep 60';
+const run = (cgroup: Cgroup, ...argv: string[]) =>
+  runProgram([...cgroup.enter, ...argv], { env, cwd: "/", timeoutMs: 60_000 });
+
+function start(cgroup: Cgroup, ...argv: string[]): ChildProcess {
+  const [program = "", ...args] = [...cgroup.enter, ...argv];
+  return spawn(program, args, { env, cwd: "/", stdio: ["ignore", "pipe", "inherit"] });
+}
+
+describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
+  it("Q5 a fork bomb in one leaves the other going on, and ends with its cgroup", async () => {
+    const [wild, calm] = [make("wild", { maxProcesses: 40 }), make("calm", { maxProcesses: 40 })];
+    const bomb = start(wild, "perl", "-e", `$| = 1; ${BOMB}`);
+    const ended = once(bomb, "close");
+    for (let heard = 0; heard < 30; )
+      heard += String(await once(bomb.stdout as NodeJS.ReadableStream, "data")).length;
+    const many = "for i in 1 2 3 4 5; do seq 9 | sort | uniq | wc -l || exit; done";
+    expect((await run(calm, "sh", "-c", many)).stdout.toString()).toBe("9\n".repeat(5));
+    expect(wild.pids().length).toBeGreaterThan(30);
+    expect(wild.pids().length).toBeLessThanOrEqual(40);
+    expect(wild.refused().processes).toBeGreaterThan(0);
+    expect(calm.refused()).toEqual({ processes: 0, memory: 0 });
+    await wild.end();
+    await ended;
+    expect(bomb.signalCode).toBe("SIGKILL");
+    expect(wild.pids()).toEqual([]);
+  });
+
+  it("Q5 what leaves its parent and its terminal is still in it", async () => {
+    const cgroup = make("strays", { maxProcesses: 40 });
+    await run(cgroup, "sh", "-c", "setsid sh -c 'sleep 60 & sleep 60' >/dev/null 2>&1 &");
+    expect(cgroup.pids().length).toBeGreaterThan(0);
+    const strays = cgroup.pids();
+    await cgroup.end();
+    for (const pid of strays) expect(existsSync(`/proc/${pid}/root`)).toBe(false);
+  });
+
+  it.skipIf(!trial?.limits.memory)("one that takes too much memory is ended, and no other", async () => {
+    const limits = { maxProcesses: 40, maxMemoryBytes: 64 * MEGABYTE };
+    const [greedy, calm] = [make("greedy", limits), make("beside", limits)];
+    const take = (megabytes: number) => ["perl", "-e", `$x = "a" x (${megabytes} << 20); print length $x`];
+    const [killed, fine] = await Promise.all([run(greedy, ...take(200)), run(calm, ...take(10))]);
+    expect(killed.signal).toBe("SIGKILL");
+    expect(fine.stdout.toString()).toBe(String(10 * MEGABYTE));
+    expect(greedy.refused().memory).toBeGreaterThan(0);
+    expect(calm.refused().memory).toBe(0);
+  });
+
+  it("what was left behind is found, from wherever, and taken away; what is live is not", async () => {
+    const [left, live] = [make("left", { maxProcesses: 5 }), make("live", { maxProcesses: 5 })];
+    const found = cgroupLeftovers((name) => !name.startsWith(prefix) || name === live.name);
+    expect(found.map(({ name }) => name)).toContain(left.name);
+    expect(found.map(({ name }) => name)).not.toContain(live.name);
+    for (const one of found) if (one.name === left.name) await one.end();
+    expect((await run(left, "true")).exitCode).not.toBe(0);
+    expect((await run(live, "true")).exitCode).toBe(0);
+  });
+
+  it("may be ended twice, is made again under its name, and leaves no directory", async () => {
+    const first = make("again", { maxProcesses: 5 });
+    await first.end();
+    await first.end();
+    const second = make("again", { maxProcesses: 6 });
+    expect((await run(second, "echo", "in it")).stdout.toString()).toBe("in it\n");
+    const dirs = second.enter.filter((word) => word.endsWith("/cgroup.procs")).map((file) => dirname(file));
+    await second.end();
+    for (const dir of dirs) expect(existsSync(dir)).toBe(false);
+  });
+});
+
+/** The files of a system with the new form only: ours are made beforehand, as the kernel would with the directory. */
+class NewForm extends TempDir {
+  readonly proc = this.join("proc");
+
+  constructor(own: string, handed: Readonly<Record<string, string>>) {
+    super();
+    this.write("proc/mountinfo", `31 23 0:28 / ${this.join("tree")} rw - cgroup2 cgroup2 rw,nsdelegate\n`);
+    this.write("proc/cgroup", `0::${own}\n`);
+    for (const [dir, controllers] of Object.entries(handed)) {
+      for (const file of ["cgroup.procs", "cgroup.controllers"]) this.write(`tree${dir}/${file}`, "");
+      this.write(`tree${dir}/cgroup.subtree_control`, controllers);
+    }
+    this.write("tree/cgroup.controllers", "cpu memory pids\n");
+  }
+
+  write(path: string, text: string): void {
+    mkdirSync(dirname(this.join(path)), { recursive: true });
+    writeFileSync(this.join(path), text);
+  }
+
+  read(path: string): string {
+    return readFileSync(this.join("tree", path), "utf8");
+  }
+
+  prepare(dir: string): void {
+    for (const file of ["cgroup.subtree_control", "one/cgroup.procs", "one/pids.max", "one/memory.max"])
+      this.write(`tree${dir}/holdfast/${file}`, "");
+  }
+}
+
+describe("a cgroup in the new form", () => {
+  const limits = { maxProcesses: 40, maxMemoryBytes: 1000 };
+
+  it("is made in the nearest one above us that hands its controllers down", () => {
+    using system = new NewForm("/slice/ours/leaf", {
+      "/slice": "memory pids",
+      "/slice/ours": "cpu",
+      "/slice/ours/leaf": "",
+    });
+    for (const dir of ["/slice", "/slice/ours"]) system.prepare(dir);
+    const cgroup = makeCgroup("one", limits, system.proc);
+    expect(cgroup?.limits).toEqual({ processes: true, memory: true });
+    expect(cgroup?.enter.at(-1)).toBe(system.join("tree/slice/holdfast/one/cgroup.procs"));
+    expect(system.read("slice/holdfast/cgroup.subtree_control")).toBe("+pids +memory");
+    expect(system.read("slice/holdfast/one/pids.max")).toBe("40");
+    expect(system.read("slice/holdfast/one/memory.max")).toBe("1000");
+    expect(system.read("slice/cgroup.subtree_control")).toBe("memory pids");
+  });
+
+  it("counts what is handed down, and no more", () => {
+    using system = new NewForm("/slice/leaf", { "/slice": "pids", "/slice/leaf": "" });
+    system.prepare("/slice");
+    const cgroup = makeCgroup("one", limits, system.proc);
+    expect(cgroup?.limits).toEqual({ processes: true, memory: false });
+    expect(system.read("slice/holdfast/one/memory.max")).toBe("");
+  });
+
+  it("is not to be had where nothing is handed down, or the tree is not ours to see", () => {
+    using system = new NewForm("/slice/leaf", { "/slice": "cpu", "/slice/leaf": "" });
+    expect(makeCgroup("one", limits, system.proc)).toBeUndefined();
+    system.write("proc/cgroup", "0::/../elsewhere\n");
+    expect(makeCgroup("one", limits, system.proc)).toBeUndefined();
+    expect(makeCgroup("one", limits, system.join("nowhere"))).toBeUndefined();
+  });
+
+  it("tells its processes, without those that we can't see, and what was refused", () => {
+    using system = new NewForm("/slice/leaf", { "/slice": "memory pids", "/slice/leaf": "" });
+    system.prepare("/slice");
+    const cgroup = makeCgroup("one", limits, system.proc);
+    system.write("tree/slice/holdfast/one/cgroup.procs", "0\n12\n13\n");
+    system.write("tree/slice/holdfast/one/pids.events", "max 7\n");
+    system.write("tree/slice/holdfast/one/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
+    expect(cgroup?.pids()).toEqual([12, 13]);
+    expect(cgroup?.refused()).toEqual({ processes: 7, memory: 2 });
+  });
+
+  it("is taken away, and the directory of all of ours with the last one", async () => {
+    using system = new NewForm("/slice/leaf", { "/slice": "memory pids", "/slice/leaf": "" });
+    system.prepare("/slice");
+    const [cgroup] = cgroupLeftovers(() => false, system.proc);
+    // The kernel's files go with their directory.
+    const ours = system.join("tree/slice/holdfast");
+    for (const file of ["cgroup.subtree_control", "one/cgroup.procs", "one/pids.max", "one/memory.max"])
+      rmSync(join(ours, file));
+    await cgroup?.end();
+    expect(existsSync(ours)).toBe(false);
+  });
+});
+
+it("a name that leads elsewhere is refused", () => {
+  for (const name of ["", "..", "a/b", "../a", "-x", "a\nb", "a b"])
+    expect(() => makeCgroup(name, { maxProcesses: 1 }, "/nonexistent")).toThrow(/name of a cgroup/);
+});
