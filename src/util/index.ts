@@ -20,3 +20,4 @@ export * from "./sealed-json.ts";
 export * from "./session-layout.ts";
 export * from "./shell-text.ts";
 export * from "./watched-files.ts";
+export * from "./within.ts";

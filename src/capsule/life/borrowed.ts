@@ -9,8 +9,7 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
 import type { SandboxView } from "../../process/index.ts";
-import { homeManifestPath, isOwnUid, readPlainFile, sessionsDir } from "../../util/index.ts";
-import { isWithin } from "../repo/discover.ts";
+import { homeManifestPath, isOwnUid, isWithin, readPlainFile, sessionsDir } from "../../util/index.ts";
 import { objectsLink, type Repo } from "../repo/repo.ts";
 
 const MAX_ALTERNATES_BYTES = 1024 * 1024;

@@ -7,9 +7,9 @@
  *     a bare repo in a checkout, one whose gitdir claims another directory as its checkout, one inside the home.
  */
 import { existsSync, lstatSync, realpathSync, statSync } from "node:fs";
-import { dirname, join, resolve, sep } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { readPlainFile } from "../../util/index.ts";
+import { isWithin, readPlainFile } from "../../util/index.ts";
 import { askWhere, readUserConfig } from "../git/user-git.ts";
 
 export interface Discovered {
@@ -88,11 +88,6 @@ function leadsTo(checkout: string, headDir: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** `path` is `dir`, or below it. */
-export function isWithin(dir: string, path: string): boolean {
-  return path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep);
 }
 
 function refused(why: string, path: string): HoldfastError {

@@ -8,9 +8,9 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readlink, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { errorCode, reposDir, sha256Hex } from "../../util/index.ts";
+import { errorCode, isWithin, reposDir, sha256Hex } from "../../util/index.ts";
 import { type GitPlace, gitLine } from "../git/git.ts";
-import { type Discovered, discoverRepo, isWithin } from "./discover.ts";
+import { type Discovered, discoverRepo } from "./discover.ts";
 import { dropStaleLink, makeNoRepo, NO_REPO, noRepoDir } from "./no-repo.ts";
 
 export interface Repo {

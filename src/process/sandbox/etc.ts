@@ -1,0 +1,122 @@
+/**
+ * Owns what of /etc is kept from a task: whatever its user could read there and not everybody may, and what is a
+ * secret by its name, in case somebody has given it the wrong mode. What the kernel refuses anyway needs no cover.
+ */
+import { accessSync, constants, type Stats } from "node:fs";
+import { join } from "node:path";
+import type { UserIds } from "./identity.ts";
+import { entriesOf, lstatOr } from "./paths.ts";
+
+const ETC = "/etc";
+
+const SECRETS: readonly string[] = [
+  "shadow",
+  "shadow-",
+  "gshadow",
+  "gshadow-",
+  "security/opasswd",
+  "sudoers",
+  "sudoers.d",
+  "doas.conf",
+  "ssh/ssh_host_dsa_key",
+  "ssh/ssh_host_ecdsa_key",
+  "ssh/ssh_host_ed25519_key",
+  "ssh/ssh_host_rsa_key",
+  "ssl/private",
+  "pki/tls/private",
+  "pki/private",
+  "letsencrypt/live",
+  "letsencrypt/archive",
+  "letsencrypt/keys",
+  "letsencrypt/accounts",
+  "krb5.keytab",
+  "wireguard",
+  "openvpn",
+  "ipsec.secrets",
+  "ipsec.d",
+  "swanctl",
+  "NetworkManager/system-connections",
+  "netplan",
+  "wpa_supplicant",
+  "iwd",
+  "ppp/pap-secrets",
+  "ppp/chap-secrets",
+  "crypttab",
+  "luks",
+  "zfs/keys",
+  "docker",
+  "containerd",
+  "kubernetes",
+  "rancher",
+  "cni",
+  "nomad.d",
+  "consul.d",
+  "vault.d",
+  "salt",
+  "puppet",
+  "puppetlabs",
+  "chef",
+  "gitlab",
+  "gitlab-runner",
+  "netrc",
+  "apt/auth.conf",
+  "apt/auth.conf.d",
+  "rclone.conf",
+  "msmtprc",
+  "exim4/passwd.client",
+  "postfix/sasl_passwd",
+  "mysql/debian.cnf",
+  "samba/private",
+  "ceph",
+  "google-cloud-ops-agent",
+  "boto.cfg",
+];
+
+/** More than a machine that is not built of them has. */
+const MAX_LOOKED_AT = 3000;
+const MAX_COVERED = 32;
+
+/** Real paths, none in another. */
+export function etcSecrets(user: UserIds): string[] {
+  const named = SECRETS.map((name) => join(ETC, name)).filter((path) => isToCover(path, user));
+  const all = [...new Set([...named, ...notForEverybody(user)])].sort();
+  return all.filter((path) => !all.some((dir) => path.startsWith(`${dir}/`))).slice(0, MAX_COVERED);
+}
+
+/** A link has nothing of its own, and what is empty already has nothing to hide. */
+function isToCover(path: string, user: UserIds): boolean {
+  const stats = lstatOr(path);
+  if (!stats || stats.isSymbolicLink() || !canRead(path, stats, user)) return false;
+  return stats.isDirectory() ? entriesOf(path).length > 0 : stats.size > 0;
+}
+
+/** A user has such files by its groups, mostly; one that has none of the machine's is looked for at the top only. */
+function notForEverybody(user: UserIds): string[] {
+  let left = MAX_LOOKED_AT;
+  const maxDepth = isOurs(user) && process.getgroups?.().some((gid) => gid !== user.gid) ? 2 : 1;
+  const look = (dir: string, depth: number): string[] =>
+    entriesOf(dir).flatMap((entry) => {
+      if (entry.isSymbolicLink() || left-- <= 0) return [];
+      const path = join(dir, entry.name);
+      const stats = lstatOr(path);
+      if (!stats) return [];
+      if (!isForEverybody(stats)) return canRead(path, stats, user) ? [path] : [];
+      return stats.isDirectory() && depth < maxDepth ? look(path, depth + 1) : [];
+    });
+  return look(ETC, 1);
+}
+
+const isOurs = ({ uid }: UserIds) => uid === process.getuid?.();
+const isForEverybody = ({ mode }: Stats) => (mode & 0o004) !== 0;
+
+function canRead(path: string, stats: Stats, user: UserIds): boolean {
+  if (isForEverybody(stats) || stats.uid === user.uid) return true;
+  // Of another user we can't ask the kernel. It has no group but its own.
+  if (!isOurs(user)) return stats.gid === user.gid && (stats.mode & 0o040) !== 0;
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

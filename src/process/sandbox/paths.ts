@@ -1,0 +1,107 @@
+/**
+ * Owns the looking at the machine's files for a sandbox: links that are followed by hand, directories that may be odd.
+ * What can't be looked at counts as not there: one odd directory fails no task.
+ */
+import {
+  type Dirent,
+  lstatSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { dirname, join, normalize, resolve } from "node:path";
+import { isWithin } from "../../util/index.ts";
+
+/** What a link says, and where it stands. */
+export type Link = readonly [target: string, path: string];
+
+export interface Followed {
+  /** Without a link in it. */
+  readonly real: string;
+  /** All that were met on the way, in this order. */
+  readonly links: readonly Link[];
+}
+
+/** As the kernel has it. */
+const MAX_LINKS = 40;
+
+/** Undefined for a path that leads nowhere. */
+export function follow(path: string): Followed | undefined {
+  const plain = withoutSlash(normalize(path));
+  const real = realOr(plain);
+  if (real === undefined) return undefined;
+  return { real, links: real === plain ? [] : linksOn(plain) };
+}
+
+/** Only `normalize` would take `a/../b` apart by its words, and here `a` may be a link: so each name is looked at. */
+function linksOn(path: string): Link[] {
+  const links: Link[] = [];
+  const left = namesOf(path);
+  let at = "/";
+  for (let name = left.shift(); name !== undefined; name = left.shift()) {
+    const next = name === ".." ? dirname(at) : join(at, name);
+    const target = links.length < MAX_LINKS && lstatOr(next)?.isSymbolicLink() ? targetOf(next) : "";
+    if (target === "") {
+      at = next;
+      continue;
+    }
+    links.push([target, next]);
+    if (target.startsWith("/")) at = "/";
+    left.unshift(...namesOf(target));
+  }
+  return links;
+}
+
+const namesOf = (path: string) => path.split("/").filter((name) => name !== "" && name !== ".");
+
+const withoutSlash = (path: string) => (path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path);
+
+/** `~/…` is below the user's home; undefined for a path that is neither that nor absolute. */
+export function absolute(path: string, userHome: string): string | undefined {
+  const whole = path === "~" || path.startsWith("~/") ? join(userHome, path.slice(1)) : path;
+  return whole.startsWith("/") ? resolve(whole) : undefined;
+}
+
+export function realOr(path: string): string | undefined {
+  return orUndefined(() => realpathSync.native(path));
+}
+
+export function lstatOr(path: string): Stats | undefined {
+  return orUndefined(() => lstatSync(path, { throwIfNoEntry: false }));
+}
+
+export function statOr(path: string): Stats | undefined {
+  return orUndefined(() => statSync(path, { throwIfNoEntry: false }));
+}
+
+/** What a link says; nothing for one that has gone. */
+export function targetOf(link: string): string {
+  return orUndefined(() => readlinkSync(link)) ?? "";
+}
+
+export function entriesOf(dir: string): Dirent[] {
+  return orUndefined(() => readdirSync(dir, { withFileTypes: true })) ?? [];
+}
+
+function orUndefined<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The innermost of these directories that the path lies in, not being one of them. */
+export function nearest(dirs: readonly string[], path: string): string | undefined {
+  const around = dirs.filter((dir) => dir !== path && isWithin(dir, path));
+  return around.sort().at(-1);
+}
+
+/** From the outermost to its own directory, without `/`. */
+export function parentsOf(path: string): string[] {
+  const parents: string[] = [];
+  for (let dir = dirname(path); dir !== dirname(dir); dir = dirname(dir)) parents.unshift(dir);
+  return parents;
+}
