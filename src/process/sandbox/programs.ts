@@ -1,0 +1,67 @@
+/**
+ * Owns what stands behind a directory on PATH: the installation that its programs belong to, and the packages that
+ * links in it lead to.
+ */
+import { basename, dirname, join, resolve } from "node:path";
+import { isWithin } from "../../util/index.ts";
+import { entriesOf, parentsOf, realOr, statOr, targetOf } from "./paths.ts";
+import type { Showing } from "./showing.ts";
+
+const PROGRAM_DIRS = new Set(["bin", "sbin", "shims", ".bin"]);
+/** Beside a directory of programs, each says that both belong to one installation. */
+const PARTS = new Set([
+  ...["lib", "lib64", "libexec", "share", "include", "boot", "jmods", "conda-meta"],
+  ...["versions", "installs", "candidates", "toolchains", "plugins", "gems", "store", "vendor"],
+]);
+/** Below the user's home: of many things, and no one's installation. */
+const COMMON = [
+  ...[".local", ".local/share", ".local/opt", ".local/lib", ".config", ".cache"],
+  ...["Desktop", "Documents", "Downloads", "Projects", "projects", "src", "code", "work"],
+];
+/** Each directory in these is one package. */
+const PACKAGE_DIRS = [".local/share", ".local/opt", ".local/lib"];
+const MAX_LINKS = 400;
+
+/** A directory on PATH, and what its programs need. */
+export function showPrograms(showing: Showing, path: string): void {
+  const real = realOr(path);
+  if (real === undefined || !statOr(real)?.isDirectory()) return;
+  if (!showing.show(path, { instead: (dir) => installation(showing, dir) })) return;
+  // What the root shows leads to what the root shows; a link of one's own in it may lead anywhere.
+  if (showing.isInRoot(real) && !isWithin("/usr/local", real)) return;
+  let left = MAX_LINKS;
+  for (const entry of entriesOf(real)) {
+    if (!entry.isSymbolicLink() || left-- <= 0) continue;
+    const link = join(real, entry.name);
+    // Most lead to somewhere in the same installation, and are told by their words alone.
+    if (showing.isShown(resolve(real, targetOf(link)))) continue;
+    showing.show(link, { instead: (file) => packageOf(showing, file) });
+  }
+}
+
+/** `…/bin` stands in a prefix, which is shown with it where it is one, and not more than one. */
+function installation({ home }: Showing, dir: string): string {
+  const prefix = dirname(dir);
+  if (!PROGRAM_DIRS.has(basename(dir))) return dir;
+  if (COMMON.some((common) => prefix === join(home, common))) return dir;
+  const isOwn = basename(dir) === ".bin" || basename(dir) === "shims" || isDotted(home, prefix);
+  return isOwn || entriesOf(prefix).some(({ name }) => PARTS.has(name)) ? prefix : dir;
+}
+
+/** A tool's own directory in the user's home, as a person's would not be called. */
+const isDotted = (home: string, path: string) =>
+  isWithin(home, path) && path.slice(home.length).includes("/.");
+
+/** Of a program that a link leads to: all that it may load from beside it. */
+function packageOf(showing: Showing, file: string): string {
+  const { home } = showing;
+  const modules = parentsOf(file).find((dir) => basename(dir) === "node_modules");
+  if (modules !== undefined) return modules;
+  for (const dirs of PACKAGE_DIRS.map((dir) => join(home, dir))) {
+    const name = isWithin(dirs, file) ? file.slice(dirs.length + 1).split("/")[0] : "";
+    if (name !== "" && join(dirs, name ?? "") !== file) return join(dirs, name ?? "");
+  }
+  const dir = dirname(file);
+  if (PROGRAM_DIRS.has(basename(dir))) return installation(showing, dir);
+  return COMMON.some((common) => dir === join(home, common)) ? file : dir;
+}

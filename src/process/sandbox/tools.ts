@@ -1,0 +1,103 @@
+/**
+ * Owns which tools of the user's a task can use: what PATH and the tools' own variables lead to, and what the user
+ * names in `sandbox.read`. All of it is read-only, at its own path, and without credentials (credentials.ts).
+ */
+import { join } from "node:path";
+import { isWithin } from "../../util/index.ts";
+import { PRIVATE_PLACES } from "./credentials.ts";
+import { findHidden, findSockets } from "./look.ts";
+import type { Shown } from "./mounts.ts";
+import { absolute, lstatOr, nearest, realOr, statOr } from "./paths.ts";
+import { showPrograms } from "./programs.ts";
+import { type Rules, Showing } from "./showing.ts";
+import { TOOL_PLACES, VERSION_FILES } from "./tool-places.ts";
+
+export interface Tools extends Shown {
+  /** PATH, and the variables that lead to the tools. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What the user names and is not shown, with the reason. */
+  readonly refused: readonly (readonly [path: string, why: string])[];
+}
+
+export const noTools: Tools = { read: [], links: [], covered: [], env: {}, refused: [] };
+
+export interface ToolsAsked extends Rules {
+  /** The user's own: PATH and the tools' variables are taken from it, and nothing else. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The user's `sandbox.read`: `~/…` or absolute. */
+  readonly read: readonly string[];
+  /** Whether the task may reach a host. Default: none. */
+  readonly reaches?: (host: string) => boolean;
+}
+
+const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
+
+export function findTools(asked: ToolsAsked): Tools {
+  const showing = new Showing(asked);
+  const refused = asked.read.flatMap((path) => showNamed(showing, path, asked.userHome));
+  const path = [...new Set((asked.env["PATH"] || DEFAULT_PATH).split(":"))];
+  for (const dir of path) if (dir.startsWith("/")) showPrograms(showing, dir);
+  const variables = { ...showPlaces(showing, asked), ...showGo(showing, asked) };
+  for (const name of VERSION_FILES) showing.show(join(asked.userHome, name));
+  return { ...shownBy(showing, asked), env: { PATH: path.join(":"), ...variables }, refused };
+}
+
+function showNamed(showing: Showing, path: string, userHome: string): (readonly [string, string])[] {
+  const whole = absolute(path, userHome);
+  if (whole === undefined) return [[path, "it is neither absolute nor below ~/"]];
+  if (statOr(whole) === undefined) return [[path, "it is not there"]];
+  if (showing.show(whole, { isNamed: true })) return [];
+  return [[path, showing.whyNot(realOr(whole) ?? whole, true) ?? "there are too many"]];
+}
+
+/** The variables that are set inside, as the user has them. */
+function showPlaces(showing: Showing, { env, userHome, reaches }: ToolsAsked): Record<string, string> {
+  const set: Record<string, string> = {};
+  for (const { variable, below = [], isOnlyShown, fetchedFrom } of TOOL_PLACES) {
+    const places = env[variable] ? [env[variable]] : below.map((place) => join(userHome, place));
+    const shown = places.find((place) => place.startsWith("/") && showing.show(place));
+    if (shown === undefined || isOnlyShown) continue;
+    if (fetchedFrom === undefined || !reaches?.(fetchedFrom)) set[variable] = shown;
+  }
+  return set;
+}
+
+const GO_PROXY = "proxy.golang.org";
+
+/**
+ * Modules that are there are read where they are. When the task may fetch others, it needs a place to keep them: then
+ * what is there serves as the first proxy. GOPATH stays the session's, because programs are installed into it.
+ */
+function showGo(showing: Showing, { env, userHome, reaches }: ToolsAsked): Record<string, string> {
+  const goPath = env["GOPATH"]?.split(":")[0] || join(userHome, "go");
+  const modules = env["GOMODCACHE"] || join(goPath, "pkg", "mod");
+  if (!modules.startsWith("/") || !showing.show(modules)) return {};
+  if (!reaches?.(GO_PROXY)) return { GOMODCACHE: modules };
+  return { GOPROXY: `file://${modules}/cache/download,${env["GOPROXY"] || `https://${GO_PROXY},direct`}` };
+}
+
+/** What was gathered, without what is seen in another, and all that has to be covered in it. */
+function shownBy(showing: Showing, { apart }: ToolsAsked): Shown {
+  const { home, paths, root } = showing;
+  const places = PRIVATE_PLACES.map((place) => join(home, place)).filter((place) => !showing.isNamed(place));
+  // A service's user may have its home in the root, and keep it in there.
+  const empty = [home, ...apart, ...places].filter(
+    (path) => nearest([...root.dirs, ...paths], path) !== undefined && lstatOr(path)?.isDirectory(),
+  );
+  const isSeen = (path: string) => {
+    const around = nearest([...root.dirs, "/etc", ...paths, ...empty], path);
+    return around !== undefined && !empty.includes(around);
+  };
+  // What the user names of /etc may be covered there.
+  const read = paths.filter((path) => !isSeen(path) || isWithin("/etc", path));
+  const inside = findHidden(read, {
+    isNamed: (file) => showing.isNamed(file),
+    isCovered: (dir) => empty.includes(dir),
+  });
+  const made = new Set(root.links.map(([, path]) => path));
+  return {
+    read,
+    links: showing.links.filter(([, path]) => !made.has(path) && !isSeen(path)),
+    covered: [...new Set([...empty, ...inside, ...findSockets([...root.dirs, ...read])])].filter(isSeen),
+  };
+}

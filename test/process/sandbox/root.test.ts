@@ -1,0 +1,132 @@
+/**
+ * The root of a sandbox: what of the machine is seen in it.
+ */
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { describe, expect, it } from "vitest";
+import { etcSecrets } from "../../../src/process/sandbox/etc.ts";
+import { groupText, passwdText } from "../../../src/process/sandbox/identity.ts";
+import { parentDirs, shownArguments } from "../../../src/process/sandbox/mounts.ts";
+import { noTools } from "../../../src/process/sandbox/tools.ts";
+import { hasSandbox } from "../../support/capsules.ts";
+import { TempDir } from "../../support/home.ts";
+import { NOBODY } from "../../support/nobody.ts";
+import { ownIds, saidUnderRoot } from "../../support/shown.ts";
+
+const dirsOf = (args: readonly string[]) => args.filter((_, at) => args[at - 1] === "--dir");
+const isRoot = process.getuid?.() === 0;
+
+describe.skipIf(!hasSandbox)("the root", () => {
+  it("Q8 has the machine's programs, and of its directories no others", () => {
+    const seen = saidUnderRoot("ls -A /").split("\n");
+    expect(seen).toEqual(expect.arrayContaining(["bin", "dev", "etc", "proc", "run", "tmp", "usr", "var"]));
+    for (const name of ["root", "mnt", "media", "srv", "boot", "home"].filter((one) => existsSync(`/${one}`)))
+      if (name !== "home" || !existsSync("/home/linuxbrew")) expect(seen).not.toContain(name);
+    expect(saidUnderRoot("sh -c 'echo runs'; /bin/sh -c 'echo too'; git --version")).toMatch(
+      /^runs\ntoo\ngit version/,
+    );
+  });
+
+  it("Q8 can be written in its own directories alone, and has nothing in /run", () => {
+    const tried = "/ /run /var /usr /etc /dev /proc/sys/kernel /sys/devices/system/cpu".split(" ");
+    const said = saidUnderRoot(`for dir in ${tried.join(" ")}; do (: > $dir/written) 2>&1; done; ls -A /run`);
+    expect(said.split("\n")).toHaveLength(tried.length);
+    expect(said).not.toMatch(/written$/m);
+    expect(
+      saidUnderRoot("for dir in /tmp /var/tmp /dev/shm; do echo mine > $dir/f && cat $dir/f; done"),
+    ).toBe("mine\nmine\nmine");
+  });
+
+  it("Q8 what is kept in memory is bounded, and every user's", () => {
+    const said = saidUnderRoot("stat -c %a /tmp /dev/shm; df -k --output=size /tmp /dev/shm");
+    expect(said).toMatch(/^1777\n1777\n/);
+    for (const size of said.match(/\d{5,}/g) ?? []) expect(Number(size)).toBeLessThanOrEqual(1024 * 1024);
+  });
+
+  it("knows its own user, and neither the machine's others nor which machine it is", () => {
+    expect(saidUnderRoot("id -un; cat /etc/passwd /etc/group /etc/machine-id")).toBe(
+      `holdfast\n${passwdText(ownIds, "/nowhere")}${groupText(ownIds)}686f6c64666173740000000000000000`,
+    );
+  });
+
+  it("shows how many processors there are", () => {
+    const [asked, listed] = saidUnderRoot("nproc; cat /sys/devices/system/cpu/online").split("\n");
+    expect(Number(asked)).toBeGreaterThan(0);
+    expect(listed).toMatch(/^\d/);
+  });
+
+  it.skipIf(!isRoot)(
+    "Q8 a secret of /etc that the task's user could read is empty, and no other is covered",
+    () => {
+      // Root reads all of them; as its own user, the look goes two levels down.
+      const covered = etcSecrets({ uid: 0, gid: 0 });
+      expect(covered).toEqual(expect.arrayContaining(["/etc/shadow", "/etc/gshadow"]));
+      expect(saidUnderRoot(`find ${covered.join(" ")} -type f -o -mindepth 1; cat /etc/shadow`)).toBe("");
+      expect(etcSecrets({ uid: NOBODY, gid: NOBODY })).not.toContain("/etc/shadow");
+    },
+  );
+});
+
+describe("the words for bubblewrap", () => {
+  it("parents are made once each, the outermost first, and none in what is shown", () => {
+    expect(dirsOf(parentDirs(["/a/b/c/d", "/a/b/e", "/usr/local/lib/x", "/a/b/c/f"]))).toEqual([
+      "/a",
+      "/a/b",
+      "/a/b/c",
+    ]);
+    expect(dirsOf(parentDirs(["/a/b/c/d"], ["/a/b"]))).toEqual(["/a"]);
+  });
+
+  it("what has gone since it was found is not covered, and fails nothing", () => {
+    const gone = { ...noTools, read: ["/gone/dir"], covered: ["/gone/dir/token", "/gone/dir/in"] };
+    expect(shownArguments(gone).show).toEqual(["--perms", "0755", "--dir", "/gone", ...tried("/gone/dir")]);
+    expect(shownArguments(gone).seal).toEqual([]);
+    if (hasSandbox) expect(saidUnderRoot("ls /gone", gone)).toBe("");
+  });
+
+  it.skipIf(!hasSandbox)(
+    "a covered directory is empty but for what is shown in it, and can't be written",
+    () => {
+      using dir = new TempDir();
+      mkdirSync(dir.join("all", "covered", "in", "deep"), { recursive: true });
+      writeFileSync(dir.join("all", "covered", "secret"), "secret");
+      writeFileSync(dir.join("all", "covered", "in", "deep", "shown"), "shown");
+      const tools = {
+        ...noTools,
+        read: [dir.join("all"), dir.join("all", "covered", "in", "deep")],
+        covered: [dir.join("all", "covered")],
+      };
+      const at = dir.join("all", "covered");
+      expect(saidUnderRoot(`cd ${at} && ls -R . && cat in/deep/shown; (: > new) 2>&1`, tools)).toMatch(
+        /^\.:\nin\n\n\.\/in:\ndeep\n\n\.\/in\/deep:\nshown\nshown.*Read-only file system$/s,
+      );
+    },
+  );
+
+  it.skipIf(!hasSandbox)("a covered socket is not connected to", async () => {
+    using dir = new TempDir();
+    const server = createServer((socket) => socket.end("host"));
+    await new Promise<void>((resolve) => server.listen(dir.join("socket"), resolve));
+    const connect = `perl -MIO::Socket::UNIX -e 'print IO::Socket::UNIX->new(Peer => "${dir.join("socket")}") ? "reached" : "refused"'`;
+    const shown = { ...noTools, read: [dir.path] };
+    expect(saidUnderRoot(connect, shown)).toBe("reached");
+    expect(saidUnderRoot(connect, { ...shown, covered: [dir.join("socket")] })).toBe("refused");
+    server.close();
+  });
+});
+
+const tried = (path: string) => ["--ro-bind-try", path, path];
+
+describe("who there is", () => {
+  it("the task's user stands in place of the line that has its number", () => {
+    expect(passwdText({ uid: 1000, gid: 1000 }, "/h").split("\n")).toHaveLength(4);
+    expect(passwdText({ uid: 0, gid: 0 }, "/h")).toMatch(/^holdfast:x:0:0::\/h:\/bin\/sh\nnobody/);
+    expect(groupText({ uid: 1, gid: NOBODY })).toBe(`root:x:0:\nholdfast:x:${NOBODY}:\n`);
+  });
+
+  it("no path of a HOME makes another line or field", () => {
+    expect(passwdText({ uid: 5, gid: 5 }, "/h\nroot::0:0").split("\n")[1]).toBe(
+      "holdfast:x:5:5::/h_root__0_0:/bin/sh",
+    );
+  });
+});
