@@ -2,9 +2,9 @@
  * Owns looking on from a terminal: until the task is over, or until the person has seen enough. The first Ctrl-C
  * interrupts the turn, the second goes away and says how to come back. A terminal that closes kills nothing.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import type { Dispatcher, FollowOptions, Happening } from "../dispatch/index.ts";
+import { deadline } from "../util/index.ts";
 import { progress } from "./progress.ts";
 import { note } from "./screen.ts";
 import type { TaskView } from "./task-view.ts";
@@ -55,14 +55,21 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
   throw new HoldfastError("process_lost", `the process of session ${label} ended before the task did`);
 }
 
-/** Somebody has paused or closed it: first its process goes, then that is on record. */
+/** Whether somebody has paused or closed it: first its process or its place goes, then that is on record. */
 async function isAtRest(dispatcher: Dispatcher, { session, user }: LookOn): Promise<boolean> {
-  await sleep(ON_RECORD_MS);
   const scope = user === undefined ? {} : { user };
-  return ["paused", "closed"].includes((await dispatcher.holdfast.showSession(session.id, scope)).status);
+  const ears = await dispatcher.listen(session.id, scope);
+  try {
+    for (const patience = deadline(dispatcher.home.io.clock, ON_RECORD_MS); ; await ears.next()) {
+      const { status } = await dispatcher.holdfast.showSession(session.id, scope);
+      if (status === "paused" || status === "closed") return true;
+      if (patience.isPast) return false;
+    }
+  } finally {
+    ears.close();
+  }
 }
 
-/** Its process is gone, so nothing rings for the record. */
 const ON_RECORD_MS = 300;
 
 const isPause = (happening: Happening) =>

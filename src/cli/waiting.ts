@@ -2,9 +2,9 @@
  * Owns waiting for sessions: each until nothing of it is under way and nothing waits, or until nobody is there who would
  * go on with it. A task that is named (`S/2`) is waited for alone.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { type ErrorCode, errorCodes, exitStatus, type JournalRecord } from "../contract/index.ts";
 import type { Dispatcher, SessionView } from "../dispatch/index.ts";
+import { type Deadline, deadline } from "../util/index.ts";
 import { type CommandEnding, statusOfOutcome } from "./task-outcome.ts";
 
 /** How it ended: with the status that its command line would have had. */
@@ -24,9 +24,8 @@ export interface WaitOptions {
 }
 
 const nothingRan = { exitCode: null, signal: null };
-/** One process may be giving the session to the next: so often it is looked again whether one has come. */
-const LOOKS = 8;
-const LOOK_MS = 250;
+/** One process may be giving the session to the next: so long the next one is waited for. */
+const NEXT_PROCESS_MS = 2000;
 const ENDINGS: ReadonlySet<string> = new Set(["task_ended", "task_halted", "task_refused", "session_paused"]);
 
 /** Undefined: the signal came first. */
@@ -35,28 +34,35 @@ export async function waitFor(
   id: string,
   { task, signal, ...scope }: WaitOptions,
 ): Promise<Waited | undefined> {
+  const ears = await dispatcher.listen(id, scope);
   let refused: JournalRecord | undefined;
-  for (let looks = 0; !signal.aborted; ) {
-    const view = await dispatcher.show(id, scope);
-    const { waiting } = await dispatcher.queue(id, scope);
-    const isThere = dispatcher.processOf(id) !== undefined || dispatcher.placeOf(id) !== undefined;
-    if (task !== undefined && isOver(view, task)) return endOf(dispatcher, view, task);
-    const isAtRest = view.task?.outcome !== null && waiting.length === 0;
-    if (isAtRest && !isThere) return refused ? refusedBy(id, refused) : lastOf(view);
-    looks = isThere || view.pid !== null ? 0 : looks + 1;
-    if (looks > 0 && (looks > LOOKS || isLeftAlone(view)))
-      return unfinished(dispatcher, view, waiting.length);
-    if (looks > 1) await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
-    const following = { ...scope, fromSeq: view.records + 1, request: null, signal };
-    for await (const happening of dispatcher.follow(id, following)) {
-      if (happening.kind !== "record") continue;
-      const { type } = happening.record;
-      if (type === "task_refused") refused = happening.record;
-      if (type === "task_started") refused = undefined;
-      if (ENDINGS.has(type)) break;
+  let patience: Deadline | undefined;
+  try {
+    while (!signal.aborted) {
+      const view = await dispatcher.show(id, scope);
+      const { waiting } = await dispatcher.queue(id, scope);
+      const isThere = dispatcher.processOf(id) !== undefined || dispatcher.placeOf(id) !== undefined;
+      if (task !== undefined && isOver(view, task)) return endOf(dispatcher, view, task);
+      const isAtRest = view.task?.outcome !== null && waiting.length === 0;
+      if (isAtRest && !isThere) return refused ? refusedBy(id, refused) : lastOf(view);
+      if (isThere || view.pid !== null) patience = undefined;
+      else patience ??= deadline(dispatcher.home.io.clock, NEXT_PROCESS_MS);
+      if (patience && (patience.isPast || isLeftAlone(view)))
+        return unfinished(dispatcher, view, waiting.length);
+      if (patience) await ears.next();
+      const following = { ...scope, fromSeq: view.records + 1, request: null, signal };
+      for await (const happening of dispatcher.follow(id, following)) {
+        if (happening.kind !== "record") continue;
+        const { type } = happening.record;
+        if (type === "task_refused") refused = happening.record;
+        if (type === "task_started") refused = undefined;
+        if (ENDINGS.has(type)) break;
+      }
     }
+    return undefined;
+  } finally {
+    ears.close();
   }
-  return undefined;
 }
 
 const isOver = ({ task }: SessionView, wanted: number) =>

@@ -3,18 +3,20 @@
  * sessions have processes of their own. Two at once are one too many, and the second says who is there.
  */
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { type Dispatcher, Supervisor } from "../dispatch/index.ts";
 import { defaultUser } from "../home/index.ts";
 import { readServeRecord, removeServeRecord, writeServeRecord } from "../host/index.ts";
 import { type Bell, hangBell, makeHomeRuntimeDir } from "../mail/index.ts";
-import { tryFileLock } from "../util/index.ts";
+import { News, tryFileLock } from "../util/index.ts";
 import { makeApiToken } from "./api-token.ts";
 import { type Address, ApiServer } from "./server.ts";
 
 /** Nobody rings for a crash. */
 const LOOK_MS = 1000;
-const LEAST_MS = 50;
+/** Those who ring at about the same time are all served by one look. */
+const TOGETHER_MS = 50;
 
 export interface ServeOptions {
   /** Default: a socket in the runtime directory. */
@@ -30,63 +32,33 @@ export async function serve(dispatcher: Dispatcher, options: ServeOptions): Prom
   if (!lock) throw running(home.dir);
   const dir = makeHomeRuntimeDir(home.dir);
   const bellPath = join(dir, "bell");
-  const calm = new Calm();
+  const rung = new News();
   let bell: Bell | undefined;
   let server: ApiServer | undefined;
   try {
     // The answer is that it will look: a session process need not wait until all is carried.
-    bell = await hangBell(bellPath, async () => calm.end(LEAST_MS));
+    bell = await hangBell(bellPath, async () => rung.tell());
     await makeApiToken(home, defaultUser());
     server = await ApiServer.open(dispatcher, options.address ?? { path: join(dir, "api") });
     await writeServeRecord(home.dir, { bell: bellPath, address: server.address });
     options.onReady(server.address);
     const supervisor = new Supervisor(dispatcher, options.say);
-    options.signal.addEventListener("abort", () => calm.end(0), { once: true });
+    options.signal.addEventListener("abort", rung.tell, { once: true });
     while (!options.signal.aborted) {
       const isMore = await supervisor.look().catch((error: unknown) => {
         // One bad look must not end all of them.
         options.say(error instanceof Error ? error.message : String(error));
         return false;
       });
-      if (!isMore && !options.signal.aborted) await calm.last(LOOK_MS);
+      if (isMore) continue;
+      await rung.next(LOOK_MS - TOGETHER_MS);
+      await sleep(TOGETHER_MS, undefined, { signal: options.signal }).catch(() => {});
     }
   } finally {
     removeServeRecord(home.dir);
     await server?.close();
     bell?.takeDown();
     lock.drop();
-  }
-}
-
-/** The time between two looks: short when somebody rings. */
-class Calm {
-  #end: (() => void) | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  /** Rung while a look was under way: the next one follows. */
-  #isRung = false;
-
-  last(mostMs: number): Promise<void> {
-    const waitMs = this.#isRung ? LEAST_MS : mostMs;
-    this.#isRung = false;
-    return new Promise((resolve) => {
-      this.#end = resolve;
-      this.#timer = setTimeout(() => this.#over(), waitMs);
-    });
-  }
-
-  end(afterMs: number): void {
-    if (!this.#end) {
-      this.#isRung = true;
-      return;
-    }
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#over(), afterMs);
-  }
-
-  #over(): void {
-    const end = this.#end;
-    this.#end = undefined;
-    end?.();
   }
 }
 
