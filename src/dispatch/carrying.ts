@@ -62,7 +62,7 @@ async function deliverForAWhile(home: Home): Promise<boolean> {
     if (!isMore && !left.includes("later")) return false;
     if (patience.isPast) return isMore;
     if (isMore) continue;
-    // What could not be delivered now may be in a moment; who comes next tries again.
+    // Who comes next tries again.
     pauses += 1;
     if (pauses > MAX_PAUSES) return false;
     await sleep(PAUSE_MS);
@@ -75,6 +75,10 @@ const LOCK_ATTEMPTS = 4;
 /** Nothing tells of a lock that is dropped. */
 const LOCK_REST_MS = 10;
 const MAX_PAUSES = 3;
+/**
+ * What could not be delivered may be deliverable in a moment, and nothing may tell of that: a process calls us when it
+ * has made room only if its inbox was full when it began to look, and a directory that is put in order tells nobody.
+ */
 const PAUSE_MS = 300;
 const DELIVERED_IN_TURN = 16;
 

@@ -80,7 +80,8 @@ export async function stopProcess(
 /** Its last connection ends with it. */
 async function whenGone(record: ProcessRecord, signal: AbortSignal): Promise<void> {
   if (record.bell !== null) await whenBellGone(record.bell, signal);
-  // Without a bell, or with one that was taken down before we came, nothing tells of its end: it is looked for.
+  // Without a bell, or with one that was taken down before we came, nothing tells of its end: it is no child of ours.
+  // And for a moment after its last connection has ended, it is still there.
   while (isAlive(record) && !signal.aborted)
     await sleep(LAST_MOMENTS_MS, undefined, { signal }).catch(() => {});
 }

@@ -9,7 +9,7 @@ import { baseEnvironment, startDetached, USER_HOME, userHome } from "../process/
 import { readServeRecord } from "./serve-record.ts";
 import { runtimeEnvironment } from "./start.ts";
 
-/** Not for each of many: one that is called after a while finds them all. */
+/** Not one for each of many: one that is called after a rest finds them all. */
 const REST_MS = 250;
 const REST_MAX_MS = 2000;
 
@@ -38,6 +38,7 @@ export class DispatcherCalls {
     for (let restMs = REST_MS; this.#isWanted; restMs = Math.min(2 * restMs, REST_MAX_MS)) {
       this.#isWanted = false;
       await this.#start().catch(() => {});
+      // What is called for meanwhile waits for the next one.
       await sleep(restMs);
     }
     this.#calling = undefined;

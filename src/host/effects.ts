@@ -57,6 +57,7 @@ export class Effects {
       case "stop_turn":
         return driver.stopTurn(effect.by);
       case "wait":
+        // Who would ring when there is room may have been killed.
         this.#timer = setTimeout(() => this.#happen({ kind: "wait_over" }), effect.timeoutMs);
         return;
       case "stop_waiting":

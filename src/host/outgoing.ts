@@ -13,7 +13,6 @@ import { withoutSecrets } from "../redaction/index.ts";
 import type { Session } from "../session/index.ts";
 import type { Named } from "../task/index.ts";
 
-/** Whoever was told may have been killed before it came. */
 const REMIND_MS = 2000;
 const REMIND_MAX_MS = 5 * 60_000;
 
@@ -99,6 +98,7 @@ export class Outgoing {
 
   #notify(remindMs: number): void {
     this.#io.notify();
+    // Whoever was told may be killed before it comes, and then nothing tells of that (Y4).
     this.#reminder ??= setTimeout(() => {
       this.#reminder = undefined;
       this.#remind(Math.min(2 * remindMs, REMIND_MAX_MS)).catch(() => {});

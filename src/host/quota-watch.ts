@@ -14,6 +14,7 @@ export type Exceeded = EventData<"quota_reached">;
 
 /** At first, and while space is short: a disk can fill up in less than a second. */
 const SHORT_LOOK_MS = 100;
+/** The kernel tells nobody how much memory or disk is taken. */
 const LOOK_MS = 1000;
 /** With less than so many times the reserve, space is short. */
 const SHORT_FACTOR = 8;

@@ -10,7 +10,6 @@ import { HoldfastError } from "../contract/index.ts";
 
 const SQLITE_BUSY = 5;
 const SQLITE_FULL = 13;
-/** A lock of SQLite's tells nobody when it is free. */
 const RETRY_MS = 3;
 const RETRY_MAX_MS = 40;
 
@@ -64,6 +63,7 @@ export async function withFileLock<T>(
         lock.drop();
       }
     }
+    // A lock of SQLite's tells nobody when it is free; and those who wait for it must not all try at once.
     await sleep(delayMs * (0.5 + Math.random()));
     delayMs = Math.min(delayMs * 1.5, RETRY_MAX_MS);
   }

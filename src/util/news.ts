@@ -19,6 +19,7 @@ export class News {
       return Promise.resolve();
     }
     return new Promise((resolve) => {
+      // Who would tell of it may have been killed: then the caller looks by itself.
       const timer = setTimeout(() => this.#wake(), timeoutMs);
       this.#wake = () => {
         clearTimeout(timer);

@@ -25,6 +25,7 @@ interface Options {
 const TITLES = ["fix the login timeout", "write the migration", "speed the search up"];
 /** Has the form of a GitHub token, and is none; put together here, so that no scanner takes a file for a leak. */
 const fakeToken = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
+/** Something is wrong with a tour that takes longer than this at one step. */
 const WAIT_MS = 60_000;
 
 export function command(): Command {

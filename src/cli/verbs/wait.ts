@@ -34,6 +34,7 @@ export function command(): Command {
           };
         }),
       );
+      // Asked for by the person.
       const timer = options.timeout && setTimeout(() => stop.abort(), options.timeout * MS);
       process.once("SIGINT", () => stop.abort());
       let status: number | undefined;

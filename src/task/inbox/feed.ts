@@ -110,6 +110,7 @@ export class Feed {
     const wake = () => stop.abort();
     this.#waiters.add(wake);
     gone.addEventListener("abort", wake, { once: true });
+    // The agent says how long it waits for a message; none may ever come.
     await sleep(waitMs, undefined, { signal: stop.signal }).catch(() => {});
     gone.removeEventListener("abort", wake);
     this.#waiters.delete(wake);
