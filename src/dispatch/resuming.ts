@@ -16,7 +16,7 @@ import {
 } from "../session/index.ts";
 import { firstTaskIn, inboxOf } from "./post.ts";
 import { whenLeft } from "./readiness.ts";
-import { startUntil } from "./starting.ts";
+import { startUntilOwned } from "./start-until.ts";
 
 export interface Resumed {
   readonly state: SessionState;
@@ -52,9 +52,7 @@ export async function resumeProcess(
   const spec = await nextSpec(home, found, state);
   if (!spec) return { state, recovery, process: "none" };
   const wish = { session: found.id, definition: spec.definition, priority: 0 };
-  // Every owner begins a segment of its own.
-  const isStarted = async () => (await inspectSession(found.dir)).position.segment > position.segment;
-  await startUntil(home, found, wish, isStarted);
+  await startUntilOwned(home, found, wish, position);
   const isInLine = readPlace(home, found.id)?.state === "waiting";
   return { state, recovery, process: isInLine ? "in line" : "started" };
 }

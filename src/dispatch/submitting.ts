@@ -20,12 +20,12 @@ import {
 } from "../home/index.ts";
 import { type StartedProcess, spoolPath } from "../host/index.ts";
 import { enterLine, type PlaceWish, withLine } from "../line/index.ts";
-import { idOf } from "../mail/index.ts";
-import { inspectSession, removeEnvironment, writeEnvironment } from "../session/index.ts";
+import { removeEnvironment, writeEnvironment } from "../session/index.ts";
 import { logDir, present } from "../util/index.ts";
-import { inboxOf, put, stamp } from "./post.ts";
+import { put, stamp } from "./post.ts";
 import { makeReady } from "./readiness.ts";
-import { startUntil, startWaiting } from "./starting.ts";
+import { startUntilTakenIn } from "./start-until.ts";
+import { startWaiting } from "./starting.ts";
 import { cancelTask } from "./stopping.ts";
 import type { Where } from "./where.ts";
 
@@ -105,7 +105,7 @@ async function startTask(
   started?: StartedProcess,
 ): Promise<Submitted> {
   try {
-    await startUntil(home, found, wish, () => isTakenIn(home, found, task.request), started);
+    await startUntilTakenIn(home, found, wish, task.request, started);
     return task;
   } catch (error) {
     // What we say has failed must not run later.
@@ -134,12 +134,6 @@ async function putTask(
     await removeEnvironment(disk, dir, request);
     throw error;
   }
-}
-
-async function isTakenIn(home: Home, { dir }: FoundSession, request: string): Promise<boolean> {
-  const isLying = (await inboxOf(home, dir).waiting()).some((name) => idOf(name) === request);
-  // A process that is killed in between has it on record, and leaves its file for the next one to move away.
-  return !isLying || (await inspectSession(dir)).state.arrived.includes(request);
 }
 
 function wishOf(

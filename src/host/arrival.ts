@@ -16,7 +16,7 @@ export async function arrive(home: Home, id: SessionId, { by }: StartOptions): P
   const manifest = await readManifest(sessionDir);
   if (!manifest) throw notFound(id);
   const cut = new CutOutput(sessionDir);
-  const session = await whenFree(home, sessionDir, () =>
+  const session = await ownWhenLeft(home, sessionDir, () =>
     resumeSession(home, id, {
       user: manifest.user,
       isHandedOver: true,
@@ -35,8 +35,12 @@ export async function arrive(home: Home, id: SessionId, { by }: StartOptions): P
 export const mailIn = (home: Home, id: SessionId, dirIn: (sessionDir: string) => string) =>
   new Maildir(home.io.disk, dirIn(sessionDirOf(home, id)));
 
-/** Another process may have it for a moment longer: the one before us, or one that made it ready for us. */
-async function whenFree(home: Home, sessionDir: string, own: () => Promise<Session>): Promise<Session> {
+/**
+ * Waits until the owner has left. That is the process before us, or a command line that makes the session ready for us.
+ * Neither can answer us: a command line has no bell, a process that leaves has taken its own down, and one that is
+ * killed says nothing. So what tells is the file that goes with the owner, and what decides is the lock.
+ */
+async function ownWhenLeft(home: Home, sessionDir: string, own: () => Promise<Session>): Promise<Session> {
   const patience = deadline(home.io.clock, WAIT_MS);
   let owner: WatchedFiles | undefined;
   try {

@@ -8,11 +8,15 @@
  */
 import { Socket } from "node:net";
 import { CONNECTION_FD, type Connected } from "../process/index.ts";
-import { News } from "../util/index.ts";
+import { type Deadline, News } from "../util/index.ts";
 
 const OPENED = "opened";
+const READY = "ready";
 const TAKEN_IN = "taken in";
 const WHY_NOT = "can't: ";
+
+/** How far a session process is. */
+export type Word = typeof READY | typeof TAKEN_IN;
 
 /** The starter's end. */
 export class StartedProcess {
@@ -38,11 +42,6 @@ export class StartedProcess {
     });
   }
 
-  /** Nothing more is to be heard: it has taken in what was there, or it is gone. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
   /** Why it can't have its session, if it came to say so. */
   get whyNot(): string | undefined {
     return this.#lines.find((one) => one.startsWith(WHY_NOT))?.slice(WHY_NOT.length);
@@ -57,9 +56,10 @@ export class StartedProcess {
     this.#connection.write(`${OPENED}\n`);
   }
 
-  /** Until it says something or is gone, and so long at most. */
-  next(timeoutMs: number): Promise<void> {
-    return this.#news.next(timeoutMs);
+  /** Until it says this or is gone, and until then at most. */
+  async hear(word: Word, patience: Deadline): Promise<void> {
+    while (!this.#lines.includes(word) && !this.#isOver && !patience.isPast)
+      await this.#news.next(patience.leftMs);
   }
 
   /** It goes on, and is not listened to. */
@@ -87,7 +87,7 @@ export class Starter {
   }
 
   sayReady(): void {
-    this.#socket.write("ready\n");
+    this.#socket.write(`${READY}\n`);
   }
 
   /** The last word. */

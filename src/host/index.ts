@@ -1,6 +1,6 @@
 export { CutOutput } from "./cut-output.ts";
 export { type Frame, isOfCommand, type OutputStream, readFrames, readFramesOf, spoolPath } from "./frames.ts";
-export type { StartedProcess } from "./handover.ts";
+export type { StartedProcess, Word } from "./handover.ts";
 export { shellSocket } from "./presence.ts";
 export { readRefusals } from "./refusals.ts";
 export { readServeRecord, removeServeRecord, writeServeRecord } from "./serve-record.ts";
