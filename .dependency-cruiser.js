@@ -47,6 +47,7 @@ const capsuleParts = [
   "strategy",
   "life",
   "work",
+  "leftovers",
 ];
 
 const insideCapsule = capsuleParts.slice(0, -1).map((part, at) => ({

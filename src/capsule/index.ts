@@ -1,22 +1,15 @@
-export { abandonedBuilds, listBases, openBase } from "./base/bases.ts";
 export { type RunSetup, setupRunner } from "./base/setup.ts";
-export { CapsuleDir, type CapsuleSpec, plainPath } from "./dir/capsule-dir.ts";
-export { listLeases, releasePorts } from "./dir/port-leases.ts";
+export { CapsuleDir, plainPath } from "./dir/capsule-dir.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/directories.ts";
 export { mirrorFiles } from "./files/mirror.ts";
 export { type BytePath, parentOf, toText } from "./files/path.ts";
 export { gitLine } from "./git/git.ts";
 export { type BadFile, findBadPacks, locateObjects, whyDamaged } from "./git/packs.ts";
 export { AgentGit } from "./gitdir/agent-git.ts";
-export { forgetFiles } from "./layer/known-files.ts";
-export {
-  dropOnlyCopies,
-  findLayer,
-  forgetLayered,
-  layerDir,
-  listLayered,
-  listLayers,
-} from "./layer/layers.ts";
+export { dropOnlyCopies, layerDirsOf } from "./layer/layers.ts";
+export { renewHolds } from "./leftovers/holds.ts";
+export { capsuleLeftovers } from "./leftovers/list.ts";
+export { forgetSession } from "./leftovers/strangers.ts";
 export { sandboxAround } from "./life/borrowed.ts";
 export { type CapsuleSettings, clearUnfinished, detachCapsule, type NewCapsule } from "./life/build.ts";
 export { Capsule } from "./life/capsule.ts";
@@ -29,18 +22,12 @@ export { restoreCapsule } from "./life/restore.ts";
 export { hasDirectory, hasObject, listCommit, readCommittedBytes, treeOf } from "./repo/commits.ts";
 export {
   belowCheckout,
-  dropTips,
-  heldCommits,
-  holdCommit,
-  holdOf,
-  listCheckouts,
   listTips,
-  releaseCommit,
 } from "./repo/held.ts";
 export { isBranchTaken, refsDirOf } from "./repo/named-branches.ts";
 export { noRepoDir } from "./repo/no-repo.ts";
 export { isAncestor, isMerged, isUsersCommit, resolveCommit } from "./repo/refs.ts";
-export { listRepos, objectsLink, openRepo, type Repo, remember, repoLock } from "./repo/repo.ts";
+export { objectsLink, openRepo, type Repo, remember } from "./repo/repo.ts";
 export { userIdentity } from "./repo/settings.ts";
 export { type Unseen, unseenIn } from "./repo/unseen.ts";
 export { applySnapshot } from "./snapshot/apply.ts";
@@ -48,6 +35,7 @@ export type { SnapshotLimits } from "./snapshot/choose.ts";
 export { type RootRequest, restoreRoot, takeRootSnapshot } from "./snapshot/root-snapshot.ts";
 export type { Snapshot } from "./snapshot/snapshot.ts";
 export { type Contents, contentsOf, readContents } from "./store/contents.ts";
+export { type FoundStore, listStores, storePath } from "./store/found.ts";
 export { findBadManifests, findBadObjects, findLost, whyUnusable } from "./store/integrity.ts";
 export type { SnapshotManifest } from "./store/manifest.ts";
 export {
@@ -55,16 +43,13 @@ export {
   dropSnapshots,
   hasSnapshot,
   isCommitId,
-  listManifestBases,
-  listNamedSnapshots,
-  listSnapshotSessions,
   type NamedSnapshot,
   readNamedManifest,
 } from "./store/named.ts";
-export { abandonedImports, makeAside } from "./store/objects.ts";
-export { countPacks, packSnapshots, repackStore, takeInPack, unpackSnapshots } from "./store/packing.ts";
+export { makeAside } from "./store/objects.ts";
+export { packSnapshots, takeInPack, unpackSnapshots } from "./store/packing.ts";
 export { reduceSnapshot } from "./store/reduced.ts";
-export { openStore, type Store, storeDir } from "./store/store.ts";
+export { openStore, type Store } from "./store/store.ts";
 export { probeStrategies } from "./strategy/probe.ts";
 export { chooseStrategy } from "./strategy/strategies.ts";
 export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";

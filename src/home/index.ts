@@ -16,7 +16,7 @@ export {
 } from "./home.ts";
 export { removeIndex } from "./index-db.ts";
 export { inspectAll } from "./inspected-rows.ts";
-export { ABANDONED_MS, homeLeftovers, type Leftover } from "./leftovers.ts";
+export { homeLeftovers } from "./leftovers.ts";
 export {
   listSessions,
   type SearchOptions,
@@ -39,6 +39,6 @@ export { type Meant, resolveSession, type Whereabouts } from "./resolve.ts";
 export { keepSession, type ResumeOptions, resumeSession } from "./resuming.ts";
 export { abandonedStages, stageSession } from "./staging.ts";
 export type { SessionSummary, ShownStatus } from "./status.ts";
-export { type FoundStore, findStore, listStores, PackChecks } from "./stores.ts";
+export { findStore, PackChecks } from "./stores.ts";
 export type { SearchHit } from "./text-index.ts";
 export { makeToken, readToken, revokeToken, rotateToken } from "./token.ts";

@@ -9,24 +9,8 @@ import { isSessionId } from "../contract/index.ts";
 import { acquireOwner, probeOwner } from "../journal/index.ts";
 import { findHomeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import { endMarked } from "../process/index.ts";
-import { TEMPORARY_PREFIX } from "../util/index.ts";
+import { ABANDONED_MS, type Leftover, TEMPORARY_PREFIX } from "../util/index.ts";
 import { type Home, sessionDirOf } from "./home.ts";
-
-/** What something left that was killed, or a cache of which this part may go: `doctor` shows it, `gc` clears it. */
-export interface Leftover {
-  readonly what: string;
-  readonly why: string;
-  /** A cache that is only old: nothing to worry about. */
-  readonly isCache: boolean;
-  /** What of the disk goes with it. */
-  readonly paths?: readonly string[];
-  /** They only get smaller. */
-  readonly isRepacked?: boolean;
-  clear(): Promise<void>;
-}
-
-/** What is this old was not left by one who is still at it. */
-export const ABANDONED_MS = 60 * 60 * 1000;
 
 export async function homeLeftovers(home: Home): Promise<Leftover[]> {
   return [...sockets(home), ...(await temporaries(home))];

@@ -2,28 +2,20 @@
  * Owns the way from a repo's path to the store that this home has of it, also where the repo is gone: snapshots need
  * none of it to be looked at. It makes no store.
  */
-import { existsSync } from "node:fs";
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readFile, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type BadFile, findBadPacks, objectsLink, openRepo, storeDir } from "../capsule/index.ts";
+import {
+  type BadFile,
+  type FoundStore,
+  findBadPacks,
+  listStores,
+  objectsLink,
+  openRepo,
+  storePath,
+} from "../capsule/index.ts";
 import { isHoldfastError } from "../contract/index.ts";
-import { IN_HOME, type OnProgress, reposDir } from "../util/index.ts";
+import type { OnProgress } from "../util/index.ts";
 import type { Home } from "./home.ts";
-
-export interface FoundStore {
-  readonly gitDir: string;
-  /** Below the home: `repos/<key>/store.git`. */
-  readonly path: string;
-}
-
-const storePath = (key: string) => storeDir({ dir: join(reposDir(IN_HOME), key) });
-
-export async function listStores(home: Home): Promise<FoundStore[]> {
-  const keys = await readdir(reposDir(home.dir)).catch(() => []);
-  return keys
-    .map((key) => ({ path: storePath(key), gitDir: join(home.dir, storePath(key)) }))
-    .filter(({ gitDir }) => existsSync(gitDir));
-}
 
 export async function findStore(home: Home, repoPath: string): Promise<FoundStore | undefined> {
   const stores = await listStores(home);

@@ -1,10 +1,11 @@
 export { readSnapshot } from "./files/checkpoint.ts";
 export { type KeptArtifact, KeptNames, type KeptSnapshot } from "./files/kept-names.ts";
-export { capsuleDirsOf, taskCapsules } from "./files/owned-capsules.ts";
+export { taskCapsules } from "./files/owned-capsules.ts";
 export type { Rewound } from "./files/rewind.ts";
 export { locatingDamage } from "./files/snapshot-damage.ts";
 export { directoryMissing } from "./files/start-directory.ts";
 export { cleanBase, commitBelow } from "./files/starting-point.ts";
+export { capsuleDirsOf, taskDirsOf } from "./files/task-dirs.ts";
 export { type Receipt, type Restored, type TeardownOptions, tearDown } from "./files/teardown.ts";
 export type { HandOff, HandOffOptions, Returned, TakeBackOptions } from "./handoff/handoff.ts";
 export { giveBackCaches } from "./home/home-caches.ts";

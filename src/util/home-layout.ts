@@ -29,7 +29,7 @@ export const trashDir = (homeDir: string) => join(homeDir, "trash");
 export const reposDir = (homeDir: string) => join(homeDir, "repos");
 /** home/names.ts: which names are taken. */
 export const namesDir = (homeDir: string) => join(homeDir, "names");
-/** capsule/dir/leases.ts: which session has a port. */
+/** capsule/dir/port-leases.ts: which session has a port. */
 export const leasesDir = (homeDir: string) => join(homeDir, "leases");
 /** mail/runtime-dir.ts: says where the sockets are. */
 export const runtimePath = (homeDir: string) => join(homeDir, "runtime");

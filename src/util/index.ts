@@ -7,6 +7,7 @@ export * from "./duplicate-keys.ts";
 export * from "./file-lock.ts";
 export * from "./home-layout.ts";
 export * from "./known-options.ts";
+export * from "./leftover.ts";
 export * from "./lossless-text.ts";
 export * from "./news.ts";
 export * from "./own-user.ts";

@@ -31,25 +31,25 @@ export const inboxDir = (sessionDir: string) => join(sessionDir, "inbox");
 /** mail/maildir.ts: what the session sent. */
 export const outboxDir = (sessionDir: string) => join(sessionDir, "outbox");
 
-/** task/session-home.ts: HOME of the session's processes. */
+/** task/home/session-home.ts: HOME of the session's processes. */
 export const sessionHomeDir = (sessionDir: string) => join(sessionDir, "home");
 /** session/environment.ts: the values that tasks were given, a file for each request. */
 export const environmentsDir = (sessionDir: string) => join(sessionDir, "env");
-/** task/withheld.ts: contents of HOME that no export takes along. */
+/** task/home/withheld.ts: contents of HOME that no export takes along. */
 export const withheldPath = (sessionDir: string) => join(sessionDir, "withheld.json");
-/** task/homes.ts: which snapshots of HOME came with an export. */
+/** task/home/homes.ts: which snapshots of HOME came with an export. */
 export const homesPath = (sessionDir: string) => join(sessionDir, "homes.json");
-/** upkeep/import-snapshots.ts: the snapshots that came with an export, while the session is without its repo. */
+/** upkeep/moving/import-snapshots.ts: the snapshots that came with an export, while the session is without its repo. */
 export const snapshotsPath = (sessionDir: string) => join(sessionDir, "snapshots.pack");
 
-/** task/: a directory for each task, by its number. */
+/** task/files/task-dirs.ts: a directory for each task, by its number. */
 export const tasksDir = (sessionDir: string) => join(sessionDir, "tasks");
 const taskDir = (sessionDir: string, task: number) => join(tasksDir(sessionDir), String(task));
 /** capsule/: the task's files. */
 export const capsuleDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "capsule");
-/** task/room.ts: TMPDIR of the task. */
+/** task/room/room.ts: TMPDIR of the task. */
 export const scratchDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "tmp");
-/** task/artifact.ts: what the task left. */
+/** task/results/artifact.ts: what the task left. */
 export const artifactsDir = (sessionDir: string, task: number) =>
   join(taskDir(sessionDir, task), "artifacts");
 

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { listBases } from "../../src/capsule/index.ts";
+import { listBases } from "../../src/capsule/base/bases.ts";
 import { KnownFiles, rememberFiles } from "../../src/capsule/layer/known-files.ts";
 import { probe } from "../../src/capsule/strategy/probe.ts";
 import { isHoldfastError } from "../../src/contract/index.ts";

@@ -13,6 +13,7 @@ import {
   openSealedJson,
   readIfThere,
   replaceFile,
+  reposDir,
   sealJson,
   sha256Hex,
   withFileLock,
@@ -29,6 +30,10 @@ export const MAX_LAYERS = 16;
 export const layersDir = (repo: Pick<Repo, "dir">) => join(repo.dir, "layers");
 export const layerDir = (repo: Pick<Repo, "dir">, name: string) => join(layersDir(repo), name);
 const infoFile = (repo: Pick<Repo, "dir">, snapshot: string) => join(layersDir(repo), `${snapshot}.json`);
+
+/** The layers that a capsule of a home stands on. */
+export const layerDirsOf = (homeDir: string, { repo, stack }: Pick<CapsuleSpec, "repo" | "stack">) =>
+  stack.map((layer) => layerDir({ dir: join(reposDir(homeDir), repo) }, layer));
 
 /** What shows a snapshot's files. */
 export interface Layer {

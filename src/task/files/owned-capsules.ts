@@ -2,13 +2,13 @@
  * Owns the answer to which capsules the tasks of a home have: one at most in each task's directory, in the custody of
  * whoever has the session's lock.
  */
-import { readdir } from "node:fs/promises";
 import { sep } from "node:path";
 import { type CapsuleOwner, type Custody, findCapsule, type OwnedCapsule } from "../../capsule/index.ts";
 import { isSessionId, type SessionId } from "../../contract/index.ts";
 import { type Home, listSessionIds, sessionDirOf } from "../../home/index.ts";
 import { acquireOwner, probeOwner } from "../../journal/index.ts";
-import { capsuleDir, sessionsDir, tasksDir } from "../../util/index.ts";
+import { sessionsDir } from "../../util/index.ts";
+import { capsuleDirsOf } from "./task-dirs.ts";
 
 export function taskCapsules(home: Home): CapsuleOwner {
   return {
@@ -29,15 +29,6 @@ export function taskCapsules(home: Home): CapsuleOwner {
       return isSessionId(id) ? custodyOf(home, id) : undefined;
     },
   };
-}
-
-/** Where the tasks of a session have their capsules, there or not. */
-export async function capsuleDirsOf(sessionDir: string): Promise<string[]> {
-  const names = await readdir(tasksDir(sessionDir)).catch(() => []);
-  return names
-    .map(Number)
-    .filter(Number.isInteger)
-    .map((task) => capsuleDir(sessionDir, task));
 }
 
 function custodyOf(home: Home, id: SessionId): Custody {

@@ -5,12 +5,13 @@
  *
  * T3 A checkpoint's files and HOME are of the same moment; a credential is in none.
  */
-import { existsSync, readdirSync, renameSync } from "node:fs";
+import { existsSync, renameSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { openStore, restoreRoot } from "../../capsule/index.ts";
 import type { HomeState, Session } from "../../session/index.ts";
 import { sessionHomeDir, tasksDir } from "../../util/index.ts";
+import { taskNumbersIn } from "../files/task-dirs.ts";
 import { type CheckpointLimits, currentLimits, type Room } from "../room/room.ts";
 import { isLeftInHome } from "./home-files.ts";
 import { homeSnapshot } from "./homes.ts";
@@ -21,16 +22,15 @@ const MAX_ENTRIES = 100_000;
 
 export async function makeSessionHome(sessionDir: string): Promise<string> {
   const dir = sessionHomeDir(sessionDir);
-  if (!existsSync(dir)) adoptTaskHome(sessionDir, dir);
+  if (!existsSync(dir)) await adoptTaskHome(sessionDir, dir);
   await mkdir(dir, { recursive: true, mode: 0o700 });
   return dir;
 }
 
 /** An earlier version had one for each task: the last one becomes the session's. */
-function adoptTaskHome(sessionDir: string, dir: string): void {
+async function adoptTaskHome(sessionDir: string, dir: string): Promise<void> {
   const tasks = tasksDir(sessionDir);
-  const numbers = existsSync(tasks) ? readdirSync(tasks).map(Number).filter(Number.isInteger) : [];
-  const last = numbers
+  const last = (await taskNumbersIn(sessionDir))
     .sort((a, b) => b - a)
     .find((number) => existsSync(join(tasks, String(number), "home")));
   if (last !== undefined) renameSync(join(tasks, String(last), "home"), dir);

@@ -10,6 +10,7 @@ import { createReadStream, existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  type FoundStore,
   findBadManifests,
   findBadObjects,
   findLost,
@@ -20,14 +21,7 @@ import {
   whyDamaged,
   whyUnusable,
 } from "../../capsule/index.ts";
-import {
-  type FoundSession,
-  type FoundStore,
-  findStore,
-  type Home,
-  PackChecks,
-  repoPathOf,
-} from "../../home/index.ts";
+import { type FoundSession, findStore, type Home, PackChecks, repoPathOf } from "../../home/index.ts";
 import type { Damage } from "../../journal/index.ts";
 import { readManifest } from "../../session/index.ts";
 import { type KeptArtifact, type KeptNames, type KeptSnapshot, readHomes } from "../../task/index.ts";

@@ -4,14 +4,13 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { chooseStrategy, probeStrategies, whyUnusable } from "../../capsule/index.ts";
+import { chooseStrategy, listStores, probeStrategies, whyUnusable } from "../../capsule/index.ts";
 import type { SessionId } from "../../contract/index.ts";
 import {
   abandonedStages,
   assertPrivate,
   type Home,
   inspectAll,
-  listStores,
   PackChecks,
   sessionDirOf,
 } from "../../home/index.ts";

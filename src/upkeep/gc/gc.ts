@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { removeTree, sweepTrash } from "../../capsule/index.ts";
+import { removeTree, renewHolds, sweepTrash } from "../../capsule/index.ts";
 import { HoldfastError, isHoldfastError, type SessionId } from "../../contract/index.ts";
 import {
   abandonedStages,
@@ -42,8 +42,7 @@ import {
 } from "../../util/index.ts";
 import { archiveSession, finishArchiving, isPartlyCompressed } from "../archive.ts";
 import { discardSession } from "../removal/discard.ts";
-import { renewHolds } from "./holds.ts";
-import { findLeftovers } from "./leftovers.ts";
+import { capsuleOwners, findLeftovers } from "./leftovers.ts";
 
 export interface Retention {
   /** A session that was closed this long ago is archived. */
@@ -108,7 +107,7 @@ export async function collectGarbage(
   const retention = { ...(await readRetention(home.dir)), ...options.retention };
   const done: GcStep[] = [];
   const left: (GcStep & { reason: string })[] = [];
-  if (!dryRun) await renewHolds(home);
+  if (!dryRun) await renewHolds(home, capsuleOwners(home));
   tellStep(home.onProgress, "looking what may go");
   const steps = await plan(home, retention);
   // All of them first: what one step throws away, a sweep may take with what the next one is about.

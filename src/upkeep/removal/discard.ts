@@ -5,18 +5,8 @@
  * knows and clears.
  */
 import { join } from "node:path";
-import {
-  CapsuleDir,
-  detachCapsule,
-  dropSnapshots,
-  dropTips,
-  listLeases,
-  listRepos,
-  releasePorts,
-  removeTree,
-} from "../../capsule/index.ts";
-import { isHoldfastError } from "../../contract/index.ts";
-import { type FoundSession, type Home, listStores, removeIndex } from "../../home/index.ts";
+import { CapsuleDir, detachCapsule, forgetSession, removeTree } from "../../capsule/index.ts";
+import { type FoundSession, type Home, removeIndex } from "../../home/index.ts";
 import { acquireOwner } from "../../journal/index.ts";
 import { withLine } from "../../line/index.ts";
 import { findHomeRuntimeDir, removeRuntimeDir } from "../../mail/index.ts";
@@ -56,18 +46,7 @@ async function forget(home: Home, id: FoundSession["id"]): Promise<void> {
   // It still has the words of what is gone, and is only a cache.
   removeIndex(home);
   await withLine(home, async (line) => line.remove(id));
-  const leased = (await listLeases(home.dir)).filter(({ session }) => session === id);
-  const ports = leased.map(({ port }) => port);
-  await releasePorts(home.dir, ports, id);
   const runtime = findHomeRuntimeDir(home.dir);
   if (runtime !== undefined) removeRuntimeDir(join(runtime, id.slice("sess_".length)));
-  for (const store of await listStores(home)) await orLater(() => dropSnapshots(store, id));
-  for (const repo of await listRepos(home)) await orLater(() => dropTips(repo, id));
-}
-
-/** A repo that does not answer now is asked again by gc. */
-async function orLater(work: () => Promise<void>): Promise<void> {
-  await work().catch((error: unknown) => {
-    if (!isHoldfastError(error)) throw error;
-  });
+  await forgetSession(home, id);
 }

@@ -1,21 +1,27 @@
 /**
- * Owns the list of those who have capsules in a home, and the question whether one of these uses something.
+ * Owns the question whether a capsule uses something, whoever owns that capsule.
  *
  * K11 What any of them stands on is never removed, whoever owns it.
  */
-import {
-  type CapsuleOwner,
-  type CapsuleSpec,
-  type OwnedCapsule,
-  type Repo,
-  repoLock,
-} from "../../capsule/index.ts";
-import type { Home } from "../../home/index.ts";
-import { taskCapsules } from "../../task/index.ts";
-import { withFileLock } from "../../util/index.ts";
+import { type Clock, type Disk, withFileLock } from "../../util/index.ts";
+import type { CapsuleSpec } from "../dir/capsule-dir.ts";
+import type { CapsuleOwner, OwnedCapsule } from "../life/owner.ts";
+import { type HomePlace, type Repo, repoLock } from "../repo/repo.ts";
+import type { Store } from "../store/store.ts";
 
-/** Whatever makes capsules is here, or what they stand on is collected under them. */
-export const capsuleOwners = (home: Home): CapsuleOwner[] => [taskCapsules(home)];
+/** The home whose leftovers are looked for. */
+export interface CapsuleHome extends HomePlace {
+  readonly io: { readonly disk: Disk; readonly clock: Clock };
+}
+
+/** What a home has of one repo, and who uses it. */
+export interface RepoCache {
+  readonly repo: Repo;
+  readonly store: Store;
+  readonly owners: readonly CapsuleOwner[];
+  /** Of the capsules on it, whoever owns them. */
+  readonly specs: readonly CapsuleSpec[];
+}
 
 export async function listCapsules(owners: readonly CapsuleOwner[]): Promise<OwnedCapsule[]> {
   return (await Promise.all(owners.map((owner) => owner.list()))).flat();

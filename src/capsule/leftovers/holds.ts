@@ -6,51 +6,38 @@
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import {
-  type CapsuleSpec,
-  dropTips,
-  hasObject,
-  heldCommits,
-  holdCommit,
-  holdOf,
-  listBases,
-  listCheckouts,
-  listManifestBases,
-  listRepos,
-  openStore,
-  type Repo,
-  releaseCommit,
-} from "../../capsule/index.ts";
 import { isHoldfastError } from "../../contract/index.ts";
-import type { Home } from "../../home/index.ts";
-import type { RepoCache } from "./cache-leftovers.ts";
-import { capsuleOwners, listCapsules, specsOn, unlessUsed } from "./capsules.ts";
+import { ABANDONED_MS, type Leftover } from "../../util/index.ts";
+import { listBases } from "../base/bases.ts";
+import type { CapsuleSpec } from "../dir/capsule-dir.ts";
+import type { CapsuleOwner } from "../life/owner.ts";
+import { hasObject } from "../repo/commits.ts";
+import { heldCommits, holdCommit, holdOf, releaseCommit } from "../repo/held.ts";
+import { listRepos, type Repo } from "../repo/repo.ts";
+import { listManifestBases } from "../store/named.ts";
+import { openStore } from "../store/store.ts";
+import { type CapsuleHome, listCapsules, type RepoCache, specsOn, unlessUsed } from "./use.ts";
 
 /** One that is young may be for a capsule that is being made right now. */
-const YOUNG_MS = 60 * 60 * 1000;
-
-export interface UnneededHold {
-  readonly ref: string;
-  release(): Promise<void>;
-}
-
 export async function unneededHolds(
-  home: Home,
-  { repo, owners, specs }: Omit<RepoCache, "store">,
-): Promise<UnneededHold[]> {
+  home: CapsuleHome,
+  { repo, owners, specs }: RepoCache,
+): Promise<Leftover[]> {
   const held = await heldCommits(repo).catch(() => []);
   if (held.length === 0) return [];
   const needed = await neededCommits(home, repo, specs);
   if (!needed) return [];
   const isOld = (commit: string) => {
     const stats = statSync(join(repo.gitDir, holdOf(repo, commit)), { throwIfNoEntry: false });
-    return !stats || home.io.clock.nowMs() - stats.mtimeMs > YOUNG_MS;
+    return !stats || home.io.clock.nowMs() - stats.mtimeMs > ABANDONED_MS;
   };
   return held
     .filter((commit) => !needed.has(commit) && isOld(commit))
     .map((commit) => ({
-      ref: holdOf(repo, commit),
-      release: () =>
+      what: holdOf(repo, commit),
+      why: "no snapshot stands on it any more",
+      isCache: true,
+      clear: () =>
         unlessUsed(
           owners,
           repo,
@@ -60,20 +47,9 @@ export async function unneededHolds(
     }));
 }
 
-/** Checkouts that sessions were to begin with that never were: young ones may be about to. */
-export async function strayCheckouts(
-  home: Home,
-  repo: Repo,
-  sessions: ReadonlySet<string>,
-): Promise<UnneededHold[]> {
-  return (await listCheckouts(repo).catch(() => []))
-    .filter(({ session, atMs }) => !sessions.has(session) && home.io.clock.nowMs() - atMs > YOUNG_MS)
-    .map(({ session, ref }) => ({ ref, release: () => dropTips(repo, session) }));
-}
-
 /** What was held under a name that all homes shared, or that this one had elsewhere, gets a name of its own. */
-export async function renewHolds(home: Home): Promise<void> {
-  const capsules = await listCapsules(capsuleOwners(home));
+export async function renewHolds(home: CapsuleHome, owners: readonly CapsuleOwner[]): Promise<void> {
+  const capsules = await listCapsules(owners);
   for (const repo of await listRepos(home)) {
     const held = new Set(await heldCommits(repo).catch(() => []));
     for (const commit of (await neededCommits(home, repo, specsOn(repo, capsules))) ?? [])
@@ -83,7 +59,7 @@ export async function renewHolds(home: Home): Promise<void> {
 
 /** Undefined where a snapshot can't be read: it may need any of them. */
 async function neededCommits(
-  home: Home,
+  home: CapsuleHome,
   repo: Repo,
   specs: readonly CapsuleSpec[],
 ): Promise<ReadonlySet<string> | undefined> {

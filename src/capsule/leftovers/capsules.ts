@@ -1,28 +1,15 @@
 /**
- * Owns what capsules can leave behind when something is killed: half of one, its processes, its ports.
+ * Owns the list of what capsules have left behind when something was killed: half of one, its processes, its ports.
  */
-import {
-  CapsuleDir,
-  type CapsuleOwner,
-  clearUnfinished,
-  listLeases,
-  type OwnedCapsule,
-  releasePorts,
-} from "../../capsule/index.ts";
-import type { SessionId } from "../../contract/index.ts";
-import { type Home, type Leftover, sessionDirOf } from "../../home/index.ts";
-import { probeOwner } from "../../journal/index.ts";
 import { endHolder, endMarked, markedProcesses, mountedBy } from "../../process/index.ts";
+import type { Leftover } from "../../util/index.ts";
+import { CapsuleDir } from "../dir/capsule-dir.ts";
+import { listLeases, releasePorts } from "../dir/port-leases.ts";
+import { clearUnfinished } from "../life/build.ts";
+import type { CapsuleOwner, OwnedCapsule } from "../life/owner.ts";
+import type { KnownSessions } from "./strangers.ts";
 
-export async function capsuleLeftovers(
-  home: Home,
-  owners: readonly CapsuleOwner[],
-  capsules: readonly OwnedCapsule[],
-): Promise<Leftover[]> {
-  return [...unfinished(capsules), ...processes(owners), ...(await leases(home, capsules))];
-}
-
-function unfinished(capsules: readonly OwnedCapsule[]): Leftover[] {
+export function unfinished(capsules: readonly OwnedCapsule[]): Leftover[] {
   return capsules
     .filter(({ isUnfinished, custody }) => isUnfinished && !custody.isBusy)
     .map(({ layout, custody }) => ({
@@ -37,7 +24,7 @@ function unfinished(capsules: readonly OwnedCapsule[]): Leftover[] {
 }
 
 /** Holders and strays of capsules that nobody works in: a session at rest costs no process. */
-function processes(owners: readonly CapsuleOwner[]): Leftover[] {
+export function processes(owners: readonly CapsuleOwner[]): Leftover[] {
   const marks = new Set(markedProcesses().map(({ mark }) => mark));
   return [...marks].flatMap((mark) => {
     // It is what the process itself says.
@@ -57,19 +44,22 @@ function processes(owners: readonly CapsuleOwner[]): Leftover[] {
   });
 }
 
-async function leases(home: Home, capsules: readonly OwnedCapsule[]): Promise<Leftover[]> {
+export async function leases(
+  homeDir: string,
+  capsules: readonly OwnedCapsule[],
+  sessions: KnownSessions,
+): Promise<Leftover[]> {
   const leased = new Set(
     capsules.flatMap(({ spec }) =>
       Object.values(spec?.ports ?? {}).map((port) => `${spec?.session} ${port}`),
     ),
   );
-  const isBusy = (session: string) => probeOwner(sessionDirOf(home, session as SessionId)).held;
-  return (await listLeases(home.dir))
-    .filter(({ port, session }) => !leased.has(`${session} ${port}`) && !isBusy(session))
+  return (await listLeases(homeDir))
+    .filter(({ port, session }) => !leased.has(`${session} ${port}`) && !sessions.isBusy(session))
     .map(({ port, session }) => ({
       what: `port ${port}`,
       why: `leased to ${session}, whose capsule does not have it`,
       isCache: false,
-      clear: () => releasePorts(home.dir, [port], session),
+      clear: () => releasePorts(homeDir, [port], session),
     }));
 }

@@ -1,32 +1,20 @@
 /**
- * Owns what of a repo's caches in a home may go: bases and layers that no capsule stands on, packs that one can take
- * the place of, what builders and writers left that were killed. All of it can be made again.
+ * Owns the list of what may go of a repo's caches in a home: bases and layers that no capsule stands on, packs that one
+ * can take the place of, what builders and writers left that were killed. All of it can be made again.
  */
 import { stat } from "node:fs/promises";
-import {
-  abandonedBuilds,
-  abandonedImports,
-  type CapsuleOwner,
-  type CapsuleSpec,
-  countPacks,
-  findLayer,
-  forgetFiles,
-  forgetLayered,
-  layerDir,
-  listBases,
-  listLayered,
-  listLayers,
-  listNamedSnapshots,
-  moveToTrash,
-  openBase,
-  type Repo,
-  removeTree,
-  repackStore,
-  type Store,
-} from "../../capsule/index.ts";
-import type { Home, Leftover } from "../../home/index.ts";
-import { trashDir } from "../../util/index.ts";
-import { unlessUsed } from "./capsules.ts";
+import { type Leftover, trashDir } from "../../util/index.ts";
+import { abandonedBuilds, listBases, openBase } from "../base/bases.ts";
+import type { CapsuleSpec } from "../dir/capsule-dir.ts";
+import { moveToTrash, removeTree } from "../files/directories.ts";
+import { forgetFiles } from "../layer/known-files.ts";
+import { findLayer, forgetLayered, layerDir, listLayered, listLayers } from "../layer/layers.ts";
+import type { Repo } from "../repo/repo.ts";
+import { listNamedSnapshots } from "../store/named.ts";
+import { abandonedImports } from "../store/objects.ts";
+import { countPacks, repackStore } from "../store/packing.ts";
+import type { Store } from "../store/store.ts";
+import { type CapsuleHome, type RepoCache, unlessUsed } from "./use.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** The most recently used bases of a repo stay, in use or not. */
@@ -34,15 +22,7 @@ const BASES_KEPT = 3;
 const LAYER_DAYS = 7;
 const MANY_PACKS = 50;
 
-export interface RepoCache {
-  readonly repo: Repo;
-  readonly store: Store;
-  readonly owners: readonly CapsuleOwner[];
-  /** Of the capsules on it, whoever owns them. */
-  readonly specs: readonly CapsuleSpec[];
-}
-
-export async function cacheLeftovers(home: Home, cache: RepoCache): Promise<Leftover[]> {
+export async function cacheLeftovers(home: CapsuleHome, cache: RepoCache): Promise<Leftover[]> {
   const { repo, store } = cache;
   const left = (why: string) => (path: string) => ({
     what: path,
@@ -60,7 +40,7 @@ export async function cacheLeftovers(home: Home, cache: RepoCache): Promise<Left
   ];
 }
 
-async function oldBases(home: Home, { repo, owners, specs }: RepoCache): Promise<Leftover[]> {
+async function oldBases(home: CapsuleHome, { repo, owners, specs }: RepoCache): Promise<Leftover[]> {
   const used = new Set([...specs.map(({ baseKey }) => baseKey), ...(await layerBases(repo))]);
   return (await listBases(repo)).slice(BASES_KEPT).flatMap(({ key }) => {
     if (used.has(key)) return [];
@@ -85,7 +65,7 @@ async function layerBases(repo: Repo): Promise<string[]> {
 /** One that is being sealed is the capsule's too, whether its rename happened or not. */
 const layersOf = ({ stack, sealing }: CapsuleSpec) => (sealing === null ? stack : [sealing, ...stack]);
 
-async function oldLayers(home: Home, { repo, store, owners, specs }: RepoCache): Promise<Leftover[]> {
+async function oldLayers(home: CapsuleHome, { repo, store, owners, specs }: RepoCache): Promise<Leftover[]> {
   const used = new Set([...specs.flatMap(layersOf), ...(await onlyCopies(repo, store))]);
   const found: Leftover[] = await brokenLayers(repo);
   for (const layer of await listLayers(repo)) {
@@ -142,6 +122,6 @@ async function packed(store: Store): Promise<Leftover[]> {
   ];
 }
 
-async function discard(home: Home, path: string, name: string): Promise<void> {
+async function discard(home: CapsuleHome, path: string, name: string): Promise<void> {
   await moveToTrash(home.io.disk, trashDir(home.dir), path, `${name}-${home.io.clock.nowMs()}`);
 }

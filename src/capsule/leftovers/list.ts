@@ -1,0 +1,40 @@
+/**
+ * Owns the list of what capsules, and all that stands around them, have left in a home, and of what may go of their
+ * caches. Nothing that a capsule or a session still needs is ever in it.
+ */
+import type { Leftover } from "../../util/index.ts";
+import type { CapsuleOwner } from "../life/owner.ts";
+import { listRepos } from "../repo/repo.ts";
+import { listStores } from "../store/found.ts";
+import { openStore } from "../store/store.ts";
+import { cacheLeftovers } from "./caches.ts";
+import { leases, processes, unfinished } from "./capsules.ts";
+import { unneededHolds } from "./holds.ts";
+import { type KnownSessions, strangeCheckouts, strangeSnapshots, strangeTips } from "./strangers.ts";
+import { type CapsuleHome, listCapsules, specsOn } from "./use.ts";
+
+/** `owners`: of all capsules of the home, or what the others stand on would be in the list (K11). */
+export async function capsuleLeftovers(
+  home: CapsuleHome,
+  owners: readonly CapsuleOwner[],
+  sessions: KnownSessions,
+): Promise<Leftover[]> {
+  const capsules = await listCapsules(owners);
+  const found = [
+    ...unfinished(capsules),
+    ...processes(owners),
+    ...(await leases(home.dir, capsules, sessions)),
+  ];
+  for (const store of await listStores(home)) found.push(...(await strangeSnapshots(home, store, sessions)));
+  for (const repo of await listRepos(home)) {
+    const store = await openStore(repo, home.io.disk);
+    const cache = { repo, store, owners, specs: specsOn(repo, capsules) };
+    found.push(
+      ...(await strangeTips(repo, sessions)),
+      ...(await cacheLeftovers(home, cache)),
+      ...(await unneededHolds(home, cache)),
+      ...(await strangeCheckouts(home, repo, sessions)),
+    );
+  }
+  return found;
+}
