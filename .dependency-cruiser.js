@@ -6,6 +6,7 @@ const tiers = [
   ["session"],
   ["home"],
   ["line"],
+  ["network"],
   ["agent"],
   ["task"],
   ["upkeep"],

@@ -142,6 +142,11 @@ export const errorCodes = {
     exitStatus.refused,
     "the last thing that it said stands in the message, if there was any; the rest in the session's log/host.log",
   ],
+  invalid_host: [
+    exitStatus.usage,
+    "name a host as registry.npmjs.org, example.org:8443, *.example.org, or localhost:5432 for a port of this machine",
+  ],
+  network_failed: [exitStatus.refused, "holdfast doctor tries the sandbox, and says what fails"],
   serve_running: [exitStatus.refused, "use that one, or end it first"],
   address_refused: [exitStatus.usage, "give a loopback address, 127.0.0.1:7070 say"],
   terminal_missing: [exitStatus.refused, "call it in a terminal; run without -i needs none"],

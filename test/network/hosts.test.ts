@@ -1,0 +1,198 @@
+/**
+ * Which hosts a pattern means: by examples, and by what must hold for every text.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isHoldfastError } from "../../src/contract/index.ts";
+import { hostName, hostText, isAddress, mayReach, parseHost } from "../../src/network/hosts.ts";
+
+const label = fc.stringMatching(/^[a-z]([a-z0-9-]{0,8}[a-z0-9])?$/).filter((text) => text !== "localhost");
+const name = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join("."));
+const port = fc.integer({ min: 1, max: 65_535 });
+const octet = fc.integer({ min: 0, max: 255 });
+
+const refusal = (text: string) => {
+  try {
+    return parseHost(text);
+  } catch (error) {
+    if (isHoldfastError(error, "invalid_host")) return error.message;
+    throw error;
+  }
+};
+const allowed = (pattern: string, host: string, toPort = 443) => mayReach([parseHost(pattern)], host, toPort);
+
+describe("patterns of hosts", () => {
+  it("a name alone means 443 and 80, a port means that one", () => {
+    for (const [pattern, toPort] of [
+      ["example.org", 443],
+      ["example.org", 80],
+      ["example.org:8443", 8443],
+    ] as const)
+      expect(allowed(pattern, "example.org", toPort)).toBe("named");
+    for (const [pattern, toPort] of [
+      ["example.org", 8443],
+      ["example.org", 22],
+      ["example.org:8443", 443],
+    ] as const)
+      expect(allowed(pattern, "example.org", toPort)).toBeUndefined();
+  });
+
+  it("*.example.org is every sub-domain and not the domain; * is every host", () => {
+    expect(allowed("*.example.org", "a.example.org")).toBe("matched");
+    expect(allowed("*.example.org", "a.b.example.org")).toBe("matched");
+    for (const other of ["example.org", "aexample.org", "example.org.evil.net", "a.example.org.evil.net"])
+      expect(allowed("*.example.org", other), other).toBeUndefined();
+    expect(allowed("*", "example.org")).toBe("matched");
+    expect(allowed("*", "example.org", 22)).toBeUndefined();
+    expect(allowed("*:8443", "example.org", 8443)).toBe("matched");
+  });
+
+  it("of this machine, only a port of localhost can be named, and the proxy never leads there", () => {
+    expect(parseHost("localhost:5432")).toEqual({ kind: "loopback", port: 5432 });
+    expect(parseHost("LocalHost.:5432")).toEqual({ kind: "loopback", port: 5432 });
+    expect(refusal("localhost")).toContain("which port");
+    for (const text of ["a.localhost:80", "*.localhost", "*.localhost:80"])
+      expect(refusal(text), text).toContain("only localhost:PORT");
+    for (const pattern of ["localhost:5432", "*", "*:5432"])
+      for (const host of ["localhost", "a.localhost"])
+        expect(allowed(pattern, host, 5432), `${pattern} ${host}`).toBeUndefined();
+  });
+
+  it("what is no host is refused with a reason that helps", () => {
+    expect(refusal("https://example.org")).toContain("without https://");
+    expect(refusal("example.org/path")).toContain("without a path");
+    expect(refusal("user@example.org")).toContain("name alone");
+    expect(refusal("1.2.3.4")).toContain("address");
+    expect(refusal("[::1]:443")).toContain("address");
+    expect(refusal("ex*.org")).toContain("stands alone");
+    for (const text of ["example.org:0", "example.org:", "example.org:65536", "example.org:080", "a:+80"])
+      expect(refusal(text), text).toContain("no port");
+    for (const text of [
+      "",
+      ".",
+      "a..b",
+      "-a.org",
+      "a-.org",
+      "a b",
+      "a\r\nb",
+      "a\tb",
+      " a.org",
+      "ex%61mple.org",
+    ])
+      expect(refusal(text), JSON.stringify(text)).toContain("can't be a host");
+    expect(refusal(`${"a".repeat(64)}.org`)).toContain("no name");
+    expect(refusal(`${"a.".repeat(127)}org`)).toContain("no name");
+  });
+
+  it("V4 an address is no name, in whatever spelling", () => {
+    for (const text of [
+      "127.0.0.1",
+      "127.1",
+      "2130706433",
+      "0x7f000001",
+      "0x7f.0.0.1",
+      "0177.0.0.1",
+      "017700000001",
+      "127.0.0.1.",
+      "１２７.０.０.１",
+      "127。0。0。1",
+      "①②⑦.0.0.1",
+      "::1",
+      "::ffff:127.0.0.1",
+      "::ffff:7f00:1",
+      "[::1]",
+      "fe80::1%eth0",
+      "169.254.169.254",
+      "0",
+    ]) {
+      expect(hostName(text), text).toBeUndefined();
+      expect(isAddress(text), text).toBe(true);
+      expect(refusal(text), text).toContain("can't be a host");
+      expect(refusal(`${text}:443`), text).toContain("can't be a host");
+    }
+    for (const text of ["example.1", "example.0x7f", "1.2.3.4.5", "999.999.999.999", "%31%32%37.0.0.1"])
+      expect(hostName(text), text).toBeUndefined();
+  });
+
+  it("V4 no spelling of a random address is a name", () => {
+    const radix = fc.constantFrom(8, 10, 16);
+    const part = fc.tuple(octet, radix).map(([value, base]) => inBase(value, base));
+    const spelled = fc.oneof(
+      fc.tuple(part, part, part, part).map((parts) => parts.join(".")),
+      fc.tuple(part, part).map((parts) => parts.join(".")),
+      fc.tuple(fc.integer({ min: 0, max: 2 ** 32 - 1 }), radix).map(([value, base]) => inBase(value, base)),
+      fc.ipV6(),
+      fc.ipV4(),
+    );
+    fc.assert(
+      fc.property(spelled, fc.boolean(), (text, hasDot) => {
+        expect(hostName(hasDot ? `${text}.` : text)).toBeUndefined();
+        expect(mayReach([parseHost("*")], text, 443)).toBeUndefined();
+      }),
+    );
+  });
+
+  it("V5 a name has one spelling: letters of any size, a dot behind it, other alphabets", () => {
+    for (const text of [
+      "EXAMPLE.org",
+      "example.org.",
+      "ｅｘａｍｐｌｅ.org",
+      "example。org",
+      "exa\u00admple.org",
+    ])
+      expect(hostName(text), text).toBe("example.org");
+    expect(hostName("bücher.example")).toBe("xn--bcher-kva.example");
+    // Looks the same, and is another.
+    expect(hostName("ex\u0430mple.org")).toBe("xn--exmple-4nf.org");
+    expect(allowed("example.org", hostName("ex\u0430mple.org") ?? "")).toBeUndefined();
+  });
+
+  it("V5 a name in its one spelling stays as it is, and only such names are reached", () => {
+    fc.assert(
+      fc.property(fc.oneof(name, fc.string(), fc.string({ unit: "grapheme" })), (text) => {
+        const one = hostName(text);
+        if (one !== undefined) expect(hostName(one)).toBe(one);
+        if (one !== text) expect(mayReach([parseHost("*")], text, 443)).toBeUndefined();
+      }),
+    );
+  });
+
+  it("a pattern that is written down is read as the same", () => {
+    const text = fc
+      .tuple(fc.constantFrom("", "*."), name, fc.option(port))
+      .map(([star, host, to]) => `${star}${host}${to === null ? "" : `:${to}`}`);
+    fc.assert(
+      fc.property(fc.oneof(text, fc.constantFrom("*", "*:22", "localhost:1")), (one) => {
+        expect(hostText(parseHost(one))).toBe(one);
+        expect(parseHost(hostText(parseHost(one.toUpperCase())))).toEqual(parseHost(one));
+      }),
+    );
+  });
+
+  it("a wildcard matches what has labels before its name, and nothing else", () => {
+    fc.assert(
+      fc.property(name, name, (parent, other) => {
+        const isBelow = other.length > parent.length && other.endsWith(`.${parent}`);
+        expect(allowed(`*.${parent}`, other)).toBe(isBelow ? "matched" : undefined);
+        expect(allowed(`*.${parent}`, `${other}.${parent}`)).toBe("matched");
+        expect(allowed(parent, other)).toBe(parent === other ? "named" : undefined);
+      }),
+    );
+  });
+
+  it("a text either gives a pattern or is refused with a code", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          name.map((one) => `https://${one}:1/`),
+        ),
+        (text) => void refusal(text),
+      ),
+    );
+  });
+});
+
+function inBase(value: number, base: number): string {
+  return (base === 16 ? "0x" : base === 8 ? "0" : "") + value.toString(base);
+}
