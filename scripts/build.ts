@@ -47,6 +47,8 @@ const host = await bundle(
   { ...bundled, entryPoints: { "host/main": "src/host/main.ts" }, chunkNames: "host/[name]-[hash]" },
   ["src/host/host.ts"],
 );
+// By itself, because it is started for every task and needs nothing of ours.
+await build({ ...common, entryPoints: { "process/network/main": "src/process/network/main.ts" } });
 chmodSync("dist/cli/main.js", 0o755);
 writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(command, host));
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });

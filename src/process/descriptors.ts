@@ -7,7 +7,7 @@ import { readTextOr } from "../util/index.ts";
 
 const CLOSE_ON_EXEC = 0o2000000;
 
-type Stdio = "pipe" | "ignore" | number;
+type Stdio = "pipe" | "ignore" | "ipc" | number;
 
 /** The first ones as they are said, and /dev/null in the place of every other one that would be inherited. */
 export function onlyStdio(stdio: readonly Stdio[]): Stdio[] {

@@ -2,7 +2,7 @@
  * Where our own programs are, and who may start which.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import { ownProgram } from "../../src/process/index.ts";
 
@@ -13,8 +13,8 @@ it("a folder asks for its own program alone, and none is found in another way", 
   for (const name of readdirSync(src, { recursive: true, encoding: "utf8" })) {
     if (!name.endsWith(".ts") || name === "process/own-program.ts") continue;
     const text = readFileSync(join(src, name), "utf8");
-    const [folder = ""] = name.split("/");
-    for (const [, program = ""] of text.matchAll(/ownProgram\(([^)]*)\)/g)) asked.push([folder, program]);
+    for (const [, program = ""] of text.matchAll(/ownProgram\(([^)]*)\)/g))
+      asked.push([dirname(name), program]);
     expect(text, name).not.toMatch(/import\.meta|__dirname|__filename|process\.argv\[1\]/);
   }
   expect(asked.length).toBeGreaterThan(1);
@@ -22,6 +22,7 @@ it("a folder asks for its own program alone, and none is found in another way", 
 });
 
 it("they are beside the code that runs; one that is not there can't be started", () => {
-  for (const folder of ["host", "dispatch"]) expect(existsSync(ownProgram(folder)), folder).toBe(true);
+  for (const folder of ["host", "dispatch", "process/network"])
+    expect(existsSync(ownProgram(folder)), folder).toBe(true);
   expect(() => ownProgram("nowhere")).toThrow("not part of this installation");
 });
