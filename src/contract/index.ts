@@ -1,6 +1,7 @@
 export * from "./budget.ts";
 export * from "./errors.ts";
 export * from "./events.ts";
+export * from "./host-pattern.ts";
 export * from "./ids.ts";
 export * from "./json.ts";
 export * from "./names.ts";
