@@ -17,6 +17,7 @@ import {
   resolveCommit,
   restoreCapsule,
   type Snapshot,
+  sandboxAround,
   setupRunner,
 } from "../src/capsule/index.ts";
 import { findProgram } from "../src/process/index.ts";
@@ -187,7 +188,7 @@ class CapsuleBench {
         ports: [],
         limits,
       },
-      isSandboxed: findProgram("bwrap") !== undefined,
+      sandbox: findProgram("bwrap") === undefined ? undefined : sandboxAround(this.#home, repo),
       runSetup: setupRunner({ sandbox: undefined, onOutput: () => {} }),
     };
     if (snapshot) return (await restoreCapsule(this.#io, request, snapshot)).capsule;

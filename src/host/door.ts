@@ -7,7 +7,7 @@
  */
 
 import { once } from "node:events";
-import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
@@ -88,6 +88,9 @@ export class Door {
     // Never gone in between: the agent reads it whenever it likes.
     const temporary = temporaryPath(path);
     writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
+    // The agent's user has the directory, which need not be ours.
+    const { uid, gid } = statSync(this.#dir);
+    if (uid !== process.getuid?.()) chownSync(temporary, uid, gid);
     renameSync(temporary, path);
   }
 

@@ -4,6 +4,7 @@
  * last.
  */
 import type { Writable } from "node:stream";
+import { giveTo } from "../capsule/index.ts";
 import type { TaskSpec } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/index.ts";
 import { addPeak } from "../line/index.ts";
@@ -92,6 +93,7 @@ async function join(
   const quota = await task.quota();
   const screen = spec.agent.input === "terminal" ? await terminal() : undefined;
   const doorView = { dir: await door() };
+  giveTo(task.sandbox?.user, doorView.dir);
   let watch: Watch | undefined;
   let exceeding: Promise<unknown> | undefined;
   return {

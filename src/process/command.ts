@@ -23,6 +23,10 @@ export interface CommandOptions {
   readonly hasInput?: boolean;
   /** Ends it. */
   readonly signal?: AbortSignal | undefined;
+  /** Of ours; it has them as 3 and up. */
+  readonly descriptors?: readonly number[];
+  /** Called when it has them, or could not be started. */
+  readonly close?: () => void;
 }
 
 export interface CommandEnd {
@@ -44,8 +48,9 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
     cwd: options.cwd,
     env: options.env,
     detached: true,
-    stdio: onlyStdio([options.hasInput ? "pipe" : "ignore", "pipe", "pipe"]),
+    stdio: onlyStdio([options.hasInput ? "pipe" : "ignore", "pipe", "pipe", ...(options.descriptors ?? [])]),
   });
+  options.close?.();
   // It may have closed it; that is no failure of ours.
   child.stdin?.on("error", () => {});
   child.stdout?.on("data", (chunk: Buffer) => options.onOutput(chunk, "stdout"));

@@ -11,12 +11,24 @@ export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export { findProgram } from "./find-program.ts";
 export { runInForeground } from "./foreground.ts";
 export { freezeTree, thawTree } from "./freezing.ts";
-export { endHolder, enterHolder, type Holder, mountedBy, startHolder, throughHolder } from "./holder.ts";
+export {
+  endHolder,
+  enterHolder,
+  enterNetwork,
+  type Holder,
+  mountedBy,
+  startHolder,
+  throughHolder,
+} from "./holder.ts";
 export { limited, type ProcessLimits } from "./limits.ts";
 export { CAPSULE_MARK, endMarked, freezeMarked, markedProcesses } from "./marks.ts";
 export { ownProgram } from "./own-program.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
-export { assertSandbox, canSandbox, type SandboxView, sandboxed } from "./sandbox.ts";
+export { type Launch, type LaunchOptions, launch } from "./sandbox/launch.ts";
+export { plainSandbox, type Sandbox } from "./sandbox/sandbox.ts";
+export { findTools } from "./sandbox/tools.ts";
+export { assertSandbox, canSandbox } from "./sandbox/try.ts";
+export { type TaskUser, taskUser } from "./sandbox/user.ts";
 export {
   assertTerminal,
   dyingWithUs,

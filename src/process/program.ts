@@ -20,6 +20,10 @@ export interface ProgramOptions {
   readonly onOutput?: (chunk: Buffer) => void | Promise<void>;
   /** Hears standard error as it comes, and whose it is. */
   readonly onComplaint?: (chunk: Buffer, pid: number) => void;
+  /** Of ours; it has them as 3 and up. */
+  readonly descriptors?: readonly number[];
+  /** Called when it has them, or could not be started. */
+  readonly close?: () => void;
 }
 
 export interface ProgramResult {
@@ -40,8 +44,9 @@ export async function runProgram(argv: readonly string[], options: ProgramOption
   const child = spawn(program, args, {
     cwd: options.cwd,
     env: options.env,
-    stdio: [options.input ? "pipe" : "ignore", "pipe", "pipe"],
+    stdio: [options.input ? "pipe" : "ignore", "pipe", "pipe", ...(options.descriptors ?? [])],
   });
+  options.close?.();
   const timer = options.timeoutMs
     ? setTimeout(() => child.kill("SIGKILL"), options.timeoutMs).unref()
     : undefined;

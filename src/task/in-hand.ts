@@ -3,6 +3,7 @@
  * it is when it ends.
  */
 import type { Capsule, DiffStat } from "../capsule/index.ts";
+import type { Sandbox } from "../process/index.ts";
 import type { HomeState } from "../session/index.ts";
 import type { Checkpoint } from "./files/checkpoint.ts";
 import type { StartingOptions } from "./files/starting-point.ts";
@@ -49,7 +50,8 @@ export interface TaskInHand {
   readonly number: number;
   readonly base: string | null;
   readonly capsule: Capsule;
-  readonly isSandboxed: boolean;
+  /** Undefined: its processes have none. */
+  readonly sandbox: Sandbox | undefined;
   readonly lastCheckpoint: Checkpoint | undefined;
   /** What it may take of the machine. */
   quota(): Promise<Quota>;

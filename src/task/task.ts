@@ -9,13 +9,14 @@ import type { Writable } from "node:stream";
 import { exec, type Messages, type OutputStream, type Workplace } from "../agent/index.ts";
 import type { Capsule } from "../capsule/index.ts";
 import { type ExecSpec, HoldfastError } from "../contract/index.ts";
-import { type CommandEnd, runCommand } from "../process/index.ts";
+import { type CommandEnd, runCommand, type Sandbox } from "../process/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./files/checkpoint.ts";
 import type { TaskEnd, TaskInHand, TaskOptions } from "./in-hand.ts";
 import { OwnInbox } from "./inbox/own-inbox.ts";
 import { type InvocationOptions, invocationOf } from "./room/invocation.ts";
 import type { Quota } from "./room/quota.ts";
 import { currentLimits, openCapsule, type Room, readQuota } from "./room/room.ts";
+import { sandboxOf } from "./room/sandbox.ts";
 import { persist } from "./stages/persist.ts";
 import { TaskWorkplace, type WorkplaceOptions } from "./workplace.ts";
 
@@ -43,20 +44,20 @@ export class Task implements TaskInHand {
   readonly base: string | null;
   readonly capsule: Capsule;
   readonly missingIncludes: readonly string[];
-  readonly isSandboxed: boolean;
+  readonly sandbox: Sandbox | undefined;
   #last: Checkpoint | undefined;
   #inbox: OwnInbox | undefined;
 
   constructor(
     room: Room,
     capsule: Capsule,
-    of: { readonly isSandboxed: boolean; readonly missingIncludes: readonly string[] },
+    of: { readonly sandbox: Sandbox | undefined; readonly missingIncludes: readonly string[] },
   ) {
     this.room = room;
     this.capsule = capsule;
     this.number = capsule.spec.task;
     this.base = capsule.spec.base;
-    this.isSandboxed = of.isSandboxed;
+    this.sandbox = of.sandbox;
     this.missingIncludes = of.missingIncludes;
   }
 
@@ -64,7 +65,9 @@ export class Task implements TaskInHand {
   static async current(room: Room, options: Pick<TaskOptions, "sandbox"> = {}): Promise<Task> {
     const capsule = await openCapsule(room);
     if (!capsule) throw new HoldfastError("no_capsule", `session ${room.session.id} has no capsule now`);
-    return new Task(room, capsule, { isSandboxed: options.sandbox ?? true, missingIncludes: [] });
+    const quota = await readQuota(room, capsule.spec.base);
+    const sandbox = (options.sandbox ?? true) ? await sandboxOf(room, quota) : undefined;
+    return new Task(room, capsule, { sandbox, missingIncludes: [] });
   }
 
   quota(): Promise<Quota> {
@@ -88,14 +91,14 @@ export class Task implements TaskInHand {
     const { outcome, exitCode, signal } = await exec.drive(this.workplace(around), spec);
     const checkpoint = this.#last;
     // In a sandbox nothing outlives the command, so nothing has written since.
-    const isCertain = this.isSandboxed && checkpoint !== undefined;
+    const isCertain = this.sandbox !== undefined && checkpoint !== undefined;
     return { exitCode, signal, isInterrupted: outcome === "stopped", ...(isCertain && { checkpoint }) };
   }
 
   /** A person's command in a terminal, beside those of the agent: in the same sandbox, and ended before its turn is. */
   async runBeside(command: readonly string[], options: BesideOptions): Promise<CommandEnd> {
     const invocation = await invocationOf(this.room, this.capsule, command, {
-      isSandboxed: this.isSandboxed,
+      sandbox: this.sandbox,
       quota: await this.quota(),
       door: options.door,
       hasTerminal: true,

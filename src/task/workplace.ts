@@ -59,13 +59,13 @@ export class TaskWorkplace implements Workplace {
   }
 
   async start(command: readonly string[], options: ProcessOptions = {}): Promise<AgentProcess> {
-    const { room, capsule, isSandboxed } = this.#task;
+    const { room, capsule, sandbox } = this.#task;
     const { session } = room;
     const { door, values, cwd } = this.#around;
     const { hasTerminal } = options;
     await capsule.unsettle();
     const invocation = await invocationOf(room, capsule, command, {
-      isSandboxed,
+      sandbox,
       quota: await this.#task.quota(),
       door,
       cwd: options.cwd ?? cwd,

@@ -261,13 +261,15 @@ describe.each(available)("$strategy", ({ strategy }) => {
     });
     const canary = lab.temp.join("canary");
     const fire = lab.temp.join("fire.sh");
-    writeFileSync(fire, `#!/bin/sh\necho "$0 $*" >> ${canary}\ncat\n`, { mode: 0o755 });
+    const program = `#!/bin/sh\necho "$0 $*" >> ${canary}\ncat\n`;
+    writeFileSync(fire, program, { mode: 0o755 });
     const hooks = "pre-commit post-checkout post-index-change reference-transaction post-merge pre-auto-gc";
     const plant = `
       for key in core.fsmonitor filter.x.clean filter.x.smudge filter.x.process diff.x.textconv diff.external core.pager core.sshCommand core.alternateRefsCommand; do git config $key ${fire}; done
       git config filter.x.required true
       git config core.hooksPath .husky
-      for hook in ${hooks}; do cp ${fire} .git/hooks-$hook; mkdir -p .git/hooks .husky; cp ${fire} .git/hooks/$hook; cp ${fire} .husky/$hook; done
+      mkdir -p .git/hooks .husky
+      for hook in ${hooks}; do for path in .git/hooks-$hook .git/hooks/$hook .husky/$hook; do printf %s "$PROGRAM" > $path; chmod 755 $path; done; done
       echo '* filter=x diff=x' > .gitattributes; mkdir -p .git/info; echo '* filter=x diff=x' > .git/info/attributes
       echo changed > a.txt; echo b > b.txt
       git -c core.fsmonitor=false init -q nested; cp .git/config nested/.git/config; echo n > nested/n; echo '* filter=x' > nested/.gitattributes
@@ -276,7 +278,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
       git -c core.fsmonitor=false status >/dev/null 2>&1 || true
       rm -f ${canary}`;
     const capsule = await lab.create();
-    await inside(capsule, plant).catch(() => "");
+    await inside(capsule, plant, { PROGRAM: program });
     rmSync(canary, { force: true });
     const before = fingerprint(lab.main);
     const snapshot = await capsule.snapshot("1", limits);

@@ -15,7 +15,16 @@ import {
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { findProgram, runProgram, type SandboxView, sandboxed } from "../../src/process/index.ts";
+import {
+  findProgram,
+  type LaunchOptions,
+  launch,
+  plainSandbox,
+  runProgram,
+  type Sandbox,
+  taskUser,
+} from "../../src/process/index.ts";
+import { quoted } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { TempDir } from "../support/home.ts";
 import { NOBODY } from "../support/nobody.ts";
@@ -32,13 +41,35 @@ async function outside(script: string): Promise<string> {
 }
 
 /** The same in a sandbox whose tree is this directory. */
-async function inside(dir: string, script: string, view: Partial<SandboxView> = {}): Promise<string> {
-  const nothing = { tree: dir, at: dir, borrowed: [], hidden: [], readable: [], writable: [] };
-  return said([...sandboxed({ ...nothing, ...view }), "sh", "-c", script]);
+async function inside(
+  dir: string,
+  script: string,
+  view: Partial<Sandbox & Pick<LaunchOptions, "writable" | "isReadOnly">> = {},
+): Promise<string> {
+  const { writable, isReadOnly, ...more } = view;
+  for (const own of [dir, ...(writable ?? [])]) giveAway(own);
+  const launched = launch(
+    { ...plainSandbox(dir, taskUser("/")), ...more },
+    {
+      command: ["sh", "-c", script],
+      tree: dir,
+      entry: { enter: [], hasNetwork: false },
+      env,
+      writable: writable ?? [],
+      isReadOnly: isReadOnly ?? false,
+    },
+  );
+  return said(launched.argv, launched);
 }
 
-async function said(argv: readonly string[]): Promise<string> {
-  const { stdout, stderr } = await runProgram(argv, { env, cwd: "/", timeoutMs: 30_000 });
+/** To the user that a task's processes have. */
+function giveAway(dir: string): void {
+  const user = taskUser("/");
+  if (user) chownSync(dir, user.uid, user.gid);
+}
+
+async function said(argv: readonly string[], options: object = {}): Promise<string> {
+  const { stdout, stderr } = await runProgram(argv, { env, cwd: "/", timeoutMs: 30_000, ...options });
   return `${stdout}${stderr}`.trim();
 }
 
@@ -96,6 +127,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     using temp = new TempDir();
     for (const dir of ["tree", "home/inner"]) mkdirSync(temp.join(dir), { recursive: true });
     for (const name of ["home/secret", "home/inner/secret"]) writeFileSync(temp.join(name), "PLANTED");
+    giveAway(temp.path);
     const [home, inner, tree] = [temp.join("home"), temp.join("home/inner"), temp.join("tree")];
     const look = `cat ${home}/secret ${inner}/secret 2>/dev/null; (: > ${home}/x) 2>/dev/null && echo written; echo looked`;
     const view = { tree, at: tree, hidden: [home], borrowed: [temp.path, inner] };
@@ -175,12 +207,13 @@ describe.skipIf(!hasSandbox)("the wall", () => {
   it.skipIf(!findProgram("script"))("the terminal of whoever starts us can't be typed into", async () => {
     using temp = new TempDir();
     const reach = "(: < /dev/tty) 2>/dev/null && echo reached; echo tried";
-    const view = { tree: temp.path, at: temp.path, borrowed: [], hidden: [], readable: [], writable: [] };
-    const inTerminal = (words: readonly string[]) => {
-      const line = [...words, "sh", "-c", `'${reach}'`].join(" ");
-      return said(["script", "-qec", line, "/dev/null"]);
-    };
-    expect(await inTerminal([])).toMatch(/^reached\s+tried$/);
-    expect(await inTerminal(sandboxed(view))).toBe("tried");
+    const command = ["sh", "-c", reach];
+    const inTerminal = ({ argv, ...more }: { readonly argv: readonly string[] }) =>
+      said(["script", "-qec", argv.map(quoted).join(" "), "/dev/null"], more);
+    expect(await inTerminal({ argv: command })).toMatch(/^reached\s+tried$/);
+    giveAway(temp.path);
+    const entry = { enter: [], hasNetwork: false };
+    const sandbox = plainSandbox(temp.path, taskUser("/"));
+    expect(await inTerminal(launch(sandbox, { command, tree: temp.path, entry, env }))).toBe("tried");
   });
 });

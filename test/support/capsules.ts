@@ -19,7 +19,7 @@ import {
   sandboxAround,
   setupRunner,
 } from "../../src/capsule/index.ts";
-import { findProgram } from "../../src/process/index.ts";
+import { findProgram, type Launch, launch } from "../../src/process/index.ts";
 import { realDisk, systemClock } from "../../src/util/index.ts";
 import { TempDir } from "./home.ts";
 import { makeRepo } from "./repo.ts";
@@ -68,7 +68,6 @@ export class CapsuleLab implements AsyncDisposable {
     const dir = join(this.home, "sessions", session, "tasks", "1", "capsule");
     const sandbox = hasSandbox ? sandboxAround(this.home, repo) : undefined;
     const runSetup: RunSetup = setupRunner({ sandbox, onOutput: () => {} });
-    const isSandboxed = hasSandbox;
     return {
       dir,
       session,
@@ -76,7 +75,7 @@ export class CapsuleLab implements AsyncDisposable {
       task: 1,
       repo,
       settings: { ...this.settings, ...settings },
-      isSandboxed,
+      sandbox,
       runSetup,
     };
   }
@@ -115,20 +114,30 @@ export class CapsuleLab implements AsyncDisposable {
   }
 }
 
-/** Runs a shell script where the capsule's files are, as an agent without a sandbox would. */
+/** Runs a shell script where the capsule's files are, as its agent would. */
 export async function inside(
   capsule: Capsule,
   script: string,
   env: Record<string, string> = {},
 ): Promise<string> {
   const view = await capsule.attach();
-  const [program = "", ...args] = [...view.enter, "sh", "-euc", `cd "$0"; ${script}`, view.workTree];
-  return execFileSync(program, args, {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent", LC_ALL: "C", ...env },
-    maxBuffer: 1 << 28,
-  }).trimEnd();
+  const { sandbox } = capsule;
+  const own = { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent", LC_ALL: "C", ...env };
+  const shell = ["sh", "-euc", `cd "$0"; ${script}`];
+  const launched: Partial<Launch> = sandbox
+    ? launch(sandbox, { command: [...shell, "."], tree: view.workTree, entry: view, env: own })
+    : { argv: [...view.enter, ...shell, view.workTree], env: own };
+  const [program = "", ...args] = launched.argv ?? [];
+  try {
+    return execFileSync(program, args, {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe", ...(launched.descriptors ?? [])],
+      env: launched.env,
+      maxBuffer: 1 << 28,
+    }).trimEnd();
+  } finally {
+    launched.close?.();
+  }
 }
 
 export const limits = plainSettings.limits;

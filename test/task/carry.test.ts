@@ -228,7 +228,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
       const io = { ...lab.io, disk };
       const capsule = await Capsule.open(io, repo, dirOf(1));
       if (!capsule) throw new Error("it is not there");
-      const next = { dir: dirOf(2), task: 2, base: null, isSandboxed: capsule.spec.isSandboxed };
+      const next = { dir: dirOf(2), task: 2, base: null, sandbox: capsule.sandbox };
       const isCut = await handOn(io, capsule, next).then(
         () => false,
         (error: Error) => error.message === "cut",
@@ -244,7 +244,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(cuts).toBeGreaterThan(4);
     const again = await Capsule.open(lab.io, repo, dirOf(1));
     if (!again) throw new Error("it is not there");
-    const next = { dir: dirOf(2), task: 2, base: null, isSandboxed: again.spec.isSandboxed };
+    const next = { dir: dirOf(2), task: 2, base: null, sandbox: again.sandbox };
     const handed = await handOn(lab.io, again, next);
     // On record, and cut off before that was written down.
     expect((await findHanded(lab.io, repo, 2, dirOf))?.spec).toMatchObject({ task: 2, previous: null });

@@ -8,6 +8,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import type { Sandbox } from "../../process/index.ts";
 import {
   type Clock,
   createFile,
@@ -22,6 +23,7 @@ import {
   withFileLock,
 } from "../../util/index.ts";
 import { removeTree, syncFileSystem } from "../files/directories.ts";
+import { giveTo } from "../files/ownership.ts";
 import { type BytePath, decodePath, encodePath } from "../files/path.ts";
 import { makeShareable } from "../files/share.ts";
 import { checkOut } from "../git/check-out.ts";
@@ -47,6 +49,8 @@ export interface BaseRequest {
   /** A commit that is not the user's stands on a base near it, or gets one of its own: nobody else builds on it. */
   readonly privateTo: string | undefined;
   readonly surroundings: Surroundings;
+  /** That it is built in, and whose files are to be its user's. */
+  readonly sandbox: Sandbox | undefined;
   readonly runSetup: RunSetup;
   /** No commit near it will do. */
   readonly isExact?: boolean;
@@ -103,8 +107,10 @@ export async function ensureBase(repo: Repo, { disk, clock }: BaseIo, request: B
   return withFileLock(lockPath, find, { signal });
 }
 
-function keyOf({ checkout }: Repo, { commit, setup, privateTo }: BaseRequest): string {
-  return sha256Hex(JSON.stringify([commit, setup, setup && checkout, privateTo ?? null])).slice(0, 32);
+function keyOf({ checkout }: Repo, { commit, setup, privateTo, sandbox }: BaseRequest): string {
+  const user = sandbox?.user;
+  const parts = [commit, setup, setup && checkout, privateTo ?? null, ...(user ? [user.uid, user.gid] : [])];
+  return sha256Hex(JSON.stringify(parts)).slice(0, 32);
 }
 
 async function readInfo(repo: Repo, key: string): Promise<Record<string, unknown> | undefined> {
@@ -177,7 +183,7 @@ async function build(
   setupKey: string,
   request: BaseRequest,
 ): Promise<Base> {
-  const { commit, surroundings, setup, onProgress } = request;
+  const { commit, surroundings, setup, sandbox, onProgress } = request;
   const final = openBase(repo, key);
   const building = join(basesDir(repo), `${BUILDING}${process.pid}-${randomUUID().slice(0, 8)}`);
   try {
@@ -186,9 +192,11 @@ async function build(
     await makeShareable(tree);
     const gitDir = join(building, "gitdir");
     await makeGitdir({ path: gitDir, repo, surroundings, branch: "base", commit });
+    for (const dir of [gitDir, tree]) giveTo(sandbox?.user, dir);
     await checkOut({ gitDir, workTree: tree }, commit ?? (await treeOf(repo, null)), {
       what: "the base",
       onProgress,
+      sandbox,
     });
     if (setup !== "") {
       await request.runSetup({ tree, work: building, command: setup });

@@ -5,14 +5,9 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import {
-  baseEnvironment,
-  limited,
-  type ProcessLimits,
-  runCommand,
-  type SandboxView,
-  sandboxed,
-} from "../../process/index.ts";
+import { baseEnvironment, launch, runCommand, type Sandbox } from "../../process/index.ts";
+import { giveTo } from "../files/ownership.ts";
+import { plainView } from "../files/view.ts";
 
 export interface SetupRequest {
   readonly tree: string;
@@ -27,25 +22,32 @@ const OUTPUT_KEPT = 4000;
 
 export interface SetupOptions {
   /** Undefined: without a sandbox, in the directory itself. */
-  readonly sandbox: Omit<SandboxView, "tree" | "writable"> | undefined;
-  /** What the kernel keeps it from taking. */
-  readonly limits?: ProcessLimits;
+  readonly sandbox: Sandbox | undefined;
   readonly onOutput: (chunk: Buffer) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
-export function setupRunner({ sandbox, limits = {}, onOutput, signal: stop }: SetupOptions): RunSetup {
+export function setupRunner({ sandbox, onOutput, signal: stop }: SetupOptions): RunSetup {
   return async ({ tree, work, command }) => {
     const home = join(work, "home");
     const tmp = join(work, "tmp");
     for (const dir of [home, tmp]) await mkdir(dir, { recursive: true, mode: 0o700 });
+    for (const dir of [home, tmp]) giveTo(sandbox?.user, dir);
     let said = "";
-    const shell = [...limited(limits), "sh", "-c", command];
-    const wrapped = sandbox ? [...sandboxed({ ...sandbox, tree, writable: [home, tmp] }), ...shell] : shell;
+    const shell = ["sh", "-c", command];
+    const env = baseEnvironment({ HOME: home, TMPDIR: tmp });
+    const launched = sandbox
+      ? launch(sandbox, {
+          command: shell,
+          tree,
+          entry: plainView(tree),
+          env,
+          writable: [home, tmp],
+          isReadOnly: false,
+        })
+      : { argv: shell, cwd: tree, env };
     const { exitCode, signal } = await runCommand({
-      argv: wrapped,
-      cwd: sandbox ? "/" : tree,
-      env: baseEnvironment({ HOME: home, TMPDIR: tmp }),
+      ...launched,
       signal: stop,
       onOutput: (chunk) => {
         said = (said + chunk.toString("utf8")).slice(-OUTPUT_KEPT);

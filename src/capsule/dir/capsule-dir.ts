@@ -3,7 +3,7 @@
  * `capsule.json` says that it is whole; everything else is one that was never finished.
  */
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { HoldfastError } from "../../contract/index.ts";
@@ -106,12 +106,17 @@ export class CapsuleDir {
     await replaceFile(disk, this.specFile, sealJson(spec));
   }
 
+  async writeHolder(holder: Holder): Promise<void> {
+    await writeFile(this.holderFile, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  }
+
   readHolder(): Holder | undefined {
     const value = parseObject(readTextOr(this.holderFile, ""));
     const identity = parseIdentity(value);
-    const { mountNamespace, mount } = value ?? {};
+    const { mountNamespace, netNamespace, mount } = value ?? {};
     if (!identity || typeof mountNamespace !== "string") return undefined;
-    return { ...identity, mountNamespace, mount: typeof mount === "string" ? mount : undefined };
+    const textOf = (field: unknown) => (typeof field === "string" ? field : undefined);
+    return { ...identity, mountNamespace, netNamespace: textOf(netNamespace), mount: textOf(mount) };
   }
 }
 

@@ -7,9 +7,11 @@ export interface View {
   /** The path for programs, which have to be started with `enter` before their name. */
   readonly workTree: string;
   readonly enter: readonly string[];
+  /** Whether it leads into a network of the capsule's own. */
+  readonly hasNetwork: boolean;
 }
 
 /** Of a plain directory, which everybody reaches alike. */
 export function plainView(path: string): View {
-  return { root: path, workTree: path, enter: [] };
+  return { root: path, workTree: path, enter: [], hasNetwork: false };
 }

@@ -2,31 +2,43 @@
  * Owns the checking out of a commit's files by git, and what is said of it while it lasts: files as git counts them,
  * bytes as the kernel does for git's processes. Nothing is looked at twice for it.
  */
-import { writtenBytes } from "../../process/index.ts";
+import { type Sandbox, writtenBytes } from "../../process/index.ts";
 import { type OnProgress, present, tellStep } from "../../util/index.ts";
-import { git } from "./git.ts";
+import { plainView } from "../files/view.ts";
+import { ConfinedGit } from "./confined.ts";
+import { failure, git, TIMEOUT_MS } from "./git.ts";
 
 export interface CheckOutOptions {
   /** What is checked out, in a few words. */
   readonly what?: string;
   readonly onProgress?: OnProgress | undefined;
+  /** Where its processes are to work: then the files are its user's, and git knows them as such. */
+  readonly sandbox?: Sandbox | undefined;
 }
 
 /** With nothing of the user's or the tree's that could run: no filter has a driver. */
 export async function checkOut(
   place: { gitDir: string; workTree: string },
   treeish: string,
-  { what = "the files", onProgress }: CheckOutOptions = {},
+  { what = "the files", onProgress, sandbox }: CheckOutOptions = {},
 ): Promise<void> {
   tellStep(onProgress, `checking out ${what}`);
-  await git(place, ["read-tree", ...(onProgress ? ["-v"] : []), "--reset", "-u", treeish], {
-    config: ["checkout.workers=0", "core.fsync=none"],
-    onComplaint: (chunk, pid) => {
-      const counted = lastCount(chunk.toString("latin1"));
-      if (onProgress && counted)
-        onProgress({ what: `checking out ${what}`, ...counted, ...present({ bytes: writtenBytes(pid) }) });
-    },
-  });
+  const args = ["read-tree", ...(onProgress ? ["-v"] : []), "--reset", "-u", treeish];
+  const config = ["checkout.workers=0", "core.fsync=none"];
+  const onComplaint = (chunk: Buffer, pid: number) => {
+    const counted = lastCount(chunk.toString("latin1"));
+    if (onProgress && counted)
+      onProgress({ what: `checking out ${what}`, ...counted, ...present({ bytes: writtenBytes(pid) }) });
+  };
+  if (!sandbox?.user) {
+    await git(place, args, { config, onComplaint });
+    return;
+  }
+  const { gitDir, workTree } = place;
+  const confined = new ConfinedGit({ gitDir, view: plainView(workTree), sandbox, config });
+  const question = { timeoutMs: TIMEOUT_MS, maxOutputBytes: 0, writable: [gitDir], onComplaint };
+  const result = await confined.run(args, question, {});
+  if (result.exitCode !== 0) throw failure("read-tree", result);
 }
 
 /** As git says it: `Updating files:  45% (4500/10000)`. */

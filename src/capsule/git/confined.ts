@@ -8,12 +8,16 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  type Launch,
+  launch,
   limited,
+  type ProcessLimits,
   type ProgramOptions,
+  type ProgramResult,
   runProgram,
-  type SandboxView,
-  sandboxed,
+  type Sandbox,
 } from "../../process/index.ts";
+import { giveTo } from "../files/ownership.ts";
 import type { View } from "../files/view.ts";
 import { gitEnvironment, gitWords } from "./git.ts";
 
@@ -22,7 +26,7 @@ export interface ConfinedOptions {
   readonly gitDir: string;
   readonly view: View;
   /** What the task's sandbox shows around its files; undefined where it has none. */
-  readonly sandbox: Omit<SandboxView, "tree" | "writable"> | undefined;
+  readonly sandbox: Sandbox | undefined;
   /** `name=value` pairs for each call. */
   readonly config?: readonly string[];
 }
@@ -48,15 +52,15 @@ export interface Answer {
   readonly stderr: string;
 }
 
-const MAX_MEMORY_BYTES = 1024 * 1024 * 1024;
-const MAX_FILE_BYTES = 1024 * 1024 * 1024;
+const GIGABYTE = 1024 * 1024 * 1024;
+const LIMITS: ProcessLimits = { maxMemoryBytes: GIGABYTE, maxFileBytes: GIGABYTE };
 /** In the sandbox /tmp is a file system of its own, which is gone with it. */
 const OBJECTS_INSIDE = "/tmp/objects";
 
 /** A gitdir with nothing in it, for questions about files. */
 export async function makeEmptyGitdir(path: string, objectFormat: "sha1" | "sha256"): Promise<void> {
   const isSha256 = objectFormat === "sha256";
-  for (const part of ["", "objects", "refs"]) await mkdir(join(path, part), { mode: 0o700 });
+  for (const part of ["", "objects", "refs"]) await mkdir(join(path, part), { mode: 0o755 });
   const format = isSha256 ? "[extensions]\n\tobjectFormat = sha256\n" : "";
   const config = `[core]\n\trepositoryformatversion = ${isSha256 ? 1 : 0}\n\tbare = false\n${format}`;
   await writeFile(join(path, "config"), config);
@@ -72,22 +76,35 @@ export class ConfinedGit {
 
   /** Undefined when there is no answer: it crashed, was killed, took too long, said too much or something else. */
   async ask(args: readonly string[], question: Question): Promise<Answer | undefined> {
-    const { input, onOutput, timeoutMs, maxOutputBytes, accept = [0] } = question;
-    const { argv, env } = this.#invocation(args, question);
-    const asked = runProgram(argv, {
-      cwd: "/",
-      env,
-      timeoutMs,
-      maxOutputBytes,
-      ...(input && { input }),
-      ...(onOutput && { onOutput }),
-    });
-    const ended = await asked.catch(() => undefined);
+    const ended = await this.run(args, question).catch(() => undefined);
+    const { accept = [0] } = question;
     if (!ended || ended.exitCode === null || !accept.includes(ended.exitCode)) return undefined;
     return { exitCode: ended.exitCode, stdout: ended.stdout, stderr: ended.stderr };
   }
 
-  #invocation(args: readonly string[], { indexFile, readable = [], writable = [], script }: Question) {
+  /** However it ends. `limits`: instead of those for questions. */
+  run(
+    args: readonly string[],
+    question: Omit<Question, "accept"> & Pick<ProgramOptions, "onComplaint">,
+    limits = LIMITS,
+  ): Promise<ProgramResult> {
+    const { input, onOutput, onComplaint, timeoutMs, maxOutputBytes } = question;
+    const { argv, ...launched } = this.#launch(args, question, limits);
+    return runProgram(argv, {
+      ...launched,
+      timeoutMs,
+      maxOutputBytes,
+      ...(input && { input }),
+      ...(onOutput && { onOutput }),
+      ...(onComplaint && { onComplaint }),
+    });
+  }
+
+  #launch(
+    args: readonly string[],
+    { indexFile, readable = [], writable = [], script }: Omit<Question, "accept">,
+    limits: ProcessLimits,
+  ): Omit<Launch, "descriptors" | "close"> & Partial<Launch> {
     const { view, sandbox, config } = this.#options;
     const workTree = sandbox?.at ?? view.workTree;
     const isOwn = this.#options.gitDir === "own";
@@ -99,20 +116,21 @@ export class ConfinedGit {
       script === undefined
         ? [...git, ...args]
         : ["sh", "-c", `mkdir -p "$0" || exit; ${script}`, objects, ...git];
-    const limits = limited({ maxMemoryBytes: MAX_MEMORY_BYTES, maxFileBytes: MAX_FILE_BYTES });
-    const wall = sandbox
-      ? sandboxed({
-          ...sandbox,
-          tree: view.workTree,
-          readable: [
-            ...sandbox.readable,
-            ...[...(isOwn ? [] : [gitDir]), ...readable].map((path) => [path, path] as const),
-          ],
-          writable,
-          isReadOnly: writable.length === 0,
-        })
-      : [];
     const env = { ...gitEnvironment(place), ...(script !== undefined && { GIT_OBJECT_DIRECTORY: objects }) };
-    return { argv: [...view.enter, ...wall, ...limits, ...words], env };
+    const ours = [...(isOwn ? [] : [gitDir]), ...readable, ...writable];
+    for (const path of ours) giveTo(sandbox?.user, path);
+    if (!sandbox) return { argv: [...view.enter, ...limited(limits), ...words], cwd: "/", env };
+    return launch(
+      { ...sandbox, limits },
+      {
+        command: words,
+        tree: view.workTree,
+        entry: view,
+        env,
+        readable: ours.filter((path) => !writable.includes(path)).map((path) => [path, path] as const),
+        writable,
+        isReadOnly: writable.length === 0,
+      },
+    );
   }
 }

@@ -8,7 +8,7 @@ import { existsSync, lstatSync, readdirSync, realpathSync, type Stats, statSync 
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
-import type { SandboxView } from "../../process/index.ts";
+import { plainSandbox, type Sandbox, taskUser } from "../../process/index.ts";
 import { homeManifestPath, isOwnUid, isWithin, readPlainFile, sessionsDir } from "../../util/index.ts";
 import { objectsLink, type Repo } from "../repo/repo.ts";
 
@@ -19,11 +19,12 @@ const NAMES = /^([0-9a-f]{2}|pack|info|tmp_[\w-]+|bulk-fsync[\w-]*|maintenance\.
 /** More names than a store can have. */
 const MAX_NAMES = 2000;
 
-/** What stands around a capsule's files inside its sandbox. */
-export function sandboxAround(homeDir: string, repo: Repo): Omit<SandboxView, "tree" | "writable"> {
+/** What stands around a capsule's files inside its sandbox, and whose its processes are. */
+export function sandboxAround(homeDir: string, repo: Repo): Sandbox {
+  // Without a checkout, one path for all: an agent knows its conversation by it, and set-up its absolute paths.
+  const at = repo.checkout ?? join(repo.dir, "files");
   return {
-    // Without a checkout, one path for all: an agent knows its conversation by it, and set-up its absolute paths.
-    at: repo.checkout ?? join(repo.dir, "files"),
+    ...plainSandbox(at, taskUser(repo.checkout ?? repo.objects)),
     borrowed: borrowedObjects(homeDir, repo.objects),
     hidden: [homeDir],
     readable: [[objectsOf(homeDir, repo), objectsLink(repo)]],

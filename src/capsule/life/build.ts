@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
+import type { Sandbox } from "../../process/index.ts";
 import { withFileLock } from "../../util/index.ts";
 import { type Base, ensureBase, openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
@@ -41,8 +42,8 @@ export interface NewCapsule {
   readonly repo: Repo;
   readonly base: string | null;
   readonly settings: CapsuleSettings;
-  /** Whether what runs in it is sandboxed. */
-  readonly isSandboxed: boolean;
+  /** That its processes run in. Undefined: they have none. */
+  readonly sandbox: Sandbox | undefined;
   readonly runSetup: RunSetup;
   readonly signal?: AbortSignal | undefined;
 }
@@ -58,7 +59,7 @@ export const isCollected = (error: unknown) =>
 
 export async function findBase(
   io: CapsuleIo,
-  { repo, settings, session, runSetup, signal }: Omit<NewCapsule, "base">,
+  { repo, settings, session, sandbox, runSetup, signal }: Omit<NewCapsule, "base">,
   commit: string | null,
   surroundings: Surroundings,
   isExact: boolean,
@@ -70,6 +71,7 @@ export async function findBase(
     setup: settings.setup,
     privateTo,
     surroundings,
+    sandbox,
     runSetup,
     signal,
     isExact,
@@ -105,7 +107,7 @@ export async function build(
     ports: {},
     included: {},
     umask: process.umask(),
-    isSandboxed: request.isSandboxed,
+    isSandboxed: request.sandbox !== undefined,
   };
   let leased: Record<string, number> = {};
   const capsule = new Capsule(io, repo, layout, spec);
@@ -123,9 +125,10 @@ export async function build(
       for (const commit of [spec.base, spec.lower]) if (commit !== null) await holdCommit(repo, commit);
       await layout.writeSpec(io.disk, { ...spec, ports: leased });
     });
-    await strategy.populate({ ...io, repo }, layout, spec, surroundings);
+    await strategy.populate({ ...io, repo, sandbox: request.sandbox }, layout, spec, surroundings);
     await fill(capsule);
     const { copied, missing } = await bringIncludes(capsule, repo, settings.include, removed);
+    await capsule.give();
     // What was written for this capsule alone is on disk before it counts as there. An overlay's own few files are.
     if (surroundings === undefined ? spec.stack.length === 0 : !strategy.usesBase)
       await syncFileSystem(layout.dir);

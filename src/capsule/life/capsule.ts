@@ -5,13 +5,14 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { freezeMarked, type SandboxView } from "../../process/index.ts";
+import { freezeMarked, type Sandbox } from "../../process/index.ts";
 import { errorCode, isDiskFull } from "../../util/index.ts";
 import { openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
 import { CapsuleDir, type CapsuleSpec } from "../dir/capsule-dir.ts";
 import { releasePorts } from "../dir/port-leases.ts";
 import { moveToTrash, removeTree } from "../files/directories.ts";
+import { giveTo } from "../files/ownership.ts";
 import type { View } from "../files/view.ts";
 import { rememberFiles } from "../layer/known-files.ts";
 import { layerDir, MAX_LAYERS, sealUpper, settleSealing } from "../layer/layers.ts";
@@ -33,6 +34,7 @@ export class Capsule {
   readonly layout: CapsuleDir;
   readonly #io: CapsuleIo;
   #spec: CapsuleSpec;
+  #sandbox: Sandbox | undefined;
 
   constructor(io: CapsuleIo, repo: Repo, layout: CapsuleDir, spec: CapsuleSpec) {
     this.#io = io;
@@ -81,7 +83,7 @@ export class Capsule {
 
   get #ground() {
     const { homeDir, disk, onProgress } = this.#io;
-    return { homeDir, repo: this.repo, disk, onProgress };
+    return { homeDir, repo: this.repo, disk, onProgress, sandbox: this.sandbox };
   }
 
   async update(spec: CapsuleSpec): Promise<void> {
@@ -98,9 +100,18 @@ export class Capsule {
   }
 
   /** What its task's sandbox shows around its files; undefined where it has none. */
-  get sandbox(): Omit<SandboxView, "tree" | "writable"> | undefined {
-    const { isSandboxed } = this.#spec;
-    return isSandboxed ? sandboxAround(this.#io.homeDir, this.repo) : undefined;
+  get sandbox(): Sandbox | undefined {
+    if (!this.#spec.isSandboxed) return undefined;
+    this.#sandbox ??= sandboxAround(this.#io.homeDir, this.repo);
+    return this.#sandbox;
+  }
+
+  /** What we wrote among its files is its user's from here on. Nothing of its task runs meanwhile. */
+  async give(): Promise<void> {
+    const user = this.sandbox?.user;
+    if (!user) return;
+    const { root } = await this.attach();
+    giveTo(user, this.#spec.strategy === "overlay" ? this.layout.upper : this.layout.tree, root);
   }
 
   /** Whatever still runs in it stands still, until this is disposed of. */

@@ -112,6 +112,7 @@ export async function catchUp(capsule: Capsule, to: string, theirs: Changes): Pr
     removeGone(view, theirs);
     await writeNew(confined, gitDir, theirs);
     await follow(capsule, view, confined, gitDir, to);
+    await capsule.give();
   } finally {
     await removeTree(gitDir);
   }

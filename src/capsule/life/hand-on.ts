@@ -8,6 +8,7 @@
 import { rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { Sandbox } from "../../process/index.ts";
 import type { Disk } from "../../util/index.ts";
 import { CapsuleDir } from "../dir/capsule-dir.ts";
 import { isUnchangedInclude } from "../dir/include.ts";
@@ -26,7 +27,7 @@ export interface NextTask {
   readonly dir: string;
   readonly task: number;
   readonly base: string | null;
-  readonly isSandboxed: boolean;
+  readonly sandbox: Sandbox | undefined;
 }
 
 /** The capsule in its new place, not yet final: `handBack` undoes it. */
@@ -39,7 +40,8 @@ export async function handOn(io: CapsuleIo, capsule: Capsule, next: NextTask): P
   const moved = new CapsuleDir(next.dir);
   await move(io.disk, layout, moved);
   const handed = new Capsule(io, repo, moved, capsule.spec);
-  const { task: number, base: standsOn, isSandboxed } = next;
+  const { task: number, base: standsOn, sandbox } = next;
+  const isSandboxed = sandbox !== undefined;
   await handed.update({ ...handed.spec, task: number, base: standsOn, isSandboxed, settled: null });
   return handed;
 }
@@ -97,6 +99,7 @@ export async function equip(
   const dropped = Object.entries(spec.ports).filter(([name]) => !settings.ports.includes(name));
   const removed = dropUnchanged(capsule, root);
   const { copied, missing } = await bringIncludes(capsule, repo, settings.include, removed);
+  await capsule.give();
   await capsule.update({
     ...capsule.spec,
     ports: { ...Object.fromEntries(kept), ...leased },

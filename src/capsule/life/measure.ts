@@ -4,7 +4,7 @@
 import { chmodSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { SandboxView } from "../../process/index.ts";
+import type { Sandbox } from "../../process/index.ts";
 import { sha256Hex } from "../../util/index.ts";
 import { baseGitlinks, openBase } from "../base/bases.ts";
 import type { CapsuleSpec } from "../dir/capsule-dir.ts";
@@ -33,7 +33,7 @@ export interface Measured {
   readonly repo: Repo;
   readonly spec: CapsuleSpec;
   /** What its task's sandbox shows around its files; undefined where it has none. */
-  readonly sandbox: Omit<SandboxView, "tree" | "writable"> | undefined;
+  readonly sandbox: Sandbox | undefined;
   readonly view: View;
   /** Everything that differs from what it stands on. */
   readonly changes: Iterable<Change> | AsyncIterable<Change>;

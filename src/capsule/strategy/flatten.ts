@@ -9,6 +9,7 @@ import { CapsuleDir, type CapsuleSpec } from "../dir/capsule-dir.ts";
 import type { Change, Entry } from "../files/changes.ts";
 import { removeTree, syncFileSystem } from "../files/directories.ts";
 import { Cursor, ensureDir, type OpenDir } from "../files/open-dir.ts";
+import { giveTo } from "../files/ownership.ts";
 import type { BytePath } from "../files/path.ts";
 import { addFlatLayer } from "../layer/layers.ts";
 import { makeFifo, settle } from "../snapshot/apply.ts";
@@ -32,6 +33,7 @@ export async function flatten(
     const to = await overlay.attach(ground, aside, { ...spec, stack: [] });
     copyChanges(changesAbove(ground, layout, spec, from), to.root);
     for (const one of both) await overlay.detach(one);
+    giveTo(ground.sandbox?.user, aside.upper);
     await syncFileSystem(aside.upper);
     const stack = await addFlatLayer(ground.disk, ground.repo, aside.upper, spec, snapshot);
     const flat: CapsuleSpec = { ...spec, stack };

@@ -4,8 +4,8 @@
  *
  * K12 One holder per capsule: an upper layer is never mounted twice.
  */
-import { existsSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { existsSync, lstatSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { endHolder, enterHolder, type Holder, startHolder, throughHolder } from "../../process/index.ts";
 import { isAlive } from "../../util/index.ts";
@@ -13,6 +13,7 @@ import { openBase } from "../base/bases.ts";
 import type { CapsuleDir, CapsuleSpec } from "../dir/capsule-dir.ts";
 import { type Change, overlayChanges } from "../files/changes.ts";
 import { OpenDir } from "../files/open-dir.ts";
+import { giveTo } from "../files/ownership.ts";
 import type { View } from "../files/view.ts";
 import { makeGitdir } from "../gitdir/gitdir.ts";
 import { layerDir } from "../layer/layers.ts";
@@ -33,7 +34,8 @@ export const overlay: Strategy = {
 
   async attach(ground, layout, spec) {
     const reached = overlay.reached(layout);
-    if (reached) return reached;
+    const hasNetwork = ground.sandbox !== undefined;
+    if (reached?.hasNetwork === hasNetwork) return reached;
     const known = layout.readHolder();
     // Whatever still has the upper layer mounted must be gone before it is mounted again (K12).
     if (known) await endHolder(known, layout.dir);
@@ -44,27 +46,23 @@ export const overlay: Strategy = {
       ...spec.stack.map((layer) => layerDir(ground.repo, layer)),
       openBase(ground.repo, spec.baseKey ?? "").tree,
     ];
-    const holder = await startHolder(
-      {
+    giveLayers(ground, [...lowers, layout.upper]);
+    const holder = await startHolder({
+      cwd: ground.homeDir,
+      mark: layout.dir,
+      hasNetwork,
+      mount: {
         lowers: lowers.map(short),
         upper: short(layout.upper),
         work: short(layout.work),
         target: layout.tree,
       },
-      {
-        cwd: ground.homeDir,
-        mark: layout.dir,
-        record: (holder) => writeFile(layout.holderFile, `${JSON.stringify(holder)}\n`, { mode: 0o600 }),
-      },
-    );
+      record: (holder) => layout.writeHolder(holder),
+    });
     return viewThrough(holder, layout);
   },
 
-  async detach(layout) {
-    const holder = layout.readHolder();
-    if (holder) await endHolder(holder, layout.dir);
-    await rm(layout.holderFile, { force: true });
-  },
+  detach: endHolderOf,
 
   reached(layout) {
     const holder = layout.readHolder();
@@ -75,6 +73,19 @@ export const overlay: Strategy = {
 
   changes: changesAbove,
 };
+
+/** Ends the holder of a capsule that has one, and forgets it. */
+export async function endHolderOf(layout: CapsuleDir): Promise<void> {
+  const holder = layout.readHolder();
+  if (holder) await endHolder(holder, layout.dir);
+  await rm(layout.holderFile, { force: true });
+}
+
+/** All that is in a layer is its user's as soon as its top is: those of an earlier version were root's. */
+function giveLayers({ sandbox }: Ground, layers: readonly string[]): void {
+  const user = sandbox?.user;
+  for (const layer of layers) if (user && lstatSync(layer).uid !== user.uid) giveTo(user, layer);
+}
 
 /** What differs from the base. */
 export function* changesAbove(
@@ -96,5 +107,10 @@ export function* changesAbove(
 }
 
 function viewThrough(holder: Holder, layout: CapsuleDir): View {
-  return { root: throughHolder(holder, layout.tree), workTree: layout.tree, enter: enterHolder(holder) };
+  return {
+    root: throughHolder(holder, layout.tree),
+    workTree: layout.tree,
+    enter: enterHolder(holder),
+    hasNetwork: holder.netNamespace !== undefined,
+  };
 }

@@ -66,7 +66,7 @@ async function tryOverlay(dir: string): Promise<string> {
     isMounted = true;
     throw new Error("that was all we wanted to know");
   };
-  await startHolder(mount, { cwd: dir, mark: dir, record }).catch((error: unknown) => {
+  await startHolder({ cwd: dir, mark: dir, mount, hasNetwork: false, record }).catch((error: unknown) => {
     if (!isMounted) throw error;
   });
   return process.getuid?.() === 0 ? "as root" : "in a user namespace";

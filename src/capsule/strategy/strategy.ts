@@ -1,6 +1,7 @@
 /**
  * Owns the interface of all strategies: one way to make, reach and compare the files of a capsule.
  */
+import type { Sandbox } from "../../process/index.ts";
 import type { Disk, OnProgress } from "../../util/index.ts";
 import type { CapsuleDir, CapsuleSpec, StrategyName } from "../dir/capsule-dir.ts";
 import type { Change } from "../files/changes.ts";
@@ -13,6 +14,8 @@ export interface Ground {
   readonly repo: Repo;
   readonly disk: Disk;
   readonly onProgress?: OnProgress | undefined;
+  /** That the capsule's processes run in; undefined where they have none. */
+  readonly sandbox: Sandbox | undefined;
 }
 
 export interface Strategy {

@@ -8,40 +8,64 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { endMarked } from "../../process/index.ts";
-import { parseObject, readTextOr, realDisk, replaceFile, tellStep } from "../../util/index.ts";
+import { endMarked, enterHolder, startHolder } from "../../process/index.ts";
+import { isAlive, parseObject, readTextOr, realDisk, replaceFile, tellStep } from "../../util/index.ts";
 import { openBase } from "../base/bases.ts";
-import type { CapsuleSpec } from "../dir/capsule-dir.ts";
+import type { CapsuleDir, CapsuleSpec } from "../dir/capsule-dir.ts";
 import { contentId, type Listed, type Listing, listedChanges } from "../files/changes.ts";
 import { OpenDir } from "../files/open-dir.ts";
+import { giveTo } from "../files/ownership.ts";
 import { ancestorsOf, type BytePath } from "../files/path.ts";
 import { copySharing } from "../files/share.ts";
-import { plainView } from "../files/view.ts";
+import { plainView, type View } from "../files/view.ts";
 import { checkOut } from "../git/check-out.ts";
 import { makeGitdir, noSurroundings } from "../gitdir/gitdir.ts";
 import { listCommit, treeOf } from "../repo/commits.ts";
 import type { Repo } from "../repo/repo.ts";
+import { endHolderOf } from "./overlay.ts";
 import type { Strategy } from "./strategy.ts";
 
+/** The files stand where they are. In a sandbox, their holder is there for its network alone. */
 const plain: Pick<Strategy, "attach" | "reached" | "detach"> = {
-  attach: async (_ground, layout) => plainView(layout.tree),
-  reached: (layout) => plainView(layout.tree),
-  detach: (layout) => endMarked(layout.dir),
+  async attach({ sandbox, homeDir }, layout) {
+    const reached = viewOf(layout);
+    if (!sandbox || reached.hasNetwork) return reached;
+    await startHolder({
+      cwd: homeDir,
+      mark: layout.dir,
+      hasNetwork: true,
+      record: (holder) => layout.writeHolder(holder),
+    });
+    return viewOf(layout);
+  },
+  reached: viewOf,
+  async detach(layout) {
+    await endHolderOf(layout);
+    await endMarked(layout.dir);
+  },
 };
+
+function viewOf(layout: CapsuleDir): View {
+  const holder = layout.readHolder();
+  const view = plainView(layout.tree);
+  if (!holder?.netNamespace || !isAlive(holder)) return view;
+  return { ...view, enter: enterHolder(holder), hasNetwork: true };
+}
 
 export const worktree: Strategy = {
   name: "worktree",
   usesBase: false,
   ...plain,
 
-  async populate({ repo, onProgress }, layout, spec, surroundings) {
+  async populate({ repo, onProgress, sandbox }, layout, spec, surroundings) {
     await mkdir(layout.tree, { mode: 0o700 });
     const gitDir = join(layout.tree, ".git");
     const { branch, lower } = spec;
     const own = surroundings ?? noSurroundings;
     await makeGitdir({ path: gitDir, repo, surroundings: own, branch, commit: lower });
     const treeish = lower ?? (await treeOf(repo, null));
-    await checkOut({ gitDir, workTree: layout.tree }, treeish, { onProgress });
+    giveTo(sandbox?.user, layout.tree);
+    await checkOut({ gitDir, workTree: layout.tree }, treeish, { onProgress, sandbox });
     // The files will bring the gitdir that belongs to them.
     if (!surroundings) await rm(gitDir, { recursive: true });
   },

@@ -4,11 +4,8 @@
  *
  * Q4 What is refused is refused by this program, whatever rights the caller has.
  */
-import { randomUUID } from "node:crypto";
-import { openSync, unlinkSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
+import { openData } from "../data-descriptor.ts";
 import { type ArgumentTest, ENOSYS, REFUSALS, type Refusal } from "./refusals.ts";
 import { ARCHITECTURES, type Architecture, isKnownArchitecture, numberOf } from "./syscalls.ts";
 
@@ -96,24 +93,9 @@ function encoded(instructions: readonly Instruction[]): Buffer {
   return bytes;
 }
 
-let kept: number | undefined;
-
-/**
- * A new descriptor, at the beginning of the program, for `bwrap --seccomp`; the caller closes it. The file behind it
- * has no name, and lives as long as our process.
- */
+/** A new descriptor, at the beginning of the program, for `bwrap --seccomp`; the caller closes it. */
 export function openSeccomp(): number {
-  kept ??= writeProgram();
-  // Not a copy of the descriptor: two launches at once would read on where the other stopped.
-  return openSync(`/proc/self/fd/${kept}`, "r");
-}
-
-function writeProgram(): number {
   if (!isKnownArchitecture(process.arch))
     throw new HoldfastError("sandbox_missing", `there is no filter of system calls for ${process.arch}`);
-  const path = join(tmpdir(), `holdfast-seccomp-${randomUUID()}`);
-  const fd = openSync(path, "wx+", 0o600);
-  unlinkSync(path);
-  writeSync(fd, seccompProgram(process.arch));
-  return fd;
+  return openData(seccompProgram(process.arch));
 }

@@ -20,6 +20,7 @@ import {
   settleHandOn,
 } from "../../capsule/index.ts";
 import type { EventData } from "../../contract/index.ts";
+import type { Sandbox } from "../../process/index.ts";
 import { capsuleDir, present } from "../../util/index.ts";
 import { branchOf, finishPublishing } from "../results/publishing.ts";
 import { currentLimits, openCapsule, type Room } from "../room/room.ts";
@@ -31,7 +32,7 @@ import { tearDown } from "./teardown.ts";
 export interface NewFiles {
   readonly number: number;
   readonly settings: CapsuleSettings;
-  readonly isSandboxed: boolean;
+  readonly sandbox: Sandbox | undefined;
   readonly runSetup: RunSetup;
   readonly signal: AbortSignal | undefined;
 }
@@ -114,7 +115,7 @@ async function bringBack(room: Room, request: NewCapsule, snapshot: string): Pro
 }
 
 async function requestOf({ sessionDir, session, repo }: Room, files: NewFiles) {
-  const { number: task, settings, isSandboxed, runSetup, signal } = files;
+  const { number: task, settings, sandbox, runSetup, signal } = files;
   const dir = capsuleDir(sessionDir, task);
   // One that is there and on no record was made by a process that was killed before it was used.
   await clearUnfinished(new CapsuleDir(dir));
@@ -126,7 +127,7 @@ async function requestOf({ sessionDir, session, repo }: Room, files: NewFiles) {
     task,
     repo,
     settings,
-    isSandboxed,
+    sandbox,
     runSetup,
     ...present({ signal }),
   };

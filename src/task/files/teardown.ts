@@ -10,6 +10,7 @@ import {
   moveToTrash,
   openStore,
   restoreCapsule,
+  setupRunner,
 } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
 import { canSandbox } from "../../process/index.ts";
@@ -18,15 +19,8 @@ import { giveBackCaches } from "../home/home-caches.ts";
 import { bringHome } from "../home/session-home.ts";
 import { branchOf } from "../results/publishing.ts";
 import { readSettings } from "../room/quota.ts";
-import {
-  currentLimits,
-  openCapsule,
-  type Room,
-  readConfig,
-  readQuota,
-  runSetupIn,
-  settingsOf,
-} from "../room/room.ts";
+import { currentLimits, openCapsule, type Room, readConfig, readQuota, settingsOf } from "../room/room.ts";
+import { sandboxOf } from "../room/sandbox.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 
 export interface Receipt {
@@ -159,10 +153,8 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
   const quota = await readQuota(room, task.base);
   const dir = capsuleDir(sessionDir, task.number);
   const isSandboxed = options.sandbox ?? (await canSandbox());
-  const runSetup = runSetupIn(room, {
-    sandbox: options.sandbox ?? true,
-    quota,
-  });
+  const sandbox = isSandboxed ? await sandboxOf(room, quota) : undefined;
+  const runSetup = setupRunner({ sandbox, onOutput: () => {} });
   await readSnapshot(await openStore(repo, io.disk), task.snapshot);
   const branch = branchOf(session.state);
   const request = {
@@ -172,7 +164,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
     task: task.number,
     repo,
     settings,
-    isSandboxed,
+    sandbox,
     runSetup,
   };
   const { capsule, left } = await restoreCapsule(io, request, task.snapshot.commit);

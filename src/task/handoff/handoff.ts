@@ -146,6 +146,7 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
     isSkipped: (path) => !hasOwnNote && path === NOTE_FILE,
     onProgress: room.io.onProgress,
   });
+  await capsule.give();
   await session.append("session_returned", { by: handoff.to });
   const turn = await session.beginTurn(`The files came back from ${handoff.to}.`, { by: handoff.to });
   await turn.end();

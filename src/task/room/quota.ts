@@ -9,7 +9,7 @@ import {
   type Settings,
   within,
 } from "../../config/index.ts";
-import type { ProcessLimits } from "../../process/index.ts";
+import type { ProcessLimits, TaskUser } from "../../process/index.ts";
 import { readPlainFile, settingsPath } from "../../util/index.ts";
 
 export interface Quota {
@@ -44,10 +44,10 @@ export function quotaOf(asked: QuotaSettings, { quota: allowed }: Settings): Quo
 const PROCESS_FACTOR = 2;
 
 /**
- * What the kernel keeps. Processes are counted by user: only an ordinary user's sandbox has a count of its own, and
- * root is not counted at all.
+ * What the kernel keeps. Processes are counted by user and user namespace: only an ordinary user's sandbox has a count
+ * of its own. What root starts for another user is counted with all that is that user's.
  */
-export function kernelLimits({ maxBytes, maxProcesses }: Quota, isSandboxed: boolean): ProcessLimits {
-  const isCounted = isSandboxed && process.getuid?.() !== 0;
+export function kernelLimits({ maxBytes, maxProcesses }: Quota, user: TaskUser | undefined): ProcessLimits {
+  const isCounted = user === undefined && process.getuid?.() !== 0;
   return { maxFileBytes: maxBytes, ...(isCounted && { maxProcesses: PROCESS_FACTOR * maxProcesses }) };
 }

@@ -9,21 +9,17 @@ import {
   findHanded,
   isUsersCommit,
   type Repo,
-  type RunSetup,
   readCommittedBytes,
   remember,
   resolveCommit,
   type SnapshotLimits,
-  sandboxAround,
-  setupRunner,
 } from "../../capsule/index.ts";
 import { CONFIG_FILE, type Config, defaultConfig, parseConfig, type Settings } from "../../config/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
-import { assertSandbox } from "../../process/index.ts";
 import type { Session } from "../../session/index.ts";
 import { capsuleDir, scratchDir } from "../../util/index.ts";
 import { DEFAULT_EXCLUDE } from "../home/home-files.ts";
-import { kernelLimits, MEGABYTE, type Quota, quotaOf, readSettings } from "./quota.ts";
+import { MEGABYTE, type Quota, quotaOf, readSettings } from "./quota.ts";
 
 export interface Room {
   readonly io: CapsuleIo;
@@ -82,21 +78,6 @@ export async function readQuota(
   return quotaOf((await readConfig(repo, commit)).quota, await readSettings(io.homeDir));
 }
 
-export function runSetupIn(
-  room: Pick<Room, "io" | "repo">,
-  options: {
-    readonly sandbox: boolean;
-    readonly quota: Quota;
-    readonly onOutput?: (chunk: Buffer) => void;
-    readonly signal?: AbortSignal | undefined;
-  },
-): RunSetup {
-  const { onOutput = () => {}, signal } = options;
-  const sandbox = options.sandbox ? sandboxAround(room.io.homeDir, room.repo) : undefined;
-  const limits = kernelLimits(options.quota, options.sandbox);
-  return setupRunner({ sandbox, limits, onOutput, signal });
-}
-
 /** As the user's newest commit has it: a limit that is too low can be raised while the task is there. */
 async function currentConfig(repo: Repo): Promise<Config> {
   return readConfig(repo, await resolveCommit(repo));
@@ -149,8 +130,4 @@ export async function requireCapsule(room: Room): Promise<Capsule> {
       session: room.session.id,
     });
   return capsule;
-}
-
-export function assertCanSandbox(isSandboxed: boolean): void {
-  if (isSandboxed) assertSandbox();
 }

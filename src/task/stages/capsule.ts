@@ -6,28 +6,24 @@
  * that was handed on, which goes back to its former task (K19). After the record, a task that is cut at its next stage.
  */
 
+import { setupRunner } from "../../capsule/index.ts";
 import type { HomeState } from "../../session/index.ts";
 import { present } from "../../util/index.ts";
 import { beginFiles, carriedIn } from "../files/begin.ts";
 import { assertDirectory } from "../files/start-directory.ts";
 import { restoreHome } from "../home/session-home.ts";
 import type { TaskOptions } from "../in-hand.ts";
-import { type Room, runSetupIn } from "../room/room.ts";
+import type { Room } from "../room/room.ts";
 import { Task } from "../task.ts";
 import type { Route } from "./route.ts";
 
 export async function makeCapsule(room: Room, route: Route, options: TaskOptions): Promise<Task> {
   const { session } = room;
-  const { number, settings, isSandboxed, quota, from } = route;
-  const { signal, onSetup } = options;
-  if (!isSandboxed) await session.append("sandbox_waived", { task: number, reason: "asked" });
-  const runSetup = runSetupIn(room, {
-    sandbox: isSandboxed,
-    quota,
-    ...present({ onOutput: onSetup }),
-    signal,
-  });
-  const begun = await beginFiles(room, from, { number, settings, isSandboxed, runSetup, signal });
+  const { number, settings, sandbox, from } = route;
+  const { signal, onSetup = () => {} } = options;
+  if (!sandbox) await session.append("sandbox_waived", { task: number, reason: "asked" });
+  const runSetup = setupRunner({ sandbox, onOutput: onSetup, signal });
+  const begun = await beginFiles(room, from, { number, settings, sandbox, runSetup, signal });
   const { capsule, missingIncludes } = begun;
   let mayBeOnRecord = false;
   try {
@@ -36,7 +32,7 @@ export async function makeCapsule(room: Room, route: Route, options: TaskOptions
     mayBeOnRecord = true;
     await record(room, route, options, begun);
     await begun.settle();
-    return new Task(room, capsule, { isSandboxed, missingIncludes });
+    return new Task(room, capsule, { sandbox, missingIncludes });
   } catch (error) {
     // Then whose files they are is the journal's to say, and the next look at them goes by it (K19).
     await (mayBeOnRecord ? capsule.detach() : begun.undo());

@@ -4,18 +4,20 @@
  * What a kill leaves: nothing of the task. The last task's files may have a checkpoint more. It begins here again.
  */
 import type { CapsuleSettings } from "../../capsule/index.ts";
+import { assertSandbox, type Sandbox } from "../../process/index.ts";
 import { budgetReached, reachedLimits } from "../../session/index.ts";
 import { settleLast } from "../files/begin.ts";
 import { type StartingOptions, type StartingPoint, startingPoint } from "../files/starting-point.ts";
-import { type Quota, quotaOf, readSettings } from "../room/quota.ts";
-import { assertCanSandbox, type Room, readConfig, settingsOf } from "../room/room.ts";
+import { quotaOf, readSettings } from "../room/quota.ts";
+import { type Room, readConfig, settingsOf } from "../room/room.ts";
+import { sandboxOf } from "../room/sandbox.ts";
 
 export interface Route {
   readonly number: number;
   readonly from: StartingPoint;
   readonly settings: CapsuleSettings;
-  readonly quota: Quota;
-  readonly isSandboxed: boolean;
+  /** Undefined: without one. */
+  readonly sandbox: Sandbox | undefined;
   /** By a clock that does not jump. */
   readonly startedMs: number;
 }
@@ -26,7 +28,7 @@ export async function findRoute(
 ): Promise<Route> {
   const { session, repo, io } = room;
   const isSandboxed = options.sandbox ?? true;
-  assertCanSandbox(isSandboxed);
+  if (isSandboxed) assertSandbox();
   const limits = reachedLimits(session.state);
   if (limits.length > 0) throw budgetReached(limits);
   await settleLast(room);
@@ -35,12 +37,12 @@ export async function findRoute(
   const config = await readConfig(repo, from.base);
   const own = await readSettings(io.homeDir);
   const number = (session.state.task?.number ?? 0) + 1;
+  const quota = quotaOf(config.quota, own);
   return {
     number,
     from,
     settings: settingsOf(config, own),
-    quota: quotaOf(config.quota, own),
-    isSandboxed,
+    sandbox: isSandboxed ? await sandboxOf(room, quota) : undefined,
     startedMs,
   };
 }

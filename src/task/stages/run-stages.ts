@@ -175,6 +175,6 @@ async function persistAs(task: Task, outcome: TaskEnd["outcome"], hasActed: bool
   ];
   for (const one of told) one.catch(() => {});
   // In a sandbox nothing outlives the agent's processes, so nothing has written since the last checkpoint.
-  await persist(task, outcome, task.isSandboxed && hasActed ? task.lastCheckpoint : undefined);
+  await persist(task, outcome, task.sandbox && hasActed ? task.lastCheckpoint : undefined);
   await Promise.all(told);
 }

@@ -1,0 +1,31 @@
+/**
+ * Owns the one value that says what a process of a task may see, write, reach and use. It is resolved once per task, and
+ * given to everything that starts a process for it.
+ */
+import type { ProcessLimits } from "../limits.ts";
+import { noTools, type Tools } from "./tools.ts";
+import type { TaskUser } from "./user.ts";
+
+export interface Sandbox {
+  /** Where the capsule's files stand inside. */
+  readonly at: string;
+  /** The capsule's files can only be read. */
+  readonly isReadOnly: boolean;
+  /** Shown read-only, at their own path. */
+  readonly borrowed: readonly string[];
+  /** From → where it stands inside, read-only. */
+  readonly readable: readonly (readonly [string, string])[];
+  /** Empty inside, but for what is bound below it. */
+  readonly hidden: readonly string[];
+  /** What it needs of the machine and of the user's home to run programs. */
+  readonly tools: Tools;
+  /** Undefined: our own user. */
+  readonly user: TaskUser | undefined;
+  /** What the kernel keeps it from taking. */
+  readonly limits: ProcessLimits;
+}
+
+/** Of files alone: no tools but the system's, and no limits. */
+export function plainSandbox(at: string, user: TaskUser | undefined): Sandbox {
+  return { at, user, isReadOnly: false, borrowed: [], readable: [], hidden: [], tools: noTools, limits: {} };
+}
