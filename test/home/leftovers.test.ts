@@ -82,7 +82,7 @@ describe("gc", () => {
     // While its owner works, nothing of its session is touched.
     await others.gc();
     expect(existsSync(paths[3] ?? "")).toBe(true);
-    expect(home.strays()).toHaveLength(task.capsule.spec.strategy === "overlay" ? 1 : 0);
+    expect(home.strays()).not.toEqual([]);
     await task.rest();
     await session.pause();
     const dry = await hf.gc({ dryRun: true });

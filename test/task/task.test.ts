@@ -341,7 +341,7 @@ describe.skipIf(!hasSandbox)("the sandbox", () => {
     const { session, task } = await home.start(hf);
     const said = await turn(
       task,
-      `pwd; ls -A ${home.dir}/sessions; ls ${home.dir}; echo w > ${home.main}/written; touch ${home.dir}/x 2>&1 | grep -c 'Read-only'; touch /usr/x 2>&1 | grep -c 'Read-only'; echo $HOME`,
+      `pwd; ls -A ${home.dir}/sessions; ls ${home.dir}; echo w > ${home.main}/written; touch ${home.dir}/x 2>&1 | grep -c 'Read-only'; touch /usr/x 2>&1 | grep -cE 'Read-only|denied'; echo $HOME`,
     );
     expect(said.split("\n")).toEqual([
       home.main,
