@@ -71,11 +71,11 @@ import {
 } from "../task/index.ts";
 import type {
   Archived,
+  Audit,
   DeepOptions,
   Exported,
   ExportOptions,
   Finding,
-  FullAudit,
   GcOptions,
   GcResult,
   ImportOptions,
@@ -239,8 +239,8 @@ export class Holdfast {
   }
 
   /** Every byte of its record and its artifacts, and its snapshots; with `deep`, every byte of these too. */
-  auditSession(id: string, { user, deep = false }: Scope & Partial<DeepOptions> = {}): Promise<FullAudit> {
-    return this.#tend(id, user, ({ auditFully }, home, found) => auditFully(home, found, { deep }));
+  auditSession(id: string, { user, deep = false }: Scope & Partial<DeepOptions> = {}): Promise<Audit> {
+    return this.#tend(id, user, ({ auditSession }, home, found) => auditSession(home, found, { deep }));
   }
 
   repairSession(id: string, { user }: Scope = {}): Promise<Repair> {

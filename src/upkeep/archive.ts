@@ -15,7 +15,7 @@ import { compressJournal, damaged } from "../journal/index.ts";
 import { nextStatus, Session, type SessionState } from "../session/index.ts";
 import { giveBackCaches, keeperOf, locatingDamage, roomOf, tearDown } from "../task/index.ts";
 import { blobsDir, journalDir, trashDir } from "../util/index.ts";
-import { auditSession } from "./checking/audit.ts";
+import { auditJournal } from "./checking/audit-journal.ts";
 
 const PLAIN_BLOB = /^[0-9a-f]{64}$/;
 
@@ -76,7 +76,7 @@ async function asOwner(
 ): Promise<void> {
   const session = await Session.own({ sessionDir: dir, id, io: home.io, admit });
   try {
-    const { findings, goodBlobs } = await auditSession(dir, home.onProgress);
+    const { findings, goodBlobs } = await auditJournal(dir, home.onProgress);
     const [damage] = findings;
     if (damage) throw damaged(damage);
     await mark(session);

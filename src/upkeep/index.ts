@@ -1,5 +1,5 @@
 export { type Archived, archiveSession } from "./archive.ts";
-export { auditFully, type FullAudit as Audit, type FullAudit } from "./checking/audit-kept.ts";
+export { type Audit, auditSession } from "./checking/audit.ts";
 export { type DeepOptions, examine, type Finding } from "./checking/doctor.ts";
 export { type Repair, repairSession } from "./checking/repair.ts";
 export { collectGarbage, type GcOptions, type GcResult } from "./gc/gc.ts";

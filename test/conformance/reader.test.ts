@@ -6,7 +6,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readBlob } from "../../src/journal/index.ts";
-import { auditSession } from "../../src/upkeep/checking/audit.ts";
+import { auditJournal } from "../../src/upkeep/checking/audit-journal.ts";
 import {
   hasDuplicateKeys,
   openSealedJson,
@@ -100,7 +100,7 @@ describe("the independent reader", () => {
       for (const changed of [{ user: "ani" }, { repo: "/other" }, { agent: "x" }, { createdAt: "" }]) {
         writeFileSync(file, sealJson({ ...manifest, ...changed }));
         expect(readSession(elsewhere.sessionDir(id))).toMatchObject({ file: "session.json" });
-        expect((await auditSession(elsewhere.sessionDir(id))).findings).toMatchObject([
+        expect((await auditJournal(elsewhere.sessionDir(id))).findings).toMatchObject([
           { file: "session.json" },
         ]);
       }
@@ -133,7 +133,7 @@ describe("the independent reader", () => {
       writeFileSync(join(copy, "journal/000001.jsonl"), content);
       const head = { segment: 1, bytes: Buffer.byteLength(content), seq: lines.length - 1, hash };
       writeFileSync(join(copy, "head.json"), sealJson({ head, isFinal: true }));
-      const [ours] = (await auditSession(copy)).findings;
+      const [ours] = (await auditJournal(copy)).findings;
       const theirs = readSession(copy);
       expect(ours, to).toMatchObject({ file: "journal/000001.jsonl", seq: 7 });
       expect(theirs, to).toMatchObject({ kind: "damaged", file: ours?.file, offset: ours?.offset });
@@ -175,7 +175,7 @@ describe("the independent reader", () => {
           const flipped = Buffer.from(content);
           flipped[offset] = (flipped[offset] as number) ^ (1 << (offset % 8));
           writeFileSync(join(copy, file), flipped);
-          const [ours] = (await auditSession(copy)).findings;
+          const [ours] = (await auditJournal(copy)).findings;
           const theirs = readSession(copy);
           const context = `${file} byte ${offset}`;
           expect(theirs.kind, context).toBe(ours ? "damaged" : "whole");

@@ -5,7 +5,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Damage, damageOf, scanJournal } from "../../src/journal/index.ts";
-import { auditSession } from "../../src/upkeep/checking/audit.ts";
+import { auditJournal } from "../../src/upkeep/checking/audit-journal.ts";
 import { SEAL_LENGTH, sealLine } from "../../src/util/index.ts";
 import { memoryDir, TestHome } from "../support/home.ts";
 
@@ -40,8 +40,8 @@ describe("a closed session of 100 records", () => {
     for (let index = content.indexOf(10); index >= 0; index = content.indexOf(10, index + 1))
       starts.push(index + 1);
     starts.pop();
-    expect((await auditSession(session)).findings).toEqual([]);
-    expect((await auditSession(session)).records).toBe(RECORDS);
+    expect((await auditJournal(session)).findings).toEqual([]);
+    expect((await auditJournal(session)).records).toBe(RECORDS);
     return () => home[Symbol.dispose]();
   });
 
@@ -50,7 +50,7 @@ describe("a closed session of 100 records", () => {
     const original = readFileSync(join(session, file));
     writeFileSync(join(session, file), bytes);
     try {
-      return (await auditSession(session)).findings;
+      return (await auditJournal(session)).findings;
     } finally {
       writeFileSync(join(session, file), original);
     }
@@ -138,9 +138,9 @@ describe("a closed session of 100 records", () => {
     const copy = home.join("copy");
     cpSync(session, copy, { recursive: true, filter: (path) => !path.endsWith("owner.lock") });
     rmSync(join(copy, segment));
-    expect((await auditSession(copy)).findings[0]).toMatchObject({ reason: expect.stringContaining("cut") });
+    expect((await auditJournal(copy)).findings[0]).toMatchObject({ reason: expect.stringContaining("cut") });
     rmSync(join(copy, "journal/000001.jsonl"));
-    expect((await auditSession(copy)).findings).not.toEqual([]);
+    expect((await auditJournal(copy)).findings).not.toEqual([]);
   });
 
   it("J2 S1 every flipped byte of a blob, the manifest, the witness, the fold and the first segment is detected there", async () => {
@@ -161,7 +161,7 @@ describe("a closed session of 100 records", () => {
       const copy = home.join("gone");
       cpSync(session, copy, { recursive: true, filter: (path) => !path.endsWith("owner.lock") });
       rmSync(join(copy, file));
-      expect((await auditSession(copy)).findings, `without ${file}`).not.toEqual([]);
+      expect((await auditJournal(copy)).findings, `without ${file}`).not.toEqual([]);
       rmSync(copy, { recursive: true });
     }
   });

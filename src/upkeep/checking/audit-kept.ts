@@ -21,10 +21,9 @@ import {
   whyDamaged,
   whyUnusable,
 } from "../../capsule/index.ts";
-import { type FoundSession, findStore, type Home, PackChecks, repoPathOf } from "../../home/index.ts";
+import { findStore, type Home, type PackChecks } from "../../home/index.ts";
 import type { Damage } from "../../journal/index.ts";
-import { readManifest } from "../../session/index.ts";
-import { type KeptArtifact, type KeptNames, type KeptSnapshot, readHomes } from "../../task/index.ts";
+import type { KeptArtifact, KeptNames, KeptSnapshot } from "../../task/index.ts";
 import {
   artifactsDir,
   errorCode,
@@ -38,17 +37,14 @@ import {
   TEMPORARY_PREFIX,
   tellStep,
 } from "../../util/index.ts";
-import { type Audit, auditSession } from "./audit.ts";
 
-export interface AuditOptions {
+export interface KeptOptions {
   readonly deep: boolean;
   /** Shared by the sessions that are looked at together: each pack is read once. */
-  readonly packs?: PackChecks;
+  readonly packs: PackChecks;
 }
 
-export type KeptOptions = Required<AuditOptions>;
-
-interface KeptAudit {
+export interface KeptAudit {
   readonly artifacts: number;
   readonly snapshots: number;
   readonly findings: readonly Damage[];
@@ -63,26 +59,7 @@ interface Keeper {
   readonly repo: string | null;
 }
 
-export interface FullAudit extends Audit, KeptAudit {}
-
-/** The record, and all that it names. */
-export async function auditFully(
-  home: Home,
-  { id, dir }: Pick<FoundSession, "id" | "dir">,
-  { deep, packs = new PackChecks(home.onProgress) }: AuditOptions,
-): Promise<FullAudit> {
-  const audit = await auditSession(dir, home.onProgress);
-  const manifest = await readManifest(dir).catch(() => undefined);
-  const { state } = audit.good;
-  const named = manifest ? manifest.repo : state.repo;
-  const repo = repoPathOf(home, { repo: named, lacksRepo: state.lacksRepo });
-  // One that can't be read is found by the record's audit.
-  audit.kept.substitute(await readHomes(dir).catch(() => new Map()));
-  const kept = await auditKept(home, { id, dir, repo }, audit.kept, { deep, packs });
-  return { ...audit, ...kept, findings: [...audit.findings, ...kept.findings] };
-}
-
-async function auditKept(
+export async function auditKept(
   home: Home,
   keeper: Keeper,
   names: KeptNames,

@@ -18,7 +18,8 @@ import { acquireOwner, listSegments, readChain } from "../../journal/index.ts";
 import { canSandbox, findProgram } from "../../process/index.ts";
 import { createFile, journalDir, saying, stagingDir, temporaryPath } from "../../util/index.ts";
 import { findLeftovers } from "../gc/leftovers.ts";
-import { auditFully, type KeptOptions } from "./audit-kept.ts";
+import { auditSession } from "./audit.ts";
+import type { KeptOptions } from "./audit-kept.ts";
 
 export interface Finding {
   readonly level: "ok" | "note" | "bad";
@@ -163,7 +164,7 @@ async function examineSessions(home: Home, options: KeptOptions): Promise<Findin
 async function examineSession(home: Home, id: SessionId, options: KeptOptions): Promise<Finding[]> {
   const dir = sessionDirOf(home, id);
   await assertPrivate(dir);
-  const { findings: damages, tornBytes, ignoredBytes } = await auditFully(home, { id, dir }, options);
+  const { findings: damages, tornBytes, ignoredBytes } = await auditSession(home, { id, dir }, options);
   const findings: Finding[] = damages.map(({ file, offset, seq, reason }) => {
     return { level: "bad", what: id, detail: `${file} at byte ${offset}, seq ${seq}: ${reason}` };
   });

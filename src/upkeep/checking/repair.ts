@@ -6,7 +6,7 @@ import { unlink } from "node:fs/promises";
 import { type FoundSession, forkAt, type Home } from "../../home/index.ts";
 import { type Damage, damaged } from "../../journal/index.ts";
 import { foldPath, IN_SESSION, present } from "../../util/index.ts";
-import { auditSession } from "./audit.ts";
+import { auditJournal } from "./audit-journal.ts";
 
 export interface Repair {
   readonly findings: readonly Damage[];
@@ -17,7 +17,7 @@ export interface Repair {
 
 export async function repairSession(home: Home, found: FoundSession): Promise<Repair> {
   const { dir, user } = found;
-  const { findings, good, goodBlobs } = await auditSession(dir);
+  const { findings, good, goodBlobs } = await auditJournal(dir);
   const beyondCaches = findings.filter(({ file }) => file !== foldPath(IN_SESSION));
   if (findings.length > beyondCaches.length) await unlink(foldPath(dir));
   if (beyondCaches.length === 0) return { findings, session: null, keptRecords: good.state.seq };

@@ -25,7 +25,7 @@ import {
   stagingDir,
   temporaryPath,
 } from "../../util/index.ts";
-import { auditSession } from "../checking/audit.ts";
+import { auditJournal } from "../checking/audit-journal.ts";
 import { messageParts } from "./carried-mail.ts";
 import { type ExportOptions, snapshotParts } from "./carried-snapshots.ts";
 import type { LeftOut } from "./home-scan.ts";
@@ -77,7 +77,7 @@ async function exportWhole(
 ): Promise<Exported> {
   const { id, dir } = found;
   if (existsSync(to)) throw exists(to);
-  const [damage] = (await auditSession(dir, home.onProgress)).findings;
+  const [damage] = (await auditJournal(dir, home.onProgress)).findings;
   if (damage) throw damaged(damage);
 
   const aside = join(stagingDir(home.dir), `${process.pid}-${home.newId("export")}`);

@@ -29,7 +29,7 @@ import {
   tasksDir,
   writeAll,
 } from "../../util/index.ts";
-import { type Audit, auditSession } from "../checking/audit.ts";
+import { auditJournal, type JournalAudit } from "../checking/audit-journal.ts";
 import { INBOX_DIRS, isMessagePath, readCarried } from "./carried-mail.ts";
 import type { ExportedFile, ExportManifest } from "./export.ts";
 import { invalid, MAX_MANIFEST_BYTES, parseManifest } from "./import-manifest.ts";
@@ -191,8 +191,8 @@ async function countMessages(staged: string, paths: readonly string[], { message
   return ids.size;
 }
 
-async function assertWhole(staged: string, onProgress: OnProgress | undefined): Promise<Audit> {
-  const audit = await auditSession(staged, onProgress);
+async function assertWhole(staged: string, onProgress: OnProgress | undefined): Promise<JournalAudit> {
+  const audit = await auditJournal(staged, onProgress);
   // A file that stands beside the journal is made here, so only what was brought is judged.
   const brought = [journalDir(IN_SESSION), blobsDir(IN_SESSION)];
   const finding = audit.findings.find(({ file }) =>
