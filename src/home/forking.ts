@@ -21,7 +21,8 @@ import {
   verifySession,
 } from "../session/index.ts";
 import { type Disk, present } from "../util/index.ts";
-import type { FoundSession, Home } from "./home.ts";
+import type { FoundSession } from "./finding.ts";
+import type { Home } from "./home.ts";
 import { type NewSession, named } from "./opening.ts";
 import { stageSession } from "./staging.ts";
 

@@ -1,19 +1,14 @@
 export { layBallast } from "./ballast.ts";
-export { type ForkOptions, forkAt, forkPoint } from "./forking.ts";
 export {
-  asFailure,
-  assertPrivate,
-  defaultHomeDir,
-  defaultUser,
   type FoundSession,
   findSession,
-  type Home,
   inspectIn,
   listSessionIds,
   listSessionIdsNow,
   notFound,
-  sessionDirOf,
-} from "./home.ts";
+} from "./finding.ts";
+export { type ForkOptions, forkAt, forkPoint } from "./forking.ts";
+export { defaultHomeDir, defaultUser, type Home, sessionDirOf } from "./home.ts";
 export { removeIndex } from "./index-db.ts";
 export { inspectAll } from "./inspected-rows.ts";
 export { homeLeftovers } from "./leftovers.ts";
@@ -28,6 +23,8 @@ export {
 export { type Claim, claimName } from "./names.ts";
 export { type HoldfastOptions, openHome } from "./open.ts";
 export { NEW_SESSION, type NewSession, openSession } from "./opening.ts";
+export { asFailure } from "./preparing.ts";
+export { assertPrivate } from "./private.ts";
 export {
   type ProcessRecord,
   readProcessRecord,

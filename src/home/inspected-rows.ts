@@ -9,7 +9,8 @@ import type { SessionId } from "../contract/index.ts";
 import { type Position, segmentName } from "../journal/index.ts";
 import type { CachedFold, Inspected } from "../session/index.ts";
 import { journalDir, witnessPath } from "../util/index.ts";
-import { type Home, inspectIn, listSessionIds, sessionDirOf } from "./home.ts";
+import { inspectIn, listSessionIds } from "./finding.ts";
+import { type Home, sessionDirOf } from "./home.ts";
 import { transact, withIndex } from "./index-db.ts";
 
 /** File systems tell times apart only if they are this far from each other. */

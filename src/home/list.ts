@@ -3,7 +3,8 @@
  */
 import { HoldfastError, type SessionId } from "../contract/index.ts";
 import { stateOfTask } from "../session/index.ts";
-import { defaultUser, findSession, type Home, inspectIn, sessionDirOf } from "./home.ts";
+import { findSession, inspectIn } from "./finding.ts";
+import { defaultUser, type Home, sessionDirOf } from "./home.ts";
 import { inspectAll } from "./inspected-rows.ts";
 import { type SessionSummary, type ShownStatus, summarise } from "./status.ts";
 import { type SearchHit, searchTexts } from "./text-index.ts";

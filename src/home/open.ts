@@ -14,7 +14,8 @@ import {
   systemClock,
   withBallast,
 } from "../util/index.ts";
-import { defaultHomeDir, type Home, prepareHome } from "./home.ts";
+import { defaultHomeDir, type Home } from "./home.ts";
+import { prepareHome } from "./preparing.ts";
 
 export interface HoldfastOptions {
   /** Default: `HOLDFAST_HOME`, else `~/.holdfast`. */

@@ -5,8 +5,9 @@ import { type Budget, nameFromText, parseSessionId, parseUser, type SessionId } 
 import { withoutSecrets } from "../redaction/index.ts";
 import type { Session } from "../session/index.ts";
 import { assertKnown, present } from "../util/index.ts";
-import { assertPrivate, defaultUser, type Home } from "./home.ts";
+import { defaultUser, type Home } from "./home.ts";
 import { type Claimant, claimName } from "./names.ts";
+import { assertPrivate } from "./private.ts";
 import { stageSession } from "./staging.ts";
 
 export interface NewSession {

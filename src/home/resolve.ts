@@ -11,7 +11,8 @@ import {
   isSessionName,
   parseIdPrefix,
 } from "../contract/index.ts";
-import { findSession, type Home, inspectIn, notFound } from "./home.ts";
+import { findSession, inspectIn, notFound } from "./finding.ts";
+import type { Home } from "./home.ts";
 import { listSessions } from "./list.ts";
 import type { SessionSummary } from "./status.ts";
 

@@ -14,7 +14,8 @@ import {
   working,
 } from "../session/index.ts";
 import { assertKnown, present } from "../util/index.ts";
-import { findSession, type Home } from "./home.ts";
+import { findSession } from "./finding.ts";
+import type { Home } from "./home.ts";
 import { shownStatus } from "./status.ts";
 
 export interface ResumeOptions {

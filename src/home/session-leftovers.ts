@@ -17,7 +17,8 @@ import {
   type SessionState,
 } from "../session/index.ts";
 import { blobsDir, inboxDir, journalDir, type Leftover, TEMPORARY_PREFIX } from "../util/index.ts";
-import { type Home, listSessionIds, sessionDirOf } from "./home.ts";
+import { listSessionIds } from "./finding.ts";
+import { type Home, sessionDirOf } from "./home.ts";
 
 export async function sessionLeftovers(home: Home, state: SessionState): Promise<Leftover[]> {
   const id = state.id as SessionId;

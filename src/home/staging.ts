@@ -30,9 +30,9 @@ import {
 import { type Home, sessionDirOf } from "./home.ts";
 import { makeToken } from "./token.ts";
 
-/** Long after this nobody is still building. */
 const STARTING_MS = 60_000;
-const ABANDONED_MS = 24 * 60 * 60 * 1000;
+/** Nobody builds for this long: another process has the builder's pid by now. */
+const OLDEST_MS = 24 * 60 * 60 * 1000;
 
 /** Becomes the owner of the staged session: once, when what it begins with is there. */
 export type OwnStaged = (options?: Pick<OpenSessionOptions, "fold">) => Promise<Session>;
@@ -111,7 +111,7 @@ export async function abandonedStages(home: Home): Promise<string[]> {
     // Taken away meanwhile; or the log of a session process that is starting.
     if (!found || (name.startsWith("host-") && home.io.clock.nowMs() - found.mtimeMs < STARTING_MS)) continue;
     const { mtimeMs } = found;
-    if (!isAlive({ pid, startTicks: null }) || home.io.clock.nowMs() - mtimeMs > ABANDONED_MS)
+    if (!isAlive({ pid, startTicks: null }) || home.io.clock.nowMs() - mtimeMs > OLDEST_MS)
       abandoned.push(path);
   }
   return abandoned;

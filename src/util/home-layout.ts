@@ -7,7 +7,7 @@ import { join } from "node:path";
 /** In place of a home's directory: the path below it, as findings name it. */
 export const IN_HOME = "";
 
-/** home/home.ts: which home it is. */
+/** home/preparing.ts: which home it is. */
 export const homeManifestPath = (homeDir: string) => join(homeDir, "home.json");
 /** config/settings.ts: what the user has decided, for all repos. */
 export const settingsPath = (homeDir: string) => join(homeDir, "settings.yaml");
