@@ -33,7 +33,7 @@ export {
 } from "./process-record.ts";
 export { capsuleIo, repoOf, repoPathOf, resolveRepo } from "./repos.ts";
 export { type Meant, resolveSession, type Whereabouts } from "./resolve.ts";
-export { keepSession, type ResumeOptions, resumeSession } from "./resuming.ts";
+export { keepSession, type ResumeOptions, resumeSession, takeUpSession } from "./resuming.ts";
 export { sessionLeftovers, unbornSessions } from "./session-leftovers.ts";
 export { abandonedStages, stageSession } from "./staging.ts";
 export type { SessionSummary, ShownStatus } from "./status.ts";

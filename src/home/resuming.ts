@@ -6,6 +6,7 @@ import { type Budget, HoldfastError } from "../contract/index.ts";
 import {
   assertRaised,
   budgetReached,
+  emptyState,
   isWaiting,
   nextStatus,
   reachedLimits,
@@ -18,40 +19,68 @@ import { findSession } from "./finding.ts";
 import type { Home } from "./home.ts";
 import { shownStatus } from "./status.ts";
 
-export interface ResumeOptions {
+/** How a session that is there becomes the caller's. */
+export interface TakeUpOptions {
   readonly user?: string;
-  /** Raised before the session goes on. */
-  readonly budget?: Budget;
-  /** End the process that has the session open, if there is one. */
-  readonly takeOver?: boolean;
   /** Who saw that it had crashed, if that was no person. */
   readonly by?: string;
-  /** Only one that nobody has paused, closed or given away meanwhile. */
-  readonly onlyIfWorking?: boolean;
-  /** Opened or resumed just now by whoever hands it over: there is nothing to record, if it is in order. */
-  readonly isHandedOver?: boolean;
   /** What is known of the output of calls that a crash cut off. */
   readonly outputOfCut?: (state: SessionState) => string;
 }
 
-const RESUME = [
-  "user",
-  "budget",
-  "takeOver",
-  "by",
-  "onlyIfWorking",
-  "isHandedOver",
-  "outputOfCut",
-] satisfies (keyof ResumeOptions)[];
+export interface ResumeOptions extends TakeUpOptions {
+  /** Raised before the session goes on. */
+  readonly budget?: Budget;
+  /** End the process that has the session open, if there is one. */
+  readonly takeOver?: boolean;
+}
 
+const RESUME = ["user", "budget", "takeOver", "by", "outputOfCut"] satisfies (keyof ResumeOptions)[];
+
+/** A person, or a program of theirs, goes on with it. */
 export async function resumeSession(
   home: Home,
   idText: string,
   options: ResumeOptions = {},
 ): Promise<Session> {
   assertKnown(options, RESUME);
+  const { budget, by } = options;
+  const { session, before } = await own(home, idText, options, (state) =>
+    assertResumable(state, budget ?? {}),
+  );
+  return orReleased(session, async () => {
+    if (budget) await session.raiseBudget(budget);
+    await recordResumed(session, before, by);
+  });
+}
+
+/**
+ * A process has it that it was made ready for: opened or resumed just now, which is on record. Only what was not in
+ * order is recorded here. One that was paused, closed or given away meanwhile is left alone.
+ */
+export async function takeUpSession(home: Home, idText: string, options: TakeUpOptions): Promise<Session> {
+  const { by } = options;
+  const { session, before } = await own(home, idText, options, (state) => {
+    if (!working.includes(state.status))
+      throw new HoldfastError("illegal_transition", `the session is ${state.status} by now`, {
+        status: state.status,
+      });
+    assertResumable(state, {});
+  });
+  const isInOrder = !before.openTurn && !isWaiting(before) && session.recovery.tornBytes === 0;
+  return orReleased(session, async () => {
+    if (!isInOrder || by !== undefined) await recordResumed(session, before, by);
+  });
+}
+
+async function own(
+  home: Home,
+  idText: string,
+  options: TakeUpOptions & Pick<ResumeOptions, "takeOver">,
+  assertMay: (state: SessionState) => void,
+): Promise<{ readonly session: Session; readonly before: SessionState }> {
   const { id, dir } = await findSession(home, idText, options.user);
-  let before: SessionState | undefined;
+  let before = emptyState;
   const session = await Session.own({
     sessionDir: dir,
     id,
@@ -60,22 +89,21 @@ export async function resumeSession(
     ...present({ outputOfCut: options.outputOfCut }),
     admit: (state) => {
       before = state;
-      if (options.onlyIfWorking && !working.includes(state.status))
-        throw new HoldfastError("illegal_transition", `the session is ${state.status} by now`, {
-          status: state.status,
-        });
-      assertResumable(state, options.budget ?? {});
+      assertMay(state);
     },
   });
+  return { session, before };
+}
+
+async function recordResumed(session: Session, before: SessionState, by: string | undefined): Promise<void> {
+  const { tornBytes, brokenFile } = session.recovery;
+  const torn = tornBytes > 0 ? { tornBytes, ...present({ brokenFile }) } : {};
+  await session.append("session_resumed", { from: shownStatus(before, false), ...torn, ...present({ by }) });
+}
+
+async function orReleased(session: Session, work: () => Promise<void>): Promise<Session> {
   try {
-    if (options.budget) await session.raiseBudget(options.budget);
-    const { tornBytes, brokenFile } = session.recovery;
-    const from = before ? shownStatus(before, false) : "open";
-    const torn = tornBytes > 0 ? { tornBytes, ...present({ brokenFile }) } : {};
-    const isAtRest = before && working.includes(before.status) && !before.openTurn && !isWaiting(before);
-    const isInOrder = isAtRest && tornBytes === 0 && options.by === undefined;
-    if (!isInOrder || !options.isHandedOver)
-      await session.append("session_resumed", { from, ...torn, ...present({ by: options.by }) });
+    await work();
     return session;
   } catch (error) {
     await session.release();

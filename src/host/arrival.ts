@@ -2,11 +2,11 @@
  * Owns how a session process comes to have its session.
  */
 import { isHoldfastError, type SessionId } from "../contract/index.ts";
-import { type Home, notFound, resumeSession, sessionDirOf } from "../home/index.ts";
+import { type Home, notFound, sessionDirOf, takeUpSession } from "../home/index.ts";
 import { holdPlace } from "../line/index.ts";
 import { Maildir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
-import { deadline, ownerPath, WatchedFiles } from "../util/index.ts";
+import { deadline, ownerPath, present, WatchedFiles } from "../util/index.ts";
 import { CutOutput } from "./cut-output.ts";
 import { type StartOptions, settleIn } from "./start.ts";
 
@@ -17,14 +17,7 @@ export async function arrive(home: Home, id: SessionId, { by }: StartOptions): P
   if (!manifest) throw notFound(id);
   const cut = new CutOutput(sessionDir);
   const session = await ownWhenLeft(home, sessionDir, () =>
-    resumeSession(home, id, {
-      user: manifest.user,
-      isHandedOver: true,
-      // Whoever starts us has made it ready; one that was paused while we waited for it is to stay so.
-      onlyIfWorking: true,
-      outputOfCut: cut.read,
-      ...(by !== undefined && { by }),
-    }),
+    takeUpSession(home, id, { user: manifest.user, outputOfCut: cut.read, ...present({ by }) }),
   );
   await cut.settle(home, session);
   settleIn(home, id);
