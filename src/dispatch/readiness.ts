@@ -3,7 +3,13 @@
  * just changing hands is waited for.
  */
 import { type Budget, HoldfastError, isHoldfastError } from "../contract/index.ts";
-import { type FoundSession, type Home, readProcessRecord, resumeSession } from "../home/index.ts";
+import {
+  type FoundSession,
+  type Home,
+  type ResumeOptions,
+  readProcessRecord,
+  resumeSession,
+} from "../home/index.ts";
 import { CutOutput } from "../host/index.ts";
 import { probeOwner } from "../journal/index.ts";
 import { inspectSession } from "../session/index.ts";
@@ -26,33 +32,48 @@ export async function makeReady(home: Home, found: FoundSession, budget?: Budget
 }
 
 async function tryToMakeReady(home: Home, found: FoundSession, budget: Budget | undefined): Promise<void> {
-  const { id, dir, user } = found;
-  const { held, owner, isRunning } = await whenSettled(home, found);
-  if (isRunning && !budget) return;
-  if (isRunning) throw new HoldfastError("session_owned", `session ${id} runs: pause it to raise its budget`);
-  if (held)
-    throw new HoldfastError("session_owned", `the session is open in process ${owner?.pid}`, {
-      pid: owner?.pid ?? null,
+  const { id, dir } = found;
+  const hands = await whenSettled(home, found);
+  if (hands.kind === "process" && !budget) return;
+  if (hands.kind === "process")
+    throw new HoldfastError("session_owned", `session ${id} runs: pause it to raise its budget`);
+  if (hands.kind === "owner")
+    throw new HoldfastError("session_owned", `the session is open in process ${hands.pid}`, {
+      pid: hands.pid ?? null,
     });
   const { state } = await inspectSession(dir);
   if (state.status === "open" && !budget) return;
+  await resumeBriefly(home, found, present({ budget }));
+}
+
+/**
+ * As its owner for a moment: that it goes on is on record, and a turn that a crash cut off is closed, with the output
+ * that is there.
+ */
+export async function resumeBriefly(
+  home: Home,
+  { id, dir, user }: FoundSession,
+  options: Pick<ResumeOptions, "budget"> = {},
+): Promise<void> {
   const cut = new CutOutput(dir);
-  const session = await resumeSession(home, id, {
-    user,
-    outputOfCut: cut.read,
-    ...present({ budget }),
-  });
+  const session = await resumeSession(home, id, { user, outputOfCut: cut.read, ...options });
   await cut.settle(home, session).finally(() => session.release());
 }
 
+/** In whose hands a session is: a session process's, another owner's, or nobody's. */
+export type Hands =
+  | { readonly kind: "process" | "nobody" }
+  | { readonly kind: "owner"; readonly pid: number | undefined };
+
 /** One process may just be giving the session to the next. */
-export async function whenSettled(home: Home, found: FoundSession) {
+export async function whenSettled(home: Home, found: FoundSession): Promise<Hands> {
   const ears = new Ears(home, found);
   try {
     for (const patience = deadline(home.io.clock, SETTLE_MS); ; await ears.next()) {
-      if (readProcessRecord(found.dir)) return { held: true, owner: undefined, isRunning: true };
-      const probed = probeOwner(found.dir);
-      if (!probed.held || patience.isPast) return { ...probed, isRunning: false };
+      if (readProcessRecord(found.dir)) return { kind: "process" };
+      const { held, owner } = probeOwner(found.dir);
+      if (!held) return { kind: "nobody" };
+      if (patience.isPast) return { kind: "owner", pid: owner?.pid };
     }
   } finally {
     ears.close();

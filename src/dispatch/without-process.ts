@@ -2,11 +2,10 @@
  * Owns what is done to a session after its process: that is ended first, and what it did is kept.
  */
 import { isHoldfastError } from "../contract/index.ts";
-import { type FoundSession, type Home, resumeSession } from "../home/index.ts";
-import { CutOutput } from "../host/index.ts";
+import type { FoundSession, Home } from "../home/index.ts";
 import { inspectSession } from "../session/index.ts";
 import { deadline } from "../util/index.ts";
-import { whenSettled } from "./readiness.ts";
+import { resumeBriefly, whenSettled } from "./readiness.ts";
 import { type StopOptions, stopProcess } from "./stopping.ts";
 
 const STOP_MS = 5000;
@@ -42,11 +41,8 @@ export async function afterStop<T>(
   }
 }
 
-/** Whoever is the next to own a session that crashed closes its turn: with the output that is there. */
-async function closeCutTurn(home: Home, { id, dir, user }: FoundSession): Promise<void> {
-  const { state } = await inspectSession(dir);
-  if (!state.openTurn) return;
-  const cut = new CutOutput(dir);
-  const session = await resumeSession(home, id, { user, outputOfCut: cut.read });
-  await cut.settle(home, session).finally(() => session.release());
+/** Whoever is the next to own a session that crashed closes its turn. */
+async function closeCutTurn(home: Home, found: FoundSession): Promise<void> {
+  const { state } = await inspectSession(found.dir);
+  if (state.openTurn) await resumeBriefly(home, found);
 }
