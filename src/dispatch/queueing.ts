@@ -6,7 +6,7 @@ import { HoldfastError, isHoldfastError, parseTaskSpec, type TaskSpec } from "..
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import { CutOutput } from "../host/index.ts";
 import { loadLongFields, probeOwner, readDurable } from "../journal/index.ts";
-import { readPlace, withLine } from "../line/index.ts";
+import { hasProcess, readPlace, withLine } from "../line/index.ts";
 import { decodeEnvelope } from "../mail/index.ts";
 import { commandLine, redactingValues, withoutSecrets } from "../redaction/index.ts";
 import {
@@ -19,7 +19,7 @@ import {
   textIn,
   workDue,
 } from "../session/index.ts";
-import { deadline, isAlive } from "../util/index.ts";
+import { deadline } from "../util/index.ts";
 import { Ears } from "./ears.ts";
 import { inboxOf } from "./post.ts";
 import { cancelTask } from "./stopping.ts";
@@ -181,10 +181,8 @@ function refuseAsOwner(home: Home, found: FoundSession, request: string): Promis
   // Under the lock of the line none is started meanwhile.
   return withLine(home, async (line) => {
     const { state } = await inspectSession(found.dir);
-    const sessionProcess = line.get(found.id)?.sessionProcess ?? null;
     const isTakenIn = state.queue.some((one) => one.request === request);
-    if (!isTakenIn || readProcessRecord(found.dir) || (sessionProcess && isAlive(sessionProcess)))
-      return false;
+    if (!isTakenIn || readProcessRecord(found.dir) || hasProcess(line.get(found.id))) return false;
     const after = await recordRefusal(home, found, request);
     if (!after) return false;
     const isMore = workDue(after).kind !== "nothing";

@@ -20,10 +20,10 @@ import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import { lastWords, type StartedProcess, type Word } from "../host/index.ts";
 import type { Position } from "../journal/index.ts";
-import { enterLine, type PlaceWish, readPlace } from "../line/index.ts";
+import { enterLine, hasProcess, type PlaceWish, readPlace } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
 import { inspectSession, type SessionState, working } from "../session/index.ts";
-import { deadline, isAlive } from "../util/index.ts";
+import { deadline } from "../util/index.ts";
 import { Ears } from "./ears.ts";
 import { inboxOf, ringSession } from "./post.ts";
 import { makeReady } from "./readiness.ts";
@@ -87,7 +87,7 @@ async function startUntil(
       if (readProcessRecord(found.dir)) {
         await ringSession(found.dir);
         if (!(await isDone())) await ears.next();
-      } else if (place?.sessionProcess && isAlive(place.sessionProcess)) {
+      } else if (hasProcess(place)) {
         await ears.next();
       } else {
         // It may have come and gone while we were not looking.

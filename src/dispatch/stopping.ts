@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, type ProcessRecord, readProcessRecord } from "../home/index.ts";
-import { readPlace, withLine } from "../line/index.ts";
+import { hasProcess, readPlace, withLine } from "../line/index.ts";
 import { idOf, whenBellGone } from "../mail/index.ts";
 import { inspectSession, removeEnvironment } from "../session/index.ts";
 import { deadline, isAlive, signalIfThere } from "../util/index.ts";
@@ -103,8 +103,7 @@ async function whenStarted(home: Home, found: FoundSession): Promise<ProcessReco
     for (const patience = deadline(home.io.clock, START_MS); ; await ears.next()) {
       const record = readProcessRecord(found.dir);
       const place = readPlace(home, found.id);
-      const isComing =
-        place?.state === "granted" && place.sessionProcess !== null && isAlive(place.sessionProcess);
+      const isComing = place?.state === "granted" && hasProcess(place);
       if (record || !isComing || patience.isPast) return record;
     }
   } finally {
@@ -140,8 +139,7 @@ export async function askToKeep(home: Home, found: FoundSession, isKept: boolean
 /** Also where no process has it yet: then it is taken out of the inbox, as if it had never been put there. */
 export async function cancelTask(home: Home, found: FoundSession, request: string): Promise<void> {
   const isTakenBack = await withLine(home, async (line) => {
-    const sessionProcess = line.get(found.id)?.sessionProcess ?? null;
-    if ((sessionProcess && isAlive(sessionProcess)) || readProcessRecord(found.dir)) return false;
+    if (hasProcess(line.get(found.id)) || readProcessRecord(found.dir)) return false;
     const inbox = inboxOf(home, found.dir);
     const waiting = await inbox.waiting();
     const name = waiting.find((one) => idOf(one) === request);

@@ -4,10 +4,9 @@
  */
 import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
-import { readPlace } from "../line/index.ts";
+import { hasProcess, readPlace } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
 import { drivenTask, inspectSession } from "../session/index.ts";
-import { isAlive } from "../util/index.ts";
 import { inboxOf } from "./post.ts";
 
 export interface UnderWay {
@@ -24,11 +23,7 @@ export async function underWay(home: Home, { id, dir }: FoundSession): Promise<U
   const queued = new Set([...state.queue.map(({ request }) => request), ...lying]).size;
   const isAtTask = state.openTurn !== null || drivenTask(state) !== null;
   const place = readPlace(home, id);
-  const isStarting =
-    place?.state === "granted" &&
-    !place.isTaken &&
-    place.sessionProcess !== null &&
-    isAlive(place.sessionProcess);
+  const isStarting = place?.state === "granted" && !place.isTaken && hasProcess(place);
   const isThere = readProcessRecord(dir) !== undefined;
   return { isRunning: isStarting || (isThere && (isAtTask || queued > 0)), queued };
 }

@@ -50,6 +50,12 @@ export interface Place {
 export const placePath = (home: Pick<Home, "dir">, session: SessionId) =>
   join(lineDir(home.dir), `${session}.json`);
 
+/** Whether the process of a place is there, or is just being started. */
+export function hasProcess(place: Place | undefined): boolean {
+  const { sessionProcess = null } = place ?? {};
+  return sessionProcess !== null && isAlive(sessionProcess);
+}
+
 /** All that is done to the line is done in here: what is read is what is true until it ends. */
 export async function withLine<T>(home: Pick<Home, "dir">, work: (line: Line) => Promise<T>): Promise<T> {
   mkdirSync(lineDir(home.dir), { recursive: true, mode: 0o700 });
