@@ -1,3 +1,4 @@
 export { CONFIG_FILE, type Config, defaultConfig, parseConfig } from "./config.ts";
+export { DEFAULT_LANE, type LaneSettings, ownLane } from "./lanes.ts";
 export { type QuotaSettings, within } from "./quota.ts";
 export { defaultSettings, parseSettings, type Settings } from "./settings.ts";

@@ -7,16 +7,24 @@ import { IN_HOME, settingsPath } from "../util/index.ts";
 import { orNothing, parseDocument } from "./document.ts";
 import { outputLimit, quotaSection } from "./quota.ts";
 
+const MAX_PATHS = 200;
 const days = z.number().check(z.nonnegative());
 const retention = z.strictObject({
   archive_closed_days: z._default(days, 30),
   /** Without it, nothing is ever deleted. */
   delete_archived_days: z.optional(days),
 });
+/** In the user's own words: `~` is their home directory. */
+const path = z.string().check(z.regex(/^~?\/[^\0]*$/, "has to begin with / or ~/"));
+const sandbox = z.strictObject({
+  /** What tasks see of the user's files beside what tools need: read-only. */
+  read: z._default(z.array(path).check(z.maxLength(MAX_PATHS)), []),
+});
 const schema = z.strictObject({
   /** Variables of the caller's that every task gets, where the caller has them. */
   env: z._default(z.array(variableSchema).check(z.maxLength(MAX_VARIABLES)), []),
   quota: quotaSection,
+  sandbox: z.prefault(z.pipe(orNothing, sandbox), {}),
   output_mb: outputLimit,
   retention: z.prefault(z.pipe(orNothing, retention), {}),
 });

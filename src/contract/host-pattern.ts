@@ -7,6 +7,7 @@
  *    public host (`*`); each with a port or without.
  */
 import * as z from "zod/mini";
+import { HoldfastError } from "./errors.ts";
 
 export interface HostPattern {
   /** `one` is this name, `below` all names that end with it, `any` every public host. */
@@ -60,6 +61,36 @@ export const hostPatternSchema = z.pipe(
       context.issues.push({ code: "custom", message: reason, input: context.value, continue: false });
   }),
 );
+
+/**
+ * So long may a list of hosts be, in JSON. A task has those of its lane and those that it was asked with, and the record
+ * of both has to fit into one field (E2).
+ */
+const MAX_LIST_BYTES = 2000;
+
+/** Each once, in the order in which they were named. */
+export const hostListSchema = z.pipe(
+  z
+    .array(hostPatternSchema)
+    .check(
+      z.refine(
+        (hosts) => JSON.stringify(hosts).length <= MAX_LIST_BYTES,
+        `has more hosts than can be named: ${MAX_LIST_BYTES} characters together`,
+      ),
+    ),
+  z.transform((hosts: string[]) => [...new Set(hosts)]),
+);
+
+export function parseHosts(hosts: readonly string[]): string[] {
+  const parsed = hostListSchema.safeParse(hosts);
+  if (parsed.success) return parsed.data;
+  const { path = [], message } = parsed.error.issues[0] ?? {};
+  const named = hosts[Number(path[0])];
+  throw new HoldfastError(
+    "invalid_data",
+    `hosts: ${named === undefined ? "it" : JSON.stringify(named)} ${message}`,
+  );
+}
 
 function partsOf(text: string) {
   const [, wildcard = "", name = "", port, rest = ""] =

@@ -4,6 +4,7 @@ export * from "./events.ts";
 export * from "./host-pattern.ts";
 export * from "./ids.ts";
 export * from "./json.ts";
+export * from "./lane.ts";
 export * from "./names.ts";
 export * from "./record.ts";
 export * from "./task-spec.ts";

@@ -2,7 +2,7 @@
  * holdfast.yaml as somebody wrote it who means no good, or who was careless.
  */
 import { describe, expect, it } from "vitest";
-import { parseConfig } from "../../src/config/index.ts";
+import { parseConfig, parseSettings, within } from "../../src/config/index.ts";
 
 /** Each line holds the one before ten times. */
 const bomb = [
@@ -29,5 +29,115 @@ describe("holdfast.yaml", () => {
   it("an alias for what is there is as good as what it stands for", async () => {
     const text = "capsule:\n  setup: &first make\n  include: [*first, b]\n";
     expect((await parseConfig(text)).capsule).toMatchObject({ setup: "make", include: ["make", "b"] });
+  });
+
+  it("a lane has what it names, and else what repo-fix has", async () => {
+    const text = `lane: deps
+setup_hosts: [Registry.NPMJS.org, registry.npmjs.org]
+lanes:
+  deps: { hosts: ["*.example.org", "localhost:5432"] }
+  look: { write: [], read: [read_file] }
+  plain:
+`;
+    expect(await parseConfig(text)).toMatchObject({
+      lane: "deps",
+      setup_hosts: ["registry.npmjs.org"],
+      lanes: {
+        deps: {
+          read: ["*"],
+          write: ["*"],
+          external: [],
+          approval: ["external"],
+          hosts: ["*.example.org", "localhost:5432"],
+        },
+        look: { read: ["read_file"], write: [], hosts: [] },
+        plain: { write: ["*"], hosts: [] },
+      },
+    });
+    expect(await parseConfig("lanes:\n")).toMatchObject({ lane: "repo-fix", lanes: {}, setup_hosts: [] });
+    expect(Object.keys((await parseConfig("lanes: { __proto__: { hosts: [a.org] } }")).lanes)).toEqual([]);
+  });
+
+  it.each([
+    [
+      "a shipped lane said otherwise",
+      "lanes:\n  a: {}\n  online:\n    hosts: []\n",
+      4,
+      "lanes.online: is a lane that comes with holdfast",
+    ],
+    [
+      "a lane that can't be typed",
+      "lanes:\n  a: {}\n  No_Lane: {}\n",
+      3,
+      "lanes.No_Lane: is no name for a lane",
+    ],
+    ["a key that no lane has", "lanes:\n  a:\n    hots: [b]\n", 3, "lanes.a.hots: no such key"],
+    [
+      "a class of tools that there is none of",
+      "lanes:\n  a:\n    approval: [all]\n",
+      3,
+      "lanes.a.approval.0: ",
+    ],
+    [
+      "an address",
+      "lanes:\n  a:\n    hosts:\n      - b.org\n      - 10.0.0.1\n",
+      5,
+      "lanes.a.hosts.1: is to be a name, not an IP address",
+    ],
+    ["an address for set-up", "setup_hosts:\n  - 0x7f.1\n", 2, "setup_hosts.0: is to be a name"],
+    [
+      "a default that is no lane",
+      "quota: {}\nlane: depths\nlanes: { deps: {} }\n",
+      2,
+      "lane: is no lane of this file",
+    ],
+    ["a default that every object has", "lane: constructor\n", 1, "lane: is no lane of this file"],
+    [
+      "more hosts than can be named",
+      `setup_hosts: [${Array.from({ length: 300 }, (_, at) => `h${at}.org`)}]\n`,
+      1,
+      "setup_hosts: has more hosts",
+    ],
+    [
+      "an include that leads out",
+      "capsule:\n  include:\n    - a\n    - ../b\n",
+      4,
+      "capsule.include.1: is not a path inside the repo",
+    ],
+  ])("%s: the line and the key are named", async (_, text, line, reason) => {
+    await expect(parseConfig(text)).rejects.toMatchObject({
+      code: "config_invalid",
+      message: expect.stringContaining(`holdfast.yaml:${line}: ${reason}`),
+      facts: { line },
+    });
+  });
+});
+
+describe("settings.yaml", () => {
+  it("names what tasks see of the user's files, and how much memory they may take", async () => {
+    const { sandbox, quota } = await parseSettings(
+      "sandbox: { read: [~/.cargo, /srv/tools, ~/] }\nquota: { memory_mb: 100 }\n",
+    );
+    expect(sandbox.read).toEqual(["~/.cargo", "/srv/tools", "~/"]);
+    expect(quota.memory_mb).toBe(100);
+    for (const path of ["relative", "../up", "~other/x", ""])
+      await expect(parseSettings(`sandbox:\n  read:\n    - "${path}"\n`), path).rejects.toMatchObject({
+        code: "config_invalid",
+        message: expect.stringContaining("settings.yaml:3: sandbox.read.0: has to begin with / or ~/"),
+      });
+  });
+
+  it("of memory, a repo may ask for less and for nothing more", async () => {
+    const quota = async (memory?: number) =>
+      (await parseSettings(memory === undefined ? "" : `quota: { memory_mb: ${memory} }\n`)).quota;
+    const both = async (asked?: number, allowed?: number) =>
+      within(await quota(asked), await quota(allowed)).memory_mb;
+    expect([
+      await both(),
+      await both(5),
+      await both(undefined, 5),
+      await both(9, 5),
+      await both(4, 5),
+    ]).toEqual([undefined, 5, 5, 5, 4]);
   });
 });

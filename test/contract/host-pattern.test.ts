@@ -58,7 +58,7 @@ describe("I4 host patterns", () => {
     expect(hostPatternSchema.safeParse(text).error?.issues[0]?.message).toContain(reason);
   });
 
-  it("what is taken for one has one form, and no URL reads it as an address", () => {
+  it("I4 what is taken for one has one form, and no URL reads it as an address", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^(\*\.)?[0-9A-Za-zx.*-]{1,16}(:[0-9]{1,6})?$/), (text) => {
         const parsed = hostPatternSchema.safeParse(text);

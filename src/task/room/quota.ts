@@ -18,6 +18,8 @@ export interface Quota {
   readonly maxProcesses: number;
   /** So much of the disk stays free, for the journals of the others. */
   readonly reserveBytes: number;
+  /** Without it, what the machine has. */
+  readonly maxMemoryBytes?: number;
 }
 
 export const MEGABYTE = 1024 * 1024;
@@ -31,12 +33,13 @@ export async function readSettings(homeDir: string): Promise<Settings> {
 }
 
 export function quotaOf(asked: QuotaSettings, { quota: allowed }: Settings): Quota {
-  const { disk_mb, files, processes, reserve_mb } = within(asked, allowed);
+  const { disk_mb, files, processes, reserve_mb, memory_mb } = within(asked, allowed);
   return {
     maxBytes: disk_mb * MEGABYTE,
     maxFiles: files,
     maxProcesses: processes,
     reserveBytes: reserve_mb * MEGABYTE,
+    ...(memory_mb !== undefined && { maxMemoryBytes: memory_mb * MEGABYTE }),
   };
 }
 
