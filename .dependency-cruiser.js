@@ -6,7 +6,7 @@ const tiers = [
   ["session"],
   ["home"],
   ["line"],
-  ["network"],
+  ["network", "lane"],
   ["agent"],
   ["task"],
   ["upkeep"],

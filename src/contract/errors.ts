@@ -72,6 +72,10 @@ export const errorCodes = {
     "install bubblewrap (apt install bubblewrap), or say --no-sandbox to run it without a wall",
   ],
   config_invalid: [exitStatus.usage, "correct the file at the line and key that the message names"],
+  unknown_lane: [
+    exitStatus.usage,
+    "holdfast lanes tells what each is; a lane of the repo's own has to be in holdfast.yaml of the commit that the task begins with",
+  ],
   not_a_repo: [
     exitStatus.usage,
     "run it in a git repo, name one with --repo, or make one: git init; holdfast run --no-repo needs none",

@@ -29,6 +29,8 @@ export const trashDir = (homeDir: string) => join(homeDir, "trash");
 export const reposDir = (homeDir: string) => join(homeDir, "repos");
 /** home/names.ts: which names are taken. */
 export const namesDir = (homeDir: string) => join(homeDir, "names");
+/** lane/trust-store.ts: what a person accepted of each repo's file. */
+export const trustDir = (homeDir: string) => join(homeDir, "trust");
 /** capsule/dir/port-leases.ts: which session has a port. */
 export const leasesDir = (homeDir: string) => join(homeDir, "leases");
 /** mail/runtime-dir.ts: says where the sockets are. */

@@ -39,7 +39,7 @@ const sorted = (paths: readonly string[]) => [...new Set(paths)].sort();
 
 /** These say something else too. As names they count where a path is made, in a constant and among other names. */
 const WORDS = new Set(
-  "artifacts cache capsule env home host journal line log names runtime sessions staging stats tasks tmp token users".split(
+  "artifacts cache capsule env home host journal line log names runtime sessions staging stats tasks tmp token trust users".split(
     " ",
   ),
 );

@@ -1,0 +1,92 @@
+/**
+ * What of a repo's file widens, and what is left of it without: nothing that nobody accepted.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseConfig } from "../../src/config/index.ts";
+import { acceptedPart, concerns, listLanes, resolveLane, wideningsOf } from "../../src/lane/index.ts";
+import { wordOf } from "../../src/lane/trust.ts";
+import { configs } from "../support/configs.ts";
+
+const none = () => false;
+const all = () => true;
+
+describe("what a repo's file may do by itself", () => {
+  it("T8 whatever it says, every word that widens in what is left of it was accepted", () => {
+    fc.assert(
+      fc.property(configs, fc.integer({ min: 0, max: 1 << 20 }), (config, choice) => {
+        const words = wideningsOf(config).map(wordOf);
+        const chosen = new Set(words.filter((_, at) => (choice >> (at % 20)) & 1));
+        const left = acceptedPart(config, (widening) => chosen.has(wordOf(widening)));
+        expect(chosen).toEqual(new Set([...chosen, ...wideningsOf(left).map(wordOf)]));
+      }),
+    );
+  });
+
+  it("T8 with nothing accepted, no lane of it reaches a host or leaves anything unasked, and the default is no wider", () => {
+    fc.assert(
+      fc.property(configs, (config) => {
+        const left = acceptedPart(config, none);
+        expect(left.setup_hosts).toEqual([]);
+        expect(left.capsule.include).toEqual([]);
+        for (const { name, hosts, approval } of listLanes(left)) {
+          expect(hosts).toEqual(name === "online" ? ["*"] : []);
+          expect(approval).toContain("external");
+        }
+        expect(resolveLane(left, {}).hosts).toEqual([]);
+        // What it narrows, it narrows.
+        if (config.lane !== "online")
+          expect(resolveLane(left, {}).isReadOnly).toBe(
+            config.lane === "read-only" || config.lanes[config.lane]?.write.length === 0,
+          );
+      }),
+    );
+  });
+
+  it("with everything accepted, all of it counts", () => {
+    fc.assert(
+      fc.property(configs, (config) => {
+        expect(acceptedPart(config, all)).toEqual({ ...config, isAccepted: true });
+      }),
+    );
+  });
+
+  it.each([
+    ["an include", "capsule: { include: [.env, certs] }", ["capsule.include .env", "capsule.include certs"]],
+    ["hosts for set-up", "setup_hosts: [a.org]", ["setup_hosts a.org"]],
+    ["a lane with hosts", "lanes: { x: { hosts: [a.org] } }", ["lanes.x.hosts a.org"]],
+    ["a wide default", "lane: online", ["lane online"]],
+    ["a wide default of its own", "lane: x\nlanes: { x: { hosts: ['*'] } }", ["lanes.x.hosts *", "lane x"]],
+    ["set-up without hosts", "capsule: { setup: npm ci }", []],
+    ["a narrow default", "lane: read-only", []],
+    ["a lane that narrows", "lane: x\nlanes: { x: { write: [], approval: [write, external] } }", []],
+    ["less than the user allows", "quota: { processes: 5, memory_mb: 1 }\noutput_mb: 1", []],
+  ])("%s", async (_, text, words) => {
+    const found = wideningsOf(await parseConfig(text));
+    expect(found.map(({ key, value }) => `${key} ${value}`)).toEqual(words);
+  });
+
+  it("a lane that leaves tools unasked is accepted with these tools, and with no others", async () => {
+    const words = async (text: string) => wideningsOf(await parseConfig(text)).map(wordOf);
+    const before = await words("lanes: { x: { approval: [], external: [b, a] } }");
+    expect(before).toEqual(['["lanes.x.approval",{"approval":[],"external":["a","b"]}]']);
+    expect(await words("lanes: { x: { external: [a, b], approval: [] } }")).toEqual(before);
+    expect(await words("lanes: { x: { external: [a, b, c], approval: [] } }")).not.toEqual(before);
+    expect(await words("lanes: { x: { external: [a], approval: [write] } }")).toHaveLength(1);
+    expect(await words("lanes: { x: { external: [a], approval: [external] } }")).toEqual([]);
+  });
+
+  it("of what was not accepted, a task is told what it would have had", async () => {
+    const config = await parseConfig(
+      "lane: x\nlanes: { x: { hosts: [a.org] }, y: { hosts: [b.org] } }\ncapsule: { include: [.env] }",
+    );
+    const told = (lane?: string) =>
+      wideningsOf(config)
+        .filter(concerns({ lane }, config))
+        .map(({ key }) => key);
+    expect(told()).toEqual(["capsule.include", "lanes.x.hosts", "lane"]);
+    expect(told("x")).toEqual(["capsule.include", "lanes.x.hosts"]);
+    expect(told("y")).toEqual(["capsule.include", "lanes.y.hosts"]);
+    expect(told("online")).toEqual(["capsule.include"]);
+  });
+});
