@@ -183,6 +183,7 @@ class CapsuleBench {
       // The bases of the cache have what a set-up installs; here it is copied, which is as good.
       settings: {
         strategy,
+        setupHosts: [],
         setup: strategy === "overlay" ? `cp -a ${dir}/node_modules . 2>/dev/null || true` : "",
         include: [],
         ports: [],

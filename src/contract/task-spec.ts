@@ -4,6 +4,8 @@
  */
 import * as z from "zod/mini";
 import { HoldfastError } from "./errors.ts";
+import { hostListSchema } from "./host-pattern.ts";
+import { laneNameSchema } from "./lane.ts";
 import { MAX_VARIABLES, variableSchema } from "./variables.ts";
 
 const text = z.string().check(z.maxLength(4096));
@@ -47,6 +49,10 @@ const formSchema = z.strictObject({
     text.check(z.refine((path) => path.split("/").every(isName), "is no path from the top of the repo")),
   ),
   sandbox: z.boolean(),
+  /** Without one, the repo's default. */
+  lane: z.optional(laneNameSchema),
+  /** Hosts that it may reach beside those of its lane. */
+  hosts: z.optional(hostListSchema),
   /** Variables that it gets beside the usual ones: their names. Their values lie in a file of their own. */
   env: z.optional(z.array(variableSchema).check(z.maxLength(MAX_VARIABLES))),
   /** Of an earlier version, whose processes waited: read, and without effect. */

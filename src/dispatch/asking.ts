@@ -14,7 +14,7 @@ import {
 } from "../contract/index.ts";
 import { asFailure, type FoundSession, type Home, type NewSession, repoPathOf } from "../home/index.ts";
 import { redactingValues, secretsIn, shortened, withoutSecrets } from "../redaction/index.ts";
-import { inspectSession } from "../session/index.ts";
+import { emptyState, inspectSession } from "../session/index.ts";
 import { present } from "../util/index.ts";
 import { type Settled, settleSpec } from "./settling.ts";
 import { type SubmitOptions, type Submitted, submitFirstTask, submitTask } from "./submitting.ts";
@@ -45,7 +45,7 @@ export async function askTask(
       "no_repo",
       "the session was imported without its repo, so no task can be run in it",
     );
-  const request = { session: found.id, path, open: () => open(home, path), isFirst: !state.task?.snapshot };
+  const request = { session: found.id, path, open: () => open(home, path), state };
   const settled = await settleSpec(home, withNames(spec, options.env), request, options);
   const submitted = await submitTask(home, found, settled.spec, options);
   return { ...submitted, unseen: settled.unseen };
@@ -65,7 +65,7 @@ export async function askFirstTask(
     const opened = await open(home, repo === undefined ? noRepoDir(home) : resolve(repo));
     // By the name that the session will know it by.
     const path = opened.checkout ?? opened.gitDir;
-    const request = { session: id, path, open: async () => opened, isFirst: true };
+    const request = { session: id, path, open: async () => opened, state: emptyState };
     const settled = await settleSpec(home, asked, request, options);
     unseen = settled.unseen;
     const without = await withoutValues(home, session, options);

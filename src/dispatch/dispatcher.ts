@@ -15,6 +15,7 @@ import {
   type SessionFilter,
   sessionDirOf,
 } from "../home/index.ts";
+import type { LaneChoice } from "../lane/index.ts";
 import { Holdfast } from "../library/index.ts";
 import { type HomeLimits, type Place, readLimits, readPlace, writeLimits } from "../line/index.ts";
 import type { Maildir } from "../mail/index.ts";
@@ -71,8 +72,8 @@ export class Dispatcher {
   }
 
   /** The last task of a session, to run again: from the same base, in a fresh capsule. Not while others come first. */
-  async specOfLastTask(id: string, scope: Scope = {}): Promise<TaskSpec> {
-    return specOfLastTask(this.#home, await this.#find(id, scope));
+  async specOfLastTask(id: string, options: Scope & LaneChoice = {}): Promise<TaskSpec> {
+    return specOfLastTask(this.#home, await this.#find(id, options), options);
   }
 
   async send(id: string, text: string, options: SendOptions & Scope = {}): Promise<Sent> {

@@ -3,13 +3,21 @@
  */
 import { HoldfastError, type Json, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
 import type { FoundSession, Home } from "../home/index.ts";
+import type { LaneChoice } from "../lane/index.ts";
 import { findLastRecord, inspectSession } from "../session/index.ts";
 import { assertWhole } from "../task/index.ts";
 import { isPlainObject, present, shellText } from "../util/index.ts";
 import { assertCanRetry } from "./under-way.ts";
 
-/** The last task of a session, to run again: from the same base, in a fresh capsule. Not while others come first. */
-export async function specOfLastTask(home: Home, found: FoundSession): Promise<TaskSpec> {
+/**
+ * The last task of a session, to run again: from the same base, in a fresh capsule, in the same lane unless another is
+ * chosen. Not while others come first.
+ */
+export async function specOfLastTask(
+  home: Home,
+  found: FoundSession,
+  choice: LaneChoice = {},
+): Promise<TaskSpec> {
   await assertCanRetry(home, found);
   const { state } = await inspectSession(found.dir);
   const find = (type: string, key: string, value: unknown) =>
@@ -24,11 +32,26 @@ export async function specOfLastTask(home: Home, found: FoundSession): Promise<T
   assertWhole(queued);
   const spec = parseTaskSpec(queued.data["spec"]);
   // Another session's, or from another home: it was asked for there, by somebody else perhaps.
-  if (state.task.request === null && !spec.sandbox)
+  const isFromElsewhere = state.task.request === null;
+  if (isFromElsewhere && !spec.sandbox)
     throw new HoldfastError("no_task", "the last task ran without a sandbox where it was asked for");
   const { base, snapshot, home: asHome, carried } = begun.data;
   // It begins where it began, whatever that was called then.
-  return parseTaskSpec(present({ ...spec, isFresh: undefined, base, snapshot, home: asHome, carried }));
+  const begins = { isFresh: undefined, base, snapshot, home: asHome, carried };
+  return parseTaskSpec(present({ ...spec, ...begins, ...laneOf(spec, choice, isFromElsewhere) }));
+}
+
+/** What was allowed to a task elsewhere is not allowed to it here. */
+function laneOf({ lane, hosts }: TaskSpec, choice: LaneChoice, isFromElsewhere: boolean): LaneChoice {
+  if (!isFromElsewhere) return { lane: choice.lane ?? lane, hosts: choice.hosts ?? hosts };
+  if (choice.lane === undefined && (lane !== undefined || hosts !== undefined)) {
+    const had = [...(lane === undefined ? [] : [`lane ${lane}`]), ...(hosts ?? [])].join(", ");
+    throw new HoldfastError(
+      "usage",
+      `the last task was asked for elsewhere, with ${had}: name the lane that it may have here, --lane repo-fix say`,
+    );
+  }
+  return { lane: choice.lane, hosts: choice.hosts };
 }
 
 /** What was run last, or last in a task, without secrets; null where nothing was. */

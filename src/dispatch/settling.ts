@@ -6,9 +6,11 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { commitCheckout, hasDirectory, type Repo, type Unseen, unseenIn } from "../capsule/index.ts";
 import { CONFIG_FILE } from "../config/index.ts";
-import { parseTaskSpec, type TaskSpec } from "../contract/index.ts";
-import type { Home } from "../home/index.ts";
-import { cleanBase, directoryMissing, readConfig } from "../task/index.ts";
+import { isShippedLane, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
+import { capsuleIo, type Home } from "../home/index.ts";
+import { resolveLane } from "../lane/index.ts";
+import type { SessionState } from "../session/index.ts";
+import { cleanBase, directoryMissing, readConfig, startingPoint } from "../task/index.ts";
 import { type Clock, present, stagingDir } from "../util/index.ts";
 import type { SubmitOptions } from "./submitting.ts";
 import { directoryIn } from "./where.ts";
@@ -19,8 +21,8 @@ export interface SettleRequest {
   readonly path: string;
   /** Opened only where git has something to say. */
   readonly open: () => Promise<Repo>;
-  /** The session has no files that it would begin with. */
-  readonly isFirst: boolean;
+  /** As the session stands, or will when it is opened. */
+  readonly state: SessionState;
 }
 
 export interface Settled {
@@ -35,20 +37,30 @@ const LOOK_MS = 1000;
 export async function settleSpec(
   home: Home,
   asked: TaskSpec,
-  { session, path, open, isFirst }: SettleRequest,
+  { session, path, open, state }: SettleRequest,
   { where, isDirty }: SubmitOptions,
 ): Promise<Settled> {
   const spec = parseTaskSpec({ ...asked, ...present({ cwd: where && directoryIn(path, where) }) });
   const { base, isFresh, snapshot, cwd } = spec;
   const nothing = async () => undefined;
-  const beginsClean = base !== undefined || isFresh || isFirst || isDirty;
+  const beginsClean = base !== undefined || isFresh || !state.task?.snapshot || isDirty;
   // One that is run again begins where it began.
-  if (snapshot !== undefined || !beginsClean) return { spec, unseen: nothing };
+  const goesOn = snapshot !== undefined || !beginsClean;
+  const isOwnLane = spec.lane !== undefined && !isShippedLane(spec.lane);
+  if (goesOn && !isOwnLane) return { spec, unseen: nothing };
   const repo = await open();
+  const reading = { io: capsuleIo(home), repo };
+  const assertLane = async (commit: string | null) => resolveLane(await readConfig(reading, commit), spec);
+  if (goesOn) {
+    const from = await startingPoint(repo, state, present({ base, isFresh, snapshot }));
+    await assertLane(from.base);
+    return { spec, unseen: nothing };
+  }
   if (isDirty) {
     const aside = join(stagingDir(home.dir), `${process.pid}-${home.newId("dirty")}`);
     const commit = await commitCheckout(repo, { session, aside, atMs: home.io.clock.nowMs() });
-    if (cwd !== undefined) await assertCommitted(repo, commit, cwd);
+    await assertLane(commit);
+    if (cwd !== undefined) await assertCommitted(reading, commit, cwd);
     return {
       spec: { ...spec, ...(commit === null ? { isFresh: true } : { base: commit }) },
       unseen: nothing,
@@ -57,10 +69,10 @@ export async function settleSpec(
   const unseen = where && base === undefined ? () => unseenOf(home.io.clock, repo) : nothing;
   // Where there is nothing that could be wrong, nobody waits for git to say so.
   const hasConfig = repo.checkout === null || existsSync(join(repo.checkout, CONFIG_FILE));
-  if (base !== undefined || cwd !== undefined || hasConfig) {
+  if (base !== undefined || cwd !== undefined || hasConfig || isOwnLane) {
     const commit = await cleanBase(repo, base);
-    await readConfig(repo, commit);
-    if (cwd !== undefined) await assertCommitted(repo, commit, cwd);
+    await assertLane(commit);
+    if (cwd !== undefined) await assertCommitted(reading, commit, cwd);
   }
   return { spec, unseen };
 }
@@ -71,8 +83,12 @@ function unseenOf(clock: Clock, repo: Repo): Promise<Unseen | undefined> {
 }
 
 /** Set-up, and what is included, may make directories that are in no commit. */
-async function assertCommitted(repo: Repo, commit: string | null, cwd: string): Promise<void> {
-  if (await hasDirectory(repo, commit, cwd)) return;
-  const { capsule } = await readConfig(repo, commit);
+async function assertCommitted(
+  reading: Parameters<typeof readConfig>[0],
+  commit: string | null,
+  cwd: string,
+): Promise<void> {
+  if (await hasDirectory(reading.repo, commit, cwd)) return;
+  const { capsule } = await readConfig(reading, commit);
   if (capsule.setup === "" && capsule.include.length === 0) throw directoryMissing(cwd);
 }

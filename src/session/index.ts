@@ -29,6 +29,7 @@ export { type OpenSessionOptions, type PublicEventType, Session } from "./sessio
 export {
   emptyState,
   type HomeState,
+  type LaneState,
   lastTurnOf,
   SECRET_IN_WORK,
   type SessionState,

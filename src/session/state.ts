@@ -44,6 +44,14 @@ export interface HomeState {
   readonly manifest: string;
 }
 
+/** What a task may do, as it was recorded when it began. */
+export interface LaneState {
+  readonly name: string;
+  readonly isReadOnly: boolean;
+  /** Also those that a person allowed while it ran. */
+  readonly hosts: readonly string[];
+}
+
 /** The latest task. */
 export interface TaskState {
   readonly number: number;
@@ -53,6 +61,8 @@ export interface TaskState {
   readonly asked: string | null;
   /** The commit that its files began with. */
   readonly base: string | null;
+  /** Null for one of an earlier version, and for one that was begun elsewhere. */
+  readonly lane: LaneState | null;
   readonly outcome: string | null;
   /** The stage that began and did not end; null where none did, and once the task ended. */
   readonly stage: Stage | null;
@@ -92,6 +102,7 @@ export const newTask: TaskState = {
   request: null,
   asked: null,
   base: null,
+  lane: null,
   outcome: null,
   stage: null,
   acted: null,

@@ -3,6 +3,7 @@
  * it is when it ends.
  */
 import type { Capsule, DiffStat } from "../capsule/index.ts";
+import type { LaneInForce } from "../lane/index.ts";
 import type { Sandbox } from "../process/index.ts";
 import type { HomeState } from "../session/index.ts";
 import type { Checkpoint } from "./files/checkpoint.ts";
@@ -15,6 +16,10 @@ import type { Room } from "./room/room.ts";
 export interface TaskOptions extends StartingOptions {
   /** Without a sandbox nothing keeps the command from the rest of the machine. */
   readonly sandbox?: boolean;
+  /** What it may do. Default: the repo's default lane. */
+  readonly lane?: string;
+  /** Hosts that it may reach beside those of its lane. */
+  readonly hosts?: readonly string[];
   /** What `capsule.setup` writes, while it runs. */
   readonly onSetup?: (chunk: Buffer) => void;
   /** Ends the set-up. */
@@ -52,6 +57,7 @@ export interface TaskInHand {
   readonly capsule: Capsule;
   /** Undefined: its processes have none. */
   readonly sandbox: Sandbox | undefined;
+  readonly lane: LaneInForce;
   readonly lastCheckpoint: Checkpoint | undefined;
   /** What it may take of the machine. */
   quota(): Promise<Quota>;

@@ -4,7 +4,7 @@ export { taskCapsules } from "./files/owned-capsules.ts";
 export type { Rewound } from "./files/rewind.ts";
 export { locatingDamage } from "./files/snapshot-damage.ts";
 export { directoryMissing } from "./files/start-directory.ts";
-export { cleanBase, commitBelow } from "./files/starting-point.ts";
+export { cleanBase, commitBelow, startingPoint } from "./files/starting-point.ts";
 export { capsuleDirsOf, taskDirsOf } from "./files/task-dirs.ts";
 export { type Receipt, type Restored, type TeardownOptions, tearDown } from "./files/teardown.ts";
 export type { HandOff, HandOffOptions, Returned, TakeBackOptions } from "./handoff/handoff.ts";
@@ -20,9 +20,17 @@ export type { Branched, BranchOptions } from "./results/branch.ts";
 export { type Diff, type DiffOptions, diffSession } from "./results/diff.ts";
 export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output.ts";
 export { valuesFor } from "./results/values.ts";
+export { readConfig } from "./room/config.ts";
 export { type Quota, readSettings } from "./room/quota.ts";
-export { readConfig } from "./room/room.ts";
 export { forkSession } from "./session/forking.ts";
+export {
+  decideOnFile,
+  forgetTrust,
+  type RepoFile,
+  readRepoFile,
+  trustOf,
+  type WhichFile,
+} from "./session/repo-file.ts";
 export {
   branchSession,
   handOffSession,

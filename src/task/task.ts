@@ -9,11 +9,13 @@ import type { Writable } from "node:stream";
 import { exec, type Messages, type OutputStream, type Workplace } from "../agent/index.ts";
 import type { Capsule } from "../capsule/index.ts";
 import { type ExecSpec, HoldfastError } from "../contract/index.ts";
+import type { LaneInForce } from "../lane/index.ts";
 import { type CommandEnd, runCommand, type Sandbox } from "../process/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./files/checkpoint.ts";
 import type { TaskEnd, TaskInHand, TaskOptions } from "./in-hand.ts";
 import { OwnInbox } from "./inbox/own-inbox.ts";
 import { type InvocationOptions, invocationOf } from "./room/invocation.ts";
+import { laneOf } from "./room/lane.ts";
 import type { Quota } from "./room/quota.ts";
 import { currentLimits, openCapsule, type Room, readQuota } from "./room/room.ts";
 import { sandboxOf } from "./room/sandbox.ts";
@@ -40,24 +42,26 @@ export interface BesideOptions extends Pick<InvocationOptions, "door"> {
 
 export class Task implements TaskInHand {
   readonly room: Room;
-  readonly number: number;
-  readonly base: string | null;
   readonly capsule: Capsule;
   readonly missingIncludes: readonly string[];
   readonly sandbox: Sandbox | undefined;
+  readonly lane: LaneInForce;
   #last: Checkpoint | undefined;
   #inbox: OwnInbox | undefined;
 
   constructor(
     room: Room,
     capsule: Capsule,
-    of: { readonly sandbox: Sandbox | undefined; readonly missingIncludes: readonly string[] },
+    of: {
+      readonly sandbox: Sandbox | undefined;
+      readonly lane: LaneInForce;
+      readonly missingIncludes: readonly string[];
+    },
   ) {
     this.room = room;
     this.capsule = capsule;
-    this.number = capsule.spec.task;
-    this.base = capsule.spec.base;
     this.sandbox = of.sandbox;
+    this.lane = of.lane;
     this.missingIncludes = of.missingIncludes;
   }
 
@@ -65,9 +69,18 @@ export class Task implements TaskInHand {
   static async current(room: Room, options: Pick<TaskOptions, "sandbox"> = {}): Promise<Task> {
     const capsule = await openCapsule(room);
     if (!capsule) throw new HoldfastError("no_capsule", `session ${room.session.id} has no capsule now`);
+    const lane = await laneOf(room, capsule.spec.base);
     const quota = await readQuota(room, capsule.spec.base);
-    const sandbox = (options.sandbox ?? true) ? await sandboxOf(room, quota) : undefined;
-    return new Task(room, capsule, { sandbox, missingIncludes: [] });
+    const sandbox = (options.sandbox ?? true) ? await sandboxOf(room, { quota, lane }) : undefined;
+    return new Task(room, capsule, { sandbox, lane, missingIncludes: [] });
+  }
+
+  get number(): number {
+    return this.capsule.spec.task;
+  }
+
+  get base(): string | null {
+    return this.capsule.spec.base;
   }
 
   quota(): Promise<Quota> {

@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest";
 import type { Holdfast } from "../../src/library/holdfast.ts";
 import { commitFiles, fingerprint, gitIn, makeRepo } from "../support/repo.ts";
 import { sandbox, TaskHome } from "../support/tasks.ts";
+import { acceptFile } from "../support/trust.ts";
 
 /** Runs a task in the repo from its start to its branch; says what the command said. */
 async function runIn(hf: Holdfast, path: string, script: string, base?: string) {
@@ -213,6 +214,7 @@ describe("a repo", () => {
     await session.pause();
     symlinkSync("/etc", join(home.main, "etc"));
     commitFiles(home.main, { "holdfast.yaml": "capsule: { include: [etc/passwd] }\n" }, "through a link");
+    await acceptFile(home);
     const { said } = await runIn(hf, home.main, "ls etc/passwd 2>/dev/null; readlink etc");
     expect(said.split("\n").at(-1)).toBe("/etc");
 

@@ -12,6 +12,7 @@ const task: TaskState = {
   request: "task_3",
   asked: "tidy up",
   base: "b".repeat(40),
+  lane: { name: "online", isReadOnly: false, hosts: ["*"] },
   outcome: "done",
   stage: "persist",
   acted: "done",

@@ -27,6 +27,7 @@ import { makeRepo } from "./repo.ts";
 export const plainSettings: CapsuleSettings = {
   strategy: "auto",
   setup: "",
+  setupHosts: [],
   include: [],
   ports: [],
   limits: { maxSnapshotBytes: 1 << 30, maxIgnoredBytes: 1 << 28 },

@@ -279,7 +279,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("log", "-1", "--format=%b", home.branch)).toContain("- c3");
     const body = home.git("log", "-1", "--format=%b", `${home.branch}~1`);
     expect(body).toContain("- c1\n- c2");
-    expect(body).toContain(`Session: ${home.id}\nTask: 2`);
+    expect(body).toContain(`Session: ${home.id}\nTask: 2\nLane: repo-fix`);
     expect(home.git("for-each-ref", "--format=%(refname)", "refs/heads/holdfast/")).toBe(
       `refs/heads/${home.branch}`,
     );

@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest";
 import { TestChild } from "../support/children.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
+import { acceptFile } from "../support/trust.ts";
 
 describe("what went wrong once", () => {
   it("an include that the task changed is not brought back to what it was", async () => {
@@ -17,6 +18,7 @@ describe("what went wrong once", () => {
       "holdfast.yaml": "capsule: { include: [.env] }\n",
     });
     writeFileSync(join(home.main, ".env"), "original");
+    await acceptFile(home);
     const hf = await home.open();
     const { session, task } = await home.start(hf);
     await turn(task, "printf changed > .env");
@@ -35,6 +37,7 @@ describe("what went wrong once", () => {
   it("an include that the task removed stays away", async () => {
     using home = new TaskHome({ ".gitignore": ".env\n", "holdfast.yaml": "capsule: { include: [.env] }\n" });
     writeFileSync(join(home.main, ".env"), "original");
+    await acceptFile(home);
     const hf = await home.open();
     const { session, task } = await home.start(hf);
     await turn(task, "rm .env");
@@ -223,6 +226,7 @@ describe("what went wrong once", () => {
   it("an include that is tracked is a file like any other", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { include: [a.txt] }\n" });
     writeFileSync(join(home.main, "a.txt"), "dirty\n");
+    await acceptFile(home);
     const hf = await home.open();
     const { session, task } = await home.start(hf);
     await task.runTurn(["sh", "-c", "echo two >> a.txt"]);

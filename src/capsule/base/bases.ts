@@ -46,6 +46,8 @@ export interface BaseRequest {
   readonly commit: string | null;
   /** Empty: nothing is installed. */
   readonly setup: string;
+  /** What it may reach: what it installed with these is not what it installs without. */
+  readonly setupHosts: readonly string[];
   /** A commit that is not the user's stands on a base near it, or gets one of its own: nobody else builds on it. */
   readonly privateTo: string | undefined;
   readonly surroundings: Surroundings;
@@ -107,11 +109,16 @@ export async function ensureBase(repo: Repo, { disk, clock }: BaseIo, request: B
   return withFileLock(lockPath, find, { signal });
 }
 
-function keyOf({ checkout }: Repo, { commit, setup, privateTo, sandbox }: BaseRequest): string {
-  const user = sandbox?.user;
-  const parts = [commit, setup, setup && checkout, privateTo ?? null, ...(user ? [user.uid, user.gid] : [])];
-  return sha256Hex(JSON.stringify(parts)).slice(0, 32);
+function keyOf({ checkout }: Repo, request: BaseRequest): string {
+  const { commit, setup, privateTo, sandbox } = request;
+  const user = sandbox?.user ? [sandbox.user.uid, sandbox.user.gid] : [];
+  const facts = [commit, setup, setup && checkout, privateTo ?? null, ...reached(request), ...user];
+  return sha256Hex(JSON.stringify(facts)).slice(0, 32);
 }
+
+/** Nothing where set-up reaches nothing: a base of an earlier version has the same name then. */
+const reached = ({ setup, setupHosts }: BaseRequest) =>
+  setup === "" || setupHosts.length === 0 ? [] : [[...setupHosts].sort()];
 
 async function readInfo(repo: Repo, key: string): Promise<Record<string, unknown> | undefined> {
   const bytes = await readIfThere(join(openBase(repo, key).dir, INFO_FILE));
@@ -139,10 +146,11 @@ async function touched(base: Base, repo: Repo, clock: Clock): Promise<Base> {
   return base;
 }
 
-async function setupKeyOf(repo: Repo, { commit, setup }: BaseRequest): Promise<string> {
+async function setupKeyOf(repo: Repo, request: BaseRequest): Promise<string> {
+  const { commit, setup } = request;
   if (setup === "") return "none";
   const files = await listManifests(repo, commit);
-  return sha256Hex(JSON.stringify([setup, repo.checkout, files])).slice(0, 32);
+  return sha256Hex(JSON.stringify([setup, repo.checkout, files, ...reached(request)])).slice(0, 32);
 }
 
 async function listManifests(repo: Repo, commit: string | null): Promise<string[]> {

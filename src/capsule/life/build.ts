@@ -28,6 +28,8 @@ import type { CapsuleIo } from "./io.ts";
 export interface CapsuleSettings {
   readonly strategy: StrategyName | "auto";
   readonly setup: string;
+  /** What `setup` may reach. */
+  readonly setupHosts: readonly string[];
   readonly include: readonly string[];
   readonly ports: readonly string[];
   readonly limits: SnapshotLimits;
@@ -69,6 +71,7 @@ export async function findBase(
   return ensureBase(repo, io, {
     commit,
     setup: settings.setup,
+    setupHosts: settings.setupHosts,
     privateTo,
     surroundings,
     sandbox,

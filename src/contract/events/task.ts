@@ -37,6 +37,11 @@ export const taskEvents = {
       ),
       home: z.optional(home),
       lane: z.optional(name),
+      /** Of its lane: whether its capsule is read-only, and the hosts that it may reach. */
+      isReadOnly: z.optional(z.boolean()),
+      hosts: z.optional(z.array(name)),
+      /** What the repo's file asked for beyond that, and no person has accepted. */
+      notAccepted: z.optional(z.array(z.looseObject({ key: name, value: content }))),
     }),
   stage_started: () => fields({ task, stage: z.enum(stages) }),
   stage_ended: () => fields({ task, stage: z.enum(stages), outcome: z.optional(name) }),

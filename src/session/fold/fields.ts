@@ -13,6 +13,7 @@ import {
   MOMENT,
   type Stage,
   stages,
+  whyNoHost,
 } from "../../contract/index.ts";
 import type { HomeState, TurnRange } from "../state.ts";
 
@@ -122,4 +123,10 @@ export function rangesIn(value: Json | undefined): readonly TurnRange[] {
     if (first > (ranges.at(-1)?.[1] ?? 0) && last >= first) ranges.push([first, last]);
   }
   return ranges;
+}
+
+/** Only what is a pattern of hosts. */
+export function hostsIn(value: Json | undefined): readonly string[] {
+  const texts = (Array.isArray(value) ? value : []).filter((one) => typeof one === "string");
+  return texts.filter((text) => whyNoHost(text) === undefined);
 }

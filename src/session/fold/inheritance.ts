@@ -65,6 +65,8 @@ export const taskInheritance: Ways<TaskState> = {
   request: both("dropped"),
   asked: both("kept"),
   base: both("kept"),
+  // What was allowed there was allowed to another session, or by somebody else.
+  lane: both("dropped"),
   outcome: both("kept"),
   stage: both("dropped"),
   acted: both("dropped"),

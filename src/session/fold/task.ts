@@ -16,6 +16,7 @@ import {
   givenAmount,
   givenText,
   homeIn,
+  hostsIn,
   isGiven,
   isTrue,
   objectIn,
@@ -41,6 +42,9 @@ export const taskRules: readonly Rule[] = [
       base: textOrNull,
       carried: objectIn,
       home: homeIn,
+      lane: textOrNull,
+      isReadOnly: isTrue,
+      hosts: hostsIn,
     },
     {
       refuse: (state, { task, request }) => {
@@ -48,7 +52,7 @@ export const taskRules: readonly Rule[] = [
         if (task !== next) return refuse("invalid_data", `the next task is ${next}`);
         return request === null ? undefined : refusalUnlessQueued(state.queue, request);
       },
-      apply: (state, { task, request, asked, env, base, carried, home }) => {
+      apply: (state, { task, request, asked, env, base, carried, home, ...of }) => {
         const hasUnpublished = isTrue(carried["hasUnpublished"]);
         return {
           queue: unqueued(state.queue, request),
@@ -60,6 +64,7 @@ export const taskRules: readonly Rule[] = [
             request,
             asked,
             base,
+            lane: of.lane === null ? null : { name: of.lane, isReadOnly: of.isReadOnly, hosts: of.hosts },
             capsule: "there",
             hasUnpublished,
             isHeld: hasUnpublished && state.task?.isHeld === true,

@@ -3,7 +3,7 @@
  */
 import { branchTip, hasObject, isMerged, type Repo, resolveCommit, treeOf } from "../../capsule/index.ts";
 import { type SessionState, standsOn } from "../../session/index.ts";
-import { defaultBase, type Room } from "../room/room.ts";
+import { defaultBase } from "../room/room.ts";
 
 export interface StartingOptions {
   /** A name of a commit: begin clean, with that. */
@@ -38,10 +38,11 @@ export interface StartingPoint {
 }
 
 export async function startingPoint(
-  { session, repo }: Pick<Room, "session" | "repo">,
+  repo: Repo,
+  state: Pick<SessionState, "task" | "branch">,
   { base: named, isFresh, snapshot, carried: known }: StartingOptions,
 ): Promise<StartingPoint> {
-  const { task } = session.state;
+  const { task } = state;
   if (snapshot !== undefined) {
     const base = named === undefined ? null : await resolveCommit(repo, named);
     const carried = { from: base, tree: "", hasUnpublished: false, ...known, snapshot };
@@ -52,7 +53,7 @@ export async function startingPoint(
   const { commit, tree } = task.snapshot;
   const from = await commitBelow(repo, task);
   const isPlain = tree === (await treeOf(repo, from));
-  const base = await commitToStandOn(repo, session.state, from, isPlain);
+  const base = await commitToStandOn(repo, state, from, isPlain);
   return { base, carried: { snapshot: commit, tree, from, hasUnpublished: !isPlain }, isNext: true };
 }
 
@@ -72,7 +73,7 @@ export async function commitBelow(repo: Repo, task: Task): Promise<string | null
 /** A person may have added commits to the branch, or merged it. */
 async function commitToStandOn(
   repo: Repo,
-  { task, branch }: SessionState,
+  { task, branch }: Pick<SessionState, "task" | "branch">,
   from: string | null,
   isPlain: boolean,
 ): Promise<string | null> {

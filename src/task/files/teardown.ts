@@ -18,8 +18,10 @@ import { capsuleDir, type OnProgress, scratchDir } from "../../util/index.ts";
 import { giveBackCaches } from "../home/home-caches.ts";
 import { bringHome } from "../home/session-home.ts";
 import { branchOf } from "../results/publishing.ts";
+import { readConfig } from "../room/config.ts";
+import { laneOf } from "../room/lane.ts";
 import { readSettings } from "../room/quota.ts";
-import { currentLimits, openCapsule, type Room, readConfig, readQuota, settingsOf } from "../room/room.ts";
+import { currentLimits, openCapsule, type Room, readQuota, settingsOf } from "../room/room.ts";
 import { sandboxOf } from "../room/sandbox.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 
@@ -149,11 +151,13 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
     throw new HoldfastError("capsule_exists", `the capsule of task ${task.number} is there`, {
       task: task.number,
     });
-  const settings = settingsOf(await readConfig(repo, task.base), await readSettings(io.homeDir));
+  const settings = settingsOf(await readConfig(room, task.base), await readSettings(io.homeDir));
   const quota = await readQuota(room, task.base);
   const dir = capsuleDir(sessionDir, task.number);
   const isSandboxed = options.sandbox ?? (await canSandbox());
-  const sandbox = isSandboxed ? await sandboxOf(room, quota) : undefined;
+  const sandbox = isSandboxed
+    ? await sandboxOf(room, { quota, lane: await laneOf(room, task.base) })
+    : undefined;
   const runSetup = setupRunner({ sandbox, onOutput: () => {} });
   await readSnapshot(await openStore(repo, io.disk), task.snapshot);
   const branch = branchOf(session.state);

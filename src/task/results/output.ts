@@ -11,8 +11,9 @@ import type { Redactor } from "../../journal/index.ts";
 import { RedactedPieces } from "../../redaction/index.ts";
 import { findLastRecord, notKept } from "../../session/index.ts";
 import { artifactsDir, type DiskFile, encodeLossless, LosslessDecoder, writeAll } from "../../util/index.ts";
+import { readConfig } from "../room/config.ts";
 import { MEGABYTE, readSettings } from "../room/quota.ts";
-import { type Room, readConfig } from "../room/room.ts";
+import type { Room } from "../room/room.ts";
 import { type ArtifactRoom, writeArtifact } from "./artifact.ts";
 
 export const OUTPUT_FILE = "output.txt";
@@ -25,7 +26,7 @@ export async function outputRoom(
   { io, repo, sessionDir }: Pick<Room, "io" | "repo" | "sessionDir">,
   task: { readonly number: number; readonly base: string | null },
 ): Promise<{ readonly limitMb: number; readonly limitBytes: number }> {
-  const asked = (await readConfig(repo, task.base)).output_mb;
+  const asked = (await readConfig({ io, repo }, task.base)).output_mb;
   const limitMb = Math.min(asked, (await readSettings(io.homeDir)).output_mb);
   const keptBytes = statSync(outputPath(sessionDir, task.number), { throwIfNoEntry: false })?.size ?? 0;
   return { limitMb, limitBytes: Math.max(0, Math.round(limitMb * MEGABYTE) - keptBytes) };

@@ -7,18 +7,17 @@ import {
   type CapsuleIo,
   type CapsuleSettings,
   findHanded,
-  isUsersCommit,
   type Repo,
-  readCommittedBytes,
-  remember,
   resolveCommit,
   type SnapshotLimits,
 } from "../../capsule/index.ts";
-import { CONFIG_FILE, type Config, defaultConfig, parseConfig, type Settings } from "../../config/index.ts";
+import type { Settings } from "../../config/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
+import type { AcceptedConfig } from "../../lane/index.ts";
 import type { Session } from "../../session/index.ts";
 import { capsuleDir, scratchDir } from "../../util/index.ts";
 import { DEFAULT_EXCLUDE } from "../home/home-files.ts";
+import { baseNamedIn, readConfig } from "./config.ts";
 import { MEGABYTE, type Quota, quotaOf, readSettings } from "./quota.ts";
 
 export interface Room {
@@ -27,16 +26,6 @@ export interface Room {
   readonly sessionDir: string;
   readonly trashDir: string;
   readonly repo: Repo;
-}
-
-/** The settings that hold for a commit: those of its holdfast.yaml, or the user's own if a task made it. */
-export async function readConfig(repo: Repo, commit: string | null): Promise<Config> {
-  if (commit === null) return defaultConfig;
-  const from = (await isUsersCommit(repo, commit)) ? commit : await resolveCommit(repo);
-  return remember(repo, `config of ${from}`, async () => {
-    const text = await readCommittedBytes(repo, from, CONFIG_FILE);
-    return text === undefined ? defaultConfig : parseConfig(text.toString("utf8"));
-  });
 }
 
 export interface DefaultBase {
@@ -48,7 +37,7 @@ export interface DefaultBase {
 /** What a session begins with where nobody says otherwise. */
 export async function defaultBase(repo: Repo): Promise<DefaultBase> {
   const head = await resolveCommit(repo);
-  const { base } = await readConfig(repo, head);
+  const base = await baseNamedIn(repo, head);
   return { commit: base === undefined ? head : await resolveCommit(repo, base), isNamed: base !== undefined };
 }
 
@@ -56,11 +45,15 @@ export async function defaultBase(repo: Repo): Promise<DefaultBase> {
 const SNAPSHOT_FACTOR = 2;
 
 /** Of a repo's file, as far as the user's settings allow it. */
-export function settingsOf({ capsule }: Config, { quota: allowed }: Settings): CapsuleSettings {
+export function settingsOf(
+  { capsule, setup_hosts: setupHosts }: AcceptedConfig,
+  { quota: allowed }: Settings,
+): CapsuleSettings {
   const maxBytes = SNAPSHOT_FACTOR * allowed.disk_mb * MEGABYTE;
   return {
     strategy: capsule.strategy,
     setup: capsule.setup,
+    setupHosts,
     include: capsule.include,
     ports: capsule.ports,
     limits: {
@@ -71,16 +64,8 @@ export function settingsOf({ capsule }: Config, { quota: allowed }: Settings): C
 }
 
 /** What a task that begins with a commit may take. */
-export async function readQuota(
-  { io, repo }: Pick<Room, "io" | "repo">,
-  commit: string | null,
-): Promise<Quota> {
-  return quotaOf((await readConfig(repo, commit)).quota, await readSettings(io.homeDir));
-}
-
-/** As the user's newest commit has it: a limit that is too low can be raised while the task is there. */
-async function currentConfig(repo: Repo): Promise<Config> {
-  return readConfig(repo, await resolveCommit(repo));
+export async function readQuota(room: Pick<Room, "io" | "repo">, commit: string | null): Promise<Quota> {
+  return quotaOf((await readConfig(room, commit)).quota, await readSettings(room.io.homeDir));
 }
 
 /** Of a checkpoint: its files, and HOME. */
@@ -90,11 +75,12 @@ export interface CheckpointLimits extends SnapshotLimits {
   readonly homeExclude: readonly string[];
 }
 
-export async function currentLimits({ io, repo }: Pick<Room, "io" | "repo">): Promise<CheckpointLimits> {
-  const config = await currentConfig(repo);
+/** As the user's newest commit has them: a limit that is too low can be raised while the task is there. */
+export async function currentLimits(room: Pick<Room, "io" | "repo">): Promise<CheckpointLimits> {
+  const config = await readConfig(room, await resolveCommit(room.repo));
   const { max_home_mb, home_exclude = DEFAULT_EXCLUDE } = config.capsule;
   return {
-    ...settingsOf(config, await readSettings(io.homeDir)).limits,
+    ...settingsOf(config, await readSettings(room.io.homeDir)).limits,
     maxHomeBytes: max_home_mb * MEGABYTE,
     homeExclude: home_exclude,
   };

@@ -7,6 +7,7 @@
  */
 
 import { setupRunner } from "../../capsule/index.ts";
+import type { LaneInForce } from "../../lane/index.ts";
 import type { HomeState } from "../../session/index.ts";
 import { present } from "../../util/index.ts";
 import { beginFiles, carriedIn } from "../files/begin.ts";
@@ -19,7 +20,7 @@ import type { Route } from "./route.ts";
 
 export async function makeCapsule(room: Room, route: Route, options: TaskOptions): Promise<Task> {
   const { session } = room;
-  const { number, settings, sandbox, from } = route;
+  const { number, settings, sandbox, lane, from } = route;
   const { signal, onSetup = () => {} } = options;
   if (!sandbox) await session.append("sandbox_waived", { task: number, reason: "asked" });
   const runSetup = setupRunner({ sandbox, onOutput: onSetup, signal });
@@ -32,7 +33,7 @@ export async function makeCapsule(room: Room, route: Route, options: TaskOptions
     mayBeOnRecord = true;
     await record(room, route, options, begun);
     await begun.settle();
-    return new Task(room, capsule, { sandbox, missingIncludes });
+    return new Task(room, capsule, { sandbox, lane, missingIncludes });
   } catch (error) {
     // Then whose files they are is the journal's to say, and the next look at them goes by it (K19).
     await (mayBeOnRecord ? capsule.detach() : begun.undo());
@@ -43,7 +44,7 @@ export async function makeCapsule(room: Room, route: Route, options: TaskOptions
 /** In one batch: where the first is refused, so are the others. */
 async function record(
   room: Room,
-  { number: task, from, startedMs }: Route,
+  { number: task, from, lane, notAccepted, startedMs }: Route,
   { request, asked, env = [], home: asHome }: TaskOptions,
   { capsule, missingIncludes }: Awaited<ReturnType<typeof beginFiles>>,
 ): Promise<void> {
@@ -57,6 +58,8 @@ async function record(
       task,
       ...present({ request, asked, snapshot, base, carried, home }),
       ...(env.length > 0 && { env: [...env] }),
+      ...laneIn(lane),
+      ...(notAccepted.length > 0 && { notAccepted: notAccepted.map(({ key, value }) => ({ key, value })) }),
     }),
     session.append("stage_ended", { task, stage: "route" }),
     session.append("capsule_created", {
@@ -69,6 +72,11 @@ async function record(
     }),
     session.append("stage_ended", { task, stage: "capsule" }),
   ]);
+}
+
+/** As `task_started` has it. */
+function laneIn({ name, isReadOnly, hosts }: LaneInForce) {
+  return { lane: name, ...(isReadOnly && { isReadOnly }), ...(hosts.length > 0 && { hosts: [...hosts] }) };
 }
 
 /** What HOME begins with, for whoever runs the task again; of one that was never looked at, nothing is known. */

@@ -4,12 +4,14 @@
  * What a kill leaves: nothing of the task. The last task's files may have a checkpoint more. It begins here again.
  */
 import type { CapsuleSettings } from "../../capsule/index.ts";
+import { type Lane, type LaneChoice, resolveLane, type Widening } from "../../lane/index.ts";
 import { assertSandbox, type Sandbox } from "../../process/index.ts";
 import { budgetReached, reachedLimits } from "../../session/index.ts";
 import { settleLast } from "../files/begin.ts";
 import { type StartingOptions, type StartingPoint, startingPoint } from "../files/starting-point.ts";
+import { readJudged } from "../room/config.ts";
 import { quotaOf, readSettings } from "../room/quota.ts";
-import { type Room, readConfig, settingsOf } from "../room/room.ts";
+import { type Room, settingsOf } from "../room/room.ts";
 import { sandboxOf } from "../room/sandbox.ts";
 
 export interface Route {
@@ -18,23 +20,27 @@ export interface Route {
   readonly settings: CapsuleSettings;
   /** Undefined: without one. */
   readonly sandbox: Sandbox | undefined;
+  readonly lane: Lane;
+  /** What the repo's file asked for beyond that, and no person has accepted. */
+  readonly notAccepted: readonly Widening[];
   /** By a clock that does not jump. */
   readonly startedMs: number;
 }
 
 export async function findRoute(
   room: Room,
-  options: StartingOptions & { readonly sandbox?: boolean },
+  options: StartingOptions & LaneChoice & { readonly sandbox?: boolean },
 ): Promise<Route> {
-  const { session, repo, io } = room;
+  const { session, io } = room;
   const isSandboxed = options.sandbox ?? true;
   if (isSandboxed) assertSandbox();
   const limits = reachedLimits(session.state);
   if (limits.length > 0) throw budgetReached(limits);
   await settleLast(room);
   const startedMs = io.clock.monotonicMs();
-  const from = await startingPoint(room, options);
-  const config = await readConfig(repo, from.base);
+  const from = await startingPoint(room.repo, session.state, options);
+  const { config, missed } = await readJudged(room, from.base);
+  const lane = resolveLane(config, options);
   const own = await readSettings(io.homeDir);
   const number = (session.state.task?.number ?? 0) + 1;
   const quota = quotaOf(config.quota, own);
@@ -42,7 +48,9 @@ export async function findRoute(
     number,
     from,
     settings: settingsOf(config, own),
-    sandbox: isSandboxed ? await sandboxOf(room, quota) : undefined,
+    sandbox: isSandboxed ? await sandboxOf(room, { quota, lane }) : undefined,
+    lane,
+    notAccepted: missed(options),
     startedMs,
   };
 }

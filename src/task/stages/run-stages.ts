@@ -98,13 +98,13 @@ async function begin(run: TaskRun): Promise<Task | undefined> {
 }
 
 function optionsOf({ session, request, spec, stop, around }: TaskRun): TaskOptions {
-  const { base, snapshot, isFresh, cwd, env, carried, home, sandbox } = spec;
+  const { base, snapshot, isFresh, cwd, env, carried, home, sandbox, lane, hosts } = spec;
   return {
     request,
     sandbox,
     signal: stop,
     asked: askedOf(session, spec),
-    ...present({ base, snapshot, isFresh, cwd, env }),
+    ...present({ base, snapshot, isFresh, cwd, env, lane, hosts }),
     ...(carried && {
       carried: {
         from: carried.from ?? null,

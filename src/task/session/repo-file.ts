@@ -1,0 +1,68 @@
+/**
+ * Owns a repo's `holdfast.yaml` as a person looks at it: what it asks for that a task would not have by itself, and what
+ * the person says to that.
+ */
+import { join, resolve } from "node:path";
+import { openRepo, type Repo } from "../../capsule/index.ts";
+import { CONFIG_FILE } from "../../config/index.ts";
+import { capsuleIo, type Home } from "../../home/index.ts";
+import { accepting, changeTrust, declining, noTrust, readTrust, type Trust } from "../../lane/index.ts";
+import { emptyState, type SessionState } from "../../session/index.ts";
+import { readPlainFile } from "../../util/index.ts";
+import { type StartingOptions, startingPoint } from "../files/starting-point.ts";
+import { type JudgedConfig, judgeText, readJudged, trustPlace } from "../room/config.ts";
+
+export interface WhichFile extends Pick<StartingOptions, "base" | "isFresh" | "snapshot"> {
+  /** A path in the repo. */
+  readonly repo: string;
+  /** Of the session in which the task is to begin. Default: a new one. */
+  readonly state?: Pick<SessionState, "task" | "branch">;
+  /** That of the checkout, committed or not. */
+  readonly isDirty?: boolean;
+}
+
+export interface RepoFile extends JudgedConfig {
+  readonly repo: Repo;
+}
+
+const MAX_FILE_BYTES = 1024 * 1024;
+
+/** The file that a task would go by which begins like this. */
+export async function readRepoFile(
+  home: Home,
+  { repo: path, state = emptyState, isDirty = false, ...from }: WhichFile,
+): Promise<RepoFile> {
+  const repo = await openRepo(home, resolve(path));
+  const reading = { io: capsuleIo(home), repo };
+  if (isDirty && repo.checkout !== null) {
+    const text = readPlainFile(join(repo.checkout, CONFIG_FILE), { maxBytes: MAX_FILE_BYTES });
+    return { repo, ...(await judgeText(reading, text?.toString("utf8") ?? "")) };
+  }
+  const { base } = await startingPoint(repo, state, from);
+  return { repo, ...(await readJudged(reading, base)) };
+}
+
+/** Everything in it that widens, together. */
+export function decideOnFile(
+  home: Home,
+  { repo, widenings }: RepoFile,
+  decision: "accept" | "decline",
+): Promise<Trust> {
+  const at = new Date(home.io.clock.nowMs()).toISOString();
+  return changeTrust(trustPlace({ io: capsuleIo(home), repo }), home.io.disk, (trust) =>
+    decision === "accept" ? accepting(trust, widenings, at) : declining(trust, widenings),
+  );
+}
+
+/** What was ever accepted of a repo's files. */
+export async function trustOf(home: Home, path: string): Promise<Trust> {
+  return readTrust(trustPlace({ io: capsuleIo(home), repo: await openRepo(home, resolve(path)) }));
+}
+
+/** From then on nothing counts that has to be accepted. Returns what did. */
+export async function forgetTrust(home: Home, path: string): Promise<Trust> {
+  const before = await trustOf(home, path);
+  const repo = await openRepo(home, resolve(path));
+  await changeTrust(trustPlace({ io: capsuleIo(home), repo }), home.io.disk, () => noTrust);
+  return before;
+}
