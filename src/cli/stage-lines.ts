@@ -1,10 +1,11 @@
 /**
  * Owns the lines of a task's stages: what is said of each when it is over, from the records of the task.
  */
-import type { JournalRecord } from "../contract/index.ts";
+import type { JournalRecord, Json } from "../contract/index.ts";
 import { plural } from "./amounts.ts";
 import { type CommandEnding, endingText } from "./task-outcome.ts";
 import type { NamedSession } from "./which-session.ts";
+import { wideningText } from "./widening-text.ts";
 
 type Data = JournalRecord["data"];
 
@@ -33,14 +34,28 @@ const HOW: Readonly<Record<string, string>> = {
 
 export function routeLines(records: TaskRecords, { session, user }: Whose): StageLine[] {
   const { id, label } = session;
-  const { task, carried } = of(records, "task_started");
+  const started = of(records, "task_started");
+  const { task, carried, lane = null, hosts = [] } = started;
+  const reached = Array.isArray(hosts) && hosts.length > 0 ? ` hosts=${hosts.join(",")}` : "";
   const routed = {
     stage: "router",
-    facts: { session: id, name: label === id ? null : label, task, user },
-    text: `session=${label} task=${task} scope=user:${user}`,
+    facts: { session: id, name: label === id ? null : label, task, user, lane, hosts },
+    // A journal of before there were lanes names none.
+    text: `session=${label} task=${task} scope=user:${user}${lane === null ? "" : ` lane=${lane}${reached}`}`,
   };
-  return [routed, ...carriedLines(carried)];
+  return [routed, ...notAcceptedLines(started["notAccepted"]), ...carriedLines(carried)];
 }
+
+/** What the repo's file asked for, and the task has not. */
+function notAcceptedLines(words: Data[string] | undefined): StageLine[] {
+  if (!Array.isArray(words)) return [];
+  const named = words.map((word) => wideningText(word as { key: string; value: Json }));
+  const more = named.length > NAMED_WORDS ? `, and ${named.length - NAMED_WORDS} more` : "";
+  const text = `holdfast.yaml asks for more, which you have not accepted: ${named.slice(0, NAMED_WORDS).join(", ")}${more}; holdfast trust shows it and accepts it`;
+  return [{ stage: "trust", facts: { notAccepted: words }, text }];
+}
+
+const NAMED_WORDS = 5;
 
 /** Worth a line where the last task did not end as it should. */
 function carriedLines(carried: Data[string] | undefined): StageLine[] {

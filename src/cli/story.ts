@@ -53,9 +53,7 @@ export class Story {
         return [this.#head(at, "given back", `by ${text(data["by"])}`)];
       case "task_started":
         this.#files = "";
-        // What the session is about need not be said again.
-        if (data["asked"] === this.#title) return [this.#head(at, `task ${text(data["task"])}`, "")];
-        return [this.#head(at, `task ${text(data["task"])}`, text(data["asked"]))];
+        return [this.#taskStart(data, at)];
       case "task_refused":
         return [this.#head(at, "refused", `${text(data["code"])}: ${text(data["reason"])}`)];
       case "task_halted":
@@ -142,6 +140,13 @@ export class Story {
     ];
     this.#ending = "";
     return [INDENT + paint(data["outcome"] === "completed" ? "dim" : "red", printable(parts.join(", ")))];
+  }
+
+  #taskStart(data: JsonObject, at: string): string {
+    const lane = text(data["lane"]);
+    const what = `task ${text(data["task"])}${lane === "" ? "" : `, lane ${lane}`}`;
+    // What the session is about need not be said again.
+    return this.#head(at, what, data["asked"] === this.#title ? "" : text(data["asked"]));
   }
 
   #taskEnd(data: JsonObject, at: string): string[] {

@@ -53,6 +53,12 @@ export const verbs: readonly VerbEntry[] = [
     load: () => import("./verbs/rewind.ts"),
   },
   { name: "retry", summary: "run the last task again", load: () => import("./verbs/retry.ts") },
+  { name: "lanes", summary: "what tasks may do, lane by lane", load: () => import("./verbs/lanes.ts") },
+  {
+    name: "trust",
+    summary: "accept what a repo's holdfast.yaml asks for",
+    load: () => import("./verbs/trust.ts"),
+  },
   { name: "new", summary: "open a session without a task", load: () => import("./verbs/new.ts") },
   {
     name: "open",

@@ -49,7 +49,7 @@ describe("holdfast run", () => {
     expect(run).toMatchObject({ status: 0, stdout: "said\n" });
     const id = idIn(run.stderr);
     expect(run.stderr).toMatch(
-      /^\[session\] echo-said sess_\w+\n(?:\w.*\n)*\[router\] {2}session=echo-said task=1 scope=user:\w+\n\[capsule\] \w+ base=[0-9a-f]{12} ready in \d+ ms\n/,
+      /^\[session\] echo-said sess_\w+\n(?:\w.*\n)*\[router\] {2}session=echo-said task=1 scope=user:\w+ lane=repo-fix\n\[capsule\] \w+ base=[0-9a-f]{12} ready in \d+ ms\n/,
     );
     expect(run.stderr).toContain(`branch ${home.branchOf(id)}`);
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:a.txt`)).toBe("one\ntwo");
@@ -246,7 +246,9 @@ describe("holdfast handoff and import", () => {
       `${home.labelOf(id)} is back: turn 2, with changes\npublished on ${home.branchOf(id)}\n`,
     );
     expect((await runCli(home.dir, ["diff", id])).stdout).toContain("+three");
-    expect((await runCli(home.dir, ["ls"])).stdout).toMatch(/^echo-two +done +main +holdfast\/echo-two +1 /m);
+    expect((await runCli(home.dir, ["ls"])).stdout).toMatch(
+      /^echo-two +done +main +holdfast\/echo-two +repo-fix +1 /m,
+    );
 
     const file = home.join("moved.holdfast");
     await runCli(home.dir, ["export", id, "-o", file]);

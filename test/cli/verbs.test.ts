@@ -22,7 +22,9 @@ describe("the command line", () => {
     const id = ok(await hf("new", "--title", "fix the login", "--agent", "fix-bot", "--budget-usd", "5"));
     expect(id).toBe("fix-the-login");
     const whole = home.idOf(id);
-    expect(ok(await hf("ls"))).toMatch(/fix-the-login\s+new\s+no repo\s+-\s+-\s+-\s+\d+ s\s+fix the login/);
+    expect(ok(await hf("ls"))).toMatch(
+      /fix-the-login\s+new\s+no repo\s+-\s+-\s+-\s+-\s+\d+ s\s+fix the login/,
+    );
     expect(ok(await hf("show", id))).toContain("budget    5 usd");
     expect(ok(await hf("pause", id))).toBe(`${id} paused`);
     expect(ok(await hf("resume", id))).toBe(`${id} resumed at turn 0`);

@@ -26,7 +26,7 @@ const COLOURS: Partial<Record<Standing, Parameters<typeof paint>[0]>> = {
   archived: "dim",
 };
 const OVER: readonly Standing[] = ["closed", "archived"];
-const HEADS = ["NAME", "STATUS", "REPO", "BRANCH", "FILES", "COST", "LAST", "TITLE"];
+const HEADS = ["NAME", "STATUS", "REPO", "BRANCH", "LANE", "FILES", "COST", "LAST", "TITLE"];
 /** All the sessions of a home have no bell in common. */
 const LOOK_MS = 500;
 const TITLE_LENGTH = 60;
@@ -136,6 +136,7 @@ function rowOf(session: SessionView, nowMs: number): string[] {
     standingText(session),
     repo === null ? "no repo" : clip(basename(repo), 24),
     branch?.tip ? printable(branch.name) : "-",
+    printable(task?.lane?.name ?? "-"),
     task?.changed ? String(task.changed.files) : "-",
     spent.usd > 0 ? `$${spent.usd.toFixed(2)}` : "-",
     ago(updatedAt, nowMs),

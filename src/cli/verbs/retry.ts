@@ -1,25 +1,31 @@
 import type { Command } from "commander";
 import { type EnvironmentOptions, stillAsked, withEnvironment } from "../environment.ts";
+import { type LaneOptions, laneChoice, withLane } from "../lane-options.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 import { runAgain } from "./run.ts";
 
-type Options = CommonOptions & EnvironmentOptions & { readonly detach?: boolean };
+type Options = CommonOptions & EnvironmentOptions & LaneOptions & { readonly detach?: boolean };
 
 export function command(): Command {
   const retry = verb(
     "retry",
-    "Run the last task of a session again: the same command, from the same base, in a fresh capsule, with the same variables as they are set here and now. What the last attempt left is in its snapshot. Refused while a task runs or waits in the session.",
+    "Run the last task of a session again: the same command, from the same base, in a fresh capsule, in the same lane, with the same variables as they are set here and now. What the last attempt left is in its snapshot. Refused while a task runs or waits in the session.",
     ["holdfast retry fix-login", "holdfast retry fix-login --detach"],
   )
     .argument("<session>", SESSION_HELP)
     .option("-d, --detach", "do not wait for it");
-  return withEnvironment(retry).action(async (prefix: string, options: Options) => {
-    const dispatcher = await openDispatcher(options);
-    const session = await sessionOf(dispatcher.holdfast, prefix, options);
-    const { env: had = [], ...last } = await dispatcher.specOfLastTask(session.id, scope(options));
-    const env = await stillAsked(had, dispatcher.home.dir);
-    const spec = { ...last, ...(env.length > 0 && { env }) };
-    await runAgain(dispatcher, session, spec, { ...options, sandbox: spec.sandbox });
-  });
+  return withLane(withEnvironment(retry), "as it was asked for").action(
+    async (prefix: string, options: Options) => {
+      const dispatcher = await openDispatcher(options);
+      const session = await sessionOf(dispatcher.holdfast, prefix, options);
+      const { env: had = [], ...last } = await dispatcher.specOfLastTask(session.id, {
+        ...scope(options),
+        ...laneChoice(options),
+      });
+      const env = await stillAsked(had, dispatcher.home.dir);
+      const spec = { ...last, ...(env.length > 0 && { env }) };
+      await runAgain(dispatcher, session, spec, { ...options, sandbox: spec.sandbox });
+    },
+  );
 }

@@ -6,12 +6,14 @@ import type { Asked, Dispatcher, SubmitOptions } from "../../dispatch/index.ts";
 import { commandLine, secretsIn, takeOut } from "../../redaction/index.ts";
 import { present } from "../../util/index.ts";
 import { type EnvironmentOptions, environmentOf, withEnvironment } from "../environment.ts";
+import { type LaneOptions, laneChoice, withLane } from "../lane-options.ts";
 import { lookOn } from "../looking-on.ts";
 import { placeInQueue } from "../queue-text.ts";
 import { type BeginningPlace, type PlaceOptions, placeOf, tellUnseen, withPlace } from "../run-place.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { inWindow } from "../session-window.ts";
 import { TaskView } from "../task-view.ts";
+import { askTrust } from "../trust-question.ts";
 import {
   type BudgetOptions,
   budgetOf,
@@ -29,7 +31,8 @@ import { assertWindow } from "../window.ts";
 type Options = CommonOptions &
   BudgetOptions &
   PlaceOptions &
-  EnvironmentOptions & {
+  EnvironmentOptions &
+  LaneOptions & {
     readonly session?: string;
     readonly fresh?: boolean;
     readonly name?: string;
@@ -56,6 +59,7 @@ export function command(): Command {
       "holdfast run -i -- vim notes.txt",
       "holdfast run --env NPM_TOKEN --env-file .env.agent -- ./agent.sh",
       "holdfast run --repo ../app --base v1.2 -- ./fix.sh",
+      "holdfast run --host registry.npmjs.org -- npm install",
     ],
   )
     .argument("<command...>", "what to run; everything after -- belongs to it")
@@ -96,6 +100,7 @@ export function command(): Command {
       "--no-sandbox",
       "without a wall: the command can do whatever you can, but gets no secrets of your shell",
     );
+  withLane(run, "lane of holdfast.yaml, else repo-fix");
   return withBudget(withEnvironment(withPlace(run))).action(async (words: string[], options: Options) => {
     if (options.interactive && !options.detach) assertWindow();
     if (options.interactive && options.messages)
@@ -134,11 +139,9 @@ async function runNew(dispatcher: Dispatcher, words: string[], options: Options)
     ...present({ budget: budgetOf(options) }),
   };
   const spec = specOf(words, options);
-  const begun = await dispatcher.begin(session, spec, {
-    ...submitOptions(options),
-    ...placeOf(options),
-    env,
-  });
+  const place = placeOf(options);
+  if (repo !== false) await askTrust(dispatcher, { repo, ...fileOf(spec, place) });
+  const begun = await dispatcher.begin(session, spec, { ...submitOptions(options), ...place, env });
   const named = { id: begun.id, label: labelOf(begun) };
   await lookAt(dispatcher, { ...begun, session: named, isNew: true, fromSeq: 0 }, spec, options);
 }
@@ -168,9 +171,11 @@ export async function runAgain(
   place: BeginningPlace = {},
 ): Promise<void> {
   const { id } = session;
-  const { records, user } = await dispatcher.holdfast.showSession(id, scope(options));
+  const state = await dispatcher.holdfast.showSession(id, scope(options));
+  const { records, user, repo } = state;
   const budget = present({ budget: budgetOf(options) });
   const env = await environmentOf(options, dispatcher.home.dir, spec.env);
+  if (repo !== null) await askTrust(dispatcher, { repo, state, ...fileOf(spec, place) });
   const task = await dispatcher.submit(id, spec, {
     ...scope(options),
     ...submitOptions(options),
@@ -181,6 +186,11 @@ export async function runAgain(
   const waits = placeInQueue(await dispatcher.queue(id, scope(options)), task.request);
   if (waits !== undefined && !options.json) note(`[queue]   ${waits}`);
   await lookAt(dispatcher, { ...task, session, user, isNew: false, fromSeq: records + 1 }, spec, options);
+}
+
+/** Whose file the task goes by. */
+function fileOf({ base, isFresh, snapshot }: TaskSpec, { isDirty }: BeginningPlace) {
+  return present({ base, isFresh, snapshot, isDirty });
 }
 
 function submitOptions({ priority, maxSessions, maxMemory }: Options): SubmitOptions {
@@ -244,6 +254,7 @@ function specOf(command: string[], options: Options): TaskSpec {
     definition: `exec:${basename(command[0] ?? "")}`.slice(0, 200),
     ...present({ base: options.base, isFresh: options.fresh, title: options.title?.slice(0, 500) }),
     sandbox: options.sandbox,
+    ...laneChoice(options),
   };
 }
 

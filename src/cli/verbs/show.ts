@@ -1,9 +1,10 @@
 import type { Command } from "commander";
 import type { SessionView } from "../../dispatch/index.ts";
-import type { TaskState } from "../../session/index.ts";
+import type { LaneState, TaskState } from "../../session/index.ts";
 import type { SessionDiskUse } from "../../upkeep/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { bytes, plural } from "../amounts.ts";
+import { hostsText } from "../lane-text.ts";
 import { nextSteps } from "../next-step.ts";
 import { say, sayJson } from "../screen.ts";
 import { parseTarget, resolveTarget, TASK_HELP } from "../target.ts";
@@ -49,6 +50,7 @@ export function command(): Command {
         );
       if (command !== null) line("command", command);
       if (session.task) line("task", taskText(session.task, session.pid !== null));
+      if (session.task?.lane) line("lane", laneText(session.task.lane));
       if (session.branch?.tip) line("branch", `${session.branch.name} at ${session.branch.tip.slice(0, 12)}`);
       if (session.task?.changed) line("files", changedText(session.task.changed));
       line("disk", diskText(disk));
@@ -71,6 +73,10 @@ export function command(): Command {
 function statusText({ standing, why, pid }: SessionView): string {
   const more = [...(why === null ? [] : [why]), ...(pid === null ? [] : [`process ${pid}`])];
   return more.length > 0 ? `${standing} (${more.join(", ")})` : standing;
+}
+
+function laneText({ name, isReadOnly, hosts }: LaneState): string {
+  return `${name}: ${isReadOnly ? "writes no file of the capsule" : "writes in its capsule"}, reaches ${hostsText(hosts)}`;
 }
 
 const changedText = ({ files, insertions, deletions }: NonNullable<TaskState["changed"]>) =>

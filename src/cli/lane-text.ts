@@ -1,0 +1,30 @@
+/**
+ * Owns how a lane reads in plain words: what a task in it may read, write and reach, and when it asks.
+ */
+import type { Lane } from "../lane/index.ts";
+
+/** Patterns, as they were named. */
+export function hostsText(hosts: readonly string[]): string {
+  if (hosts.length === 0) return "no host";
+  const named = hosts.filter((host) => host !== "*");
+  if (named.length === hosts.length) return named.join(", ");
+  return ["any public host", ...named].join(", ");
+}
+
+/** What it does, and the words for it. */
+export function laneLines(lane: Lane): [what: string, text: string][] {
+  const { isReadOnly, hosts, read, write, external, approval } = lane;
+  const tools = [...named("read", read), ...named("write", write), ...named("external", external)];
+  return [
+    ["reads", "the files of its capsule, and the tools of this machine"],
+    ["writes", isReadOnly ? "nothing but its HOME and TMPDIR" : "in its capsule, its HOME and TMPDIR"],
+    ["reaches", hostsText(hosts)],
+    ["asks", approval.length > 0 ? `you before it uses ${approval.join(" or ")} tools` : "never"],
+    ...(tools.length > 0 ? ([["tools", tools.join("; ")]] as [string, string][]) : []),
+  ];
+}
+
+/** Every tool of a class is not worth a word, nor is none of the external ones. */
+function named(what: string, tools: readonly string[]): string[] {
+  return tools.length === 0 || tools.includes("*") ? [] : [`${what} ${tools.join(", ")}`];
+}
