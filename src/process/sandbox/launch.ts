@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { openData } from "../data-descriptor.ts";
 import { firstToEnd, limited } from "../limits.ts";
 import { ownFiles } from "./identity.ts";
+import { lateVariables } from "./late-variables.ts";
 import { parentDirs, shownArguments } from "./mounts.ts";
 import { minimalRoot } from "./root.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -55,7 +56,7 @@ export interface Launch {
  * It goes to the directory as the task's user, whom bubblewrap is not yet. And it says what can't be run in words that
  * people know, and with the status that programs do.
  */
-const SHELL = ["sh", "-c", 'cd "$0" && exec "$@"'];
+const SCRIPT = 'cd "$0" && exec "$@"';
 /** The first behind a program's own streams. */
 const FIRST_DESCRIPTOR = 3;
 
@@ -66,8 +67,11 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
   };
   const given = (fd: number) => String(FIRST_DESCRIPTOR + descriptors.push(fd) - 1);
   const { user, tools, limits } = sandbox;
+  const late = lateVariables({ ...options.env, ...tools.env });
   try {
     const argv = [
+      // While it is still root: then the command can't take it back.
+      ...firstToEnd(),
       ...options.entry.enter,
       "bwrap",
       ...namespaces(sandbox, options.entry),
@@ -75,14 +79,13 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
       "--seccomp",
       given(openSeccomp()),
       "--",
-      ...(user ? becoming(user) : []),
-      ...firstToEnd(),
+      ...(user ? becoming(user, sandbox.at) : []),
       ...limited({ maxCoreBytes: 0, ...limits }),
-      ...SHELL,
+      ...["sh", "-c", late.naming + SCRIPT],
       join(sandbox.at, options.cwd ?? "."),
       ...options.command,
     ];
-    return { argv, cwd: "/", env: { ...options.env, ...tools.env }, descriptors, close };
+    return { argv, cwd: "/", env: late.env, descriptors, close };
   } catch (error) {
     close();
     throw error;

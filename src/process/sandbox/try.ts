@@ -20,7 +20,7 @@ let trying: Promise<boolean> | undefined;
 
 /** A kernel may not allow what the program needs. */
 export function canSandbox(): Promise<boolean> {
-  trying ??= trySandbox();
+  trying ??= trySandbox().catch(() => false);
   return trying;
 }
 

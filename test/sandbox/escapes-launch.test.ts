@@ -1,0 +1,141 @@
+/**
+ * What makes the sandbox runs outside of it, as root perhaps: nothing that a repo or a task has in hand makes it run
+ * anything of theirs.
+ */
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import {
+  findProgram,
+  launch,
+  plainSandbox,
+  runProgram,
+  type Sandbox,
+  taskUser,
+} from "../../src/process/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { TempDir } from "../support/home.ts";
+
+const isRoot = process.getuid?.() === 0;
+const leaveOut = (what: string, why: string) => console.log(`left out: ${what}: ${why}`);
+if (!hasSandbox) leaveOut("what makes the sandbox", "bubblewrap is not installed");
+if (!isRoot) leaveOut("what root starts", "this is not root");
+const hasCompiler = findProgram("gcc") !== undefined;
+if (!hasCompiler) leaveOut("libraries that are loaded before all others", "gcc is not installed");
+
+/** Both streams of a script in a sandbox whose files are this directory. */
+async function inside(
+  dir: string,
+  script: string,
+  env: Record<string, string>,
+  more: Partial<Sandbox> = {},
+): Promise<string> {
+  const started = launch(
+    { ...plainSandbox(dir, taskUser("/")), ...more },
+    { command: ["sh", "-c", script], tree: dir, entry: { enter: [], hasNetwork: false }, env },
+  );
+  const { stdout, stderr } = await runProgram(started.argv, { ...started, timeoutMs: 30_000 });
+  return `${stdout}${stderr}`.trim();
+}
+
+/** A library that says which user loads it. */
+function makeLibrary(path: string): void {
+  const source = `#include <stdio.h>
+    #include <unistd.h>
+    __attribute__((constructor)) static void loaded(void) { fprintf(stderr, "LOADED %d %d\\n", getuid(), getpid()); }`;
+  const { status, stderr } = spawnSync("gcc", ["-shared", "-fPIC", "-x", "c", "-", "-o", path], {
+    input: source,
+  });
+  if (status !== 0) throw new Error(String(stderr));
+}
+
+describe.skipIf(!hasSandbox)("what makes the sandbox", () => {
+  it.skipIf(!isRoot)("Q6 a program of the repo's on PATH is not run as root", async () => {
+    using temp = new TempDir();
+    chmodSync(temp.path, 0o755);
+    mkdirSync(temp.join("bin"));
+    const claim =
+      '#!/bin/sh\necho "RAN by $(/usr/bin/id -u)"\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n';
+    for (const name of ["setpriv", "prlimit", "choom", "sh"])
+      writeFileSync(temp.join("bin", name), name === "sh" ? '#!/bin/bash\nexec /bin/bash "$@"\n' : claim, {
+        mode: 0o755,
+      });
+    const PATH = `${temp.join("bin")}:/usr/bin:/bin`;
+    expect(await inside(temp.path, "id -u", { PATH })).toBe(String(taskUser("/")?.uid));
+    // It is there, and what a task starts by name is that.
+    expect(await inside(temp.path, "setpriv --", { PATH })).toMatch(/^RAN by \d+/);
+  });
+
+  it.skipIf(!isRoot).each(["/etc", "/", "/usr", "/usr/lib/x", "/usr/local", "/lib64", "/bin"])(
+    "Q6 what root reads to become another user is not a task's: no sandbox for files in %s",
+    (at) => {
+      const started = () =>
+        launch(plainSandbox(at, taskUser("/")), {
+          command: ["true"],
+          tree: "/usr",
+          entry: { enter: [], hasNetwork: false },
+          env: {},
+          isReadOnly: true,
+        }).close();
+      expect(started).toThrow(expect.objectContaining({ code: "sandbox_missing" }));
+    },
+  );
+
+  it.skipIf(!isRoot)("files in places that only begin alike have a sandbox", async () => {
+    using temp = new TempDir();
+    chmodSync(temp.path, 0o755);
+    for (const at of ["/etcetera", "/root/lib", "/usrlib"])
+      expect(await inside(temp.path, "pwd", { PATH: "/usr/bin:/bin" }, { at })).toBe(at);
+  });
+
+  it.skipIf(!hasCompiler)(
+    "Q11 a library that a task's variable names is loaded by the task alone",
+    async () => {
+      using temp = new TempDir();
+      chmodSync(temp.path, 0o755);
+      makeLibrary(temp.join("own.so"));
+      const env = { PATH: "/usr/bin:/bin", LD_PRELOAD: temp.join("own.so") };
+      const said = await inside(temp.path, 'echo "$LD_PRELOAD"; env | grep -c HOLDFAST_LATE', env);
+      expect(said).toContain(temp.join("own.so"));
+      const loaded = [...said.matchAll(/LOADED (\d+) (\d+)/g)].map(
+        ([, uid, pid]) => `${uid} ${Number(pid) < 100}`,
+      );
+      // By its shell and what that starts, in a pid namespace of their own.
+      expect(new Set(loaded)).toEqual(new Set([`${taskUser("/")?.uid ?? process.getuid?.()} true`]));
+      expect(said).toMatch(/^0$/m);
+      // Whatever starts a program with the same variable loads it: it is one that can be loaded.
+      const plain = spawnSync("id", ["-u"], { env, encoding: "utf8" });
+      expect(plain.stderr).toMatch(new RegExp(`^LOADED ${process.getuid?.()} `));
+    },
+  );
+
+  it("Q11 variables that loaders and shells run code for get their names inside, and nowhere before", async () => {
+    using temp = new TempDir();
+    chmodSync(temp.path, 0o755);
+    const names = [
+      "LD_LIBRARY_PATH",
+      "LD_AUDIT",
+      "GCONV_PATH",
+      "LOCPATH",
+      "GLIBC_TUNABLES",
+      "BASH_ENV",
+      "ENV",
+    ];
+    const value = "a b'\"$(echo ran)`";
+    const env = Object.fromEntries(names.map((name) => [name, value]));
+    const started = launch(plainSandbox(temp.path, taskUser("/")), {
+      command: ["true"],
+      tree: temp.path,
+      entry: { enter: [], hasNetwork: false },
+      env: { PATH: "/usr/bin:/bin", ...env },
+    });
+    started.close();
+    for (const name of names) expect(started.env).not.toHaveProperty(name);
+    for (const word of started.argv) expect(word).not.toContain("echo ran");
+    const harmless = ["GCONV_PATH", "LOCPATH", "ENV"];
+    const asked = harmless.map((name) => `printf '%s\\n' "$${name}"`).join("; ");
+    const given = Object.fromEntries(harmless.map((name) => [name, value]));
+    const said = await inside(temp.path, asked, { PATH: "/usr/bin:/bin", ...given });
+    expect(said.split("\n")).toEqual(harmless.map(() => value));
+  });
+});
