@@ -6,6 +6,9 @@ const PASSED = [
   "PATH",
   "LANG",
   "LANGUAGE",
+  // All that there are: servers let any name that begins so through, and people send other things in them.
+  ...["LC_ALL", "LC_ADDRESS", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES"],
+  ...["LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME"],
   "TERM",
   "COLORTERM",
   "NO_COLOR",
@@ -19,7 +22,7 @@ const PASSED = [
 
 export function baseEnvironment(own: Readonly<Record<string, string>>): Record<string, string> {
   const passed = Object.entries(process.env).flatMap(([name, value]): [string, string][] =>
-    value !== undefined && (PASSED.includes(name) || name.startsWith("LC_")) ? [[name, value]] : [],
+    value !== undefined && PASSED.includes(name) ? [[name, value]] : [],
   );
   return { ...Object.fromEntries(passed), ...own };
 }

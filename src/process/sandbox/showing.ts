@@ -85,6 +85,8 @@ export class Showing {
     const followed = follow(path);
     if (!followed) return false;
     const { real, links } = followed;
+    // What lies in the checkout is the repo's: where its links lead opens nothing.
+    if ((isNamed || !this.isShown(real)) && links.some(([, link]) => this.#isInCheckout(link))) return false;
     // What is named may be a credential in something that is shown, and would be covered there.
     const isSeen = isNamed ? this.#isInCheckout(real) : this.isShown(real);
     if (!isSeen) {

@@ -47,7 +47,13 @@ function showNamed(showing: Showing, path: string, userHome: string): (readonly 
   if (whole === undefined) return [[path, "it is neither absolute nor below ~/"]];
   if (statOr(whole) === undefined) return [[path, "it is not there"]];
   if (showing.show(whole, { isNamed: true })) return [];
-  return [[path, showing.whyNot(realOr(whole) ?? whole, true) ?? "there are too many"]];
+  return [
+    [
+      path,
+      showing.whyNot(realOr(whole) ?? whole, true) ??
+        "a link of the repo's leads there, or there are too many",
+    ],
+  ];
 }
 
 /** The variables that are set inside, as the user has them. */
