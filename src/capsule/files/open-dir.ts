@@ -26,6 +26,8 @@ import { errorCode } from "../../util/index.ts";
 import { type BytePath, nameOf, parentOf, toBytes } from "./path.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+/** For a descriptor that only holds what it names; Node has no word for it. */
+const O_PATH = 0o10000000;
 /** Where descriptors have no path of their own, names are joined, and a link is looked for first. */
 const hasDescriptorPaths = existsSync("/proc/self/fd");
 
@@ -84,13 +86,10 @@ export class OpenDir implements Disposable {
   child(name: BytePath): OpenDir | undefined {
     const path = this.at(name);
     if (!hasDescriptorPaths && !this.stat(name)?.isDirectory()) return undefined;
-    let restore: (() => void) | undefined;
     const stats = this.stat(name);
     // Its owner may have locked himself out; the mode is given back when we leave.
-    if (stats?.isDirectory() && (stats.mode & 0o500) !== 0o500 && process.getuid?.() === stats.uid) {
-      chmodSync(path, 0o700);
-      restore = () => chmodSync(path, stats.mode & 0o7777);
-    }
+    const isLocked = stats?.isDirectory() && (stats.mode & 0o500) !== 0o500;
+    const restore = isLocked ? unlock(path, 0o700) : undefined;
     try {
       const fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
       return new OpenDir(fd, hasDescriptorPaths ? `/proc/self/fd/${fd}` : path.toString("latin1"), restore);
@@ -110,12 +109,12 @@ export class OpenDir implements Disposable {
     } catch (error) {
       if (errorCode(error) === "ELOOP") throw changing(name);
       const stats = this.stat(name);
-      if (errorCode(error) !== "EACCES" || !stats?.isFile() || process.getuid?.() !== stats.uid) throw error;
-      chmodSync(path, 0o600);
+      const restore = errorCode(error) === "EACCES" && stats?.isFile() ? unlock(path, 0o600) : undefined;
+      if (!restore) throw error;
       try {
         return new OpenFile(openSync(path, flags), name);
       } finally {
-        chmodSync(path, stats.mode & 0o7777);
+        restore();
       }
     }
   }
@@ -123,6 +122,37 @@ export class OpenDir implements Disposable {
   [Symbol.dispose](): void {
     closeSync(this.#fd);
     this.#restore?.();
+  }
+}
+
+/**
+ * Lets us into what is our own user's, and says how its mode is given back; undefined where it is not ours. It is held
+ * meanwhile, not named again: at its name a link may stand by now, and the mode of what that leads to is not the
+ * agent's to choose.
+ */
+function unlock(path: Buffer, mode: number): (() => void) | undefined {
+  const fd = hasDescriptorPaths ? openOr(path, O_PATH | O_NOFOLLOW) : undefined;
+  if (hasDescriptorPaths && fd === undefined) return undefined;
+  const held = fd === undefined ? path : `/proc/self/fd/${fd}`;
+  const close = () => fd !== undefined && closeSync(fd);
+  const stats = fd === undefined ? lstatSync(path) : fstatSync(fd);
+  if (stats.isSymbolicLink() || stats.uid !== process.getuid?.()) {
+    close();
+    return undefined;
+  }
+  chmodSync(held, mode);
+  return () => {
+    chmodSync(held, stats.mode & 0o7777);
+    close();
+  };
+}
+
+/** Undefined for what has gone. */
+function openOr(path: Buffer, flags: number): number | undefined {
+  try {
+    return openSync(path, flags);
+  } catch {
+    return undefined;
   }
 }
 
