@@ -189,7 +189,7 @@ class CapsuleBench {
         ports: [],
         limits,
       },
-      sandbox: findProgram("bwrap") === undefined ? undefined : sandboxAround(this.#home, repo),
+      sandbox: findProgram("bwrap") === undefined ? undefined : sandboxAround(this.#home, repo, session),
       runSetup: setupRunner({ sandbox: undefined, onOutput: () => {} }),
     };
     if (snapshot) return (await restoreCapsule(this.#io, request, snapshot)).capsule;

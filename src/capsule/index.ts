@@ -15,6 +15,7 @@ export { sandboxAround } from "./life/borrowed.ts";
 export { type CapsuleSettings, clearUnfinished, detachCapsule, type NewCapsule } from "./life/build.ts";
 export { Capsule } from "./life/capsule.ts";
 export { catchUp, differenceFor } from "./life/catch-up.ts";
+export { cgroupOfTasks } from "./life/cgroups.ts";
 export { createCapsule } from "./life/create.ts";
 export { equip, findHanded, handBack, handOn, settleHandOn } from "./life/hand-on.ts";
 export type { CapsuleIo } from "./life/io.ts";

@@ -17,10 +17,10 @@ import {
   runStages,
   type Task,
   valuesFor,
+  Watch,
 } from "../task/index.ts";
 import { present } from "../util/index.ts";
 import { keepSpooled } from "./kept-output.ts";
-import { Watch } from "./quota-watch.ts";
 import type { Shells } from "./shells.ts";
 import { Spool } from "./spool.ts";
 import { SpooledProgress } from "./spooled-progress.ts";
@@ -103,7 +103,8 @@ async function join(
       values,
       messages: feed,
       onStart: (pid: number, input: Writable | null) => {
-        watch = new Watch(home.io.clock, pid, [task.room.sessionDir], quota, (exceeded) => {
+        const watched = { pid, dirs: [task.room.sessionDir], quota, sandbox: task.sandbox };
+        watch = new Watch(home.io.clock, watched, (exceeded) => {
           // First it is stopped: the record of it may need the space that it takes.
           ended.abort();
           exceeding = session.append("quota_reached", exceeded);

@@ -1,7 +1,7 @@
 /**
  * Owns one directory of a cgroup, which is how the kernel is told what to count: made with its limits, read, removed.
  */
-import { closeSync, constants, mkdirSync, openSync, rmdirSync, writeSync } from "node:fs";
+import { closeSync, constants, existsSync, mkdirSync, openSync, rmdirSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
@@ -45,6 +45,11 @@ export function makeDir(
     }
   }
   return undefined;
+}
+
+/** Where it is, if it is there. */
+export function findDir(parents: readonly CgroupParent[], name: string): string | undefined {
+  return parents.map(({ dir }) => join(dir, OURS, name)).find((dir) => existsSync(dir));
 }
 
 function makeIn({ dir: parent, version, controllers }: CgroupParent, dir: string): void {

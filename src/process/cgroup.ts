@@ -7,6 +7,7 @@
 import { join } from "node:path";
 import {
   type CgroupLimits,
+  findDir,
   makeDir,
   pidsIn,
   type Refused,
@@ -32,6 +33,12 @@ export interface Cgroup {
 
 const SAFE_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,120}$/;
 
+/** What a sandbox is to be counted in. Whatever is started in it makes it, if it is not there. */
+export interface CgroupShare {
+  readonly name: string;
+  readonly limits: CgroupLimits;
+}
+
 /** Undefined where none can be had. One of that name that was left behind is taken over. */
 export function makeCgroup(name: string, limits: CgroupLimits, proc = OWN_PROC): Cgroup | undefined {
   assertSafe(name);
@@ -44,6 +51,13 @@ export function makeCgroup(name: string, limits: CgroupLimits, proc = OWN_PROC):
     made.map(({ dir }) => dir),
     { processes: controllers.has("pids"), memory: controllers.has("memory") },
   );
+}
+
+/** The one of that name, where we would make it ourselves; undefined where there is none. */
+export function findCgroup(name: string, proc = OWN_PROC): Cgroup | undefined {
+  assertSafe(name);
+  const dirs = cgroupParents(["pids", "memory"], proc).flatMap((parents) => findDir(parents, name) ?? []);
+  return dirs.length === 0 ? undefined : cgroupIn(name, dirs, { processes: false, memory: false });
 }
 
 /** Those of ours that nothing answers for. Other homes have theirs in the same place: `isLive` is asked of each name. */

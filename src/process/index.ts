@@ -1,3 +1,4 @@
+export { type Cgroup, type CgroupShare, cgroupLeftovers, findCgroup } from "./cgroup.ts";
 export {
   CONNECTION_FD,
   type CommandEnd,
@@ -20,7 +21,7 @@ export {
   startHolder,
   throughHolder,
 } from "./holder.ts";
-export { limited, type ProcessLimits } from "./limits.ts";
+export { halfOfAllProcesses, limited, type ProcessLimits } from "./limits.ts";
 export { CAPSULE_MARK, endMarked, freezeMarked, markedProcesses } from "./marks.ts";
 export { ownProgram } from "./own-program.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";

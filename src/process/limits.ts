@@ -10,7 +10,7 @@ export interface ProcessLimits {
   readonly maxFileBytes?: number;
   /** Of address space, of each process: for programs that are known. Others reserve far more than they ever use. */
   readonly maxMemoryBytes?: number;
-  /** Of all processes and threads in the same user namespace: only where that is nobody else's. */
+  /** Of all processes and threads of the same user in the same user namespace. */
   readonly maxProcesses?: number;
   /** Of each process. */
   readonly maxOpenFiles?: number;
@@ -29,6 +29,8 @@ const NAMES = {
   maxCpuSeconds: ["cpu", "Max cpu time"],
 } as const;
 
+/** As a kernel has it that was told nothing else. */
+const FEWEST_PIDS = 32_768;
 /** Of 1000, of which ours have 0. */
 const FIRST_TO_END = 500;
 
@@ -43,6 +45,13 @@ export function limited(limits: ProcessLimits): string[] {
     return value === undefined ? [] : [`--${name}=${Math.min(Math.round(value), mostOf(ours, kernelName))}`];
   });
   return words.length === 0 ? [] : [program, ...words, "--"];
+}
+
+/** So many that the machine goes on whatever one user starts. */
+export function halfOfAllProcesses(): number {
+  const most = ["pid_max", "threads-max"].map((name) => Number(readTextOr(`/proc/sys/kernel/${name}`, "")));
+  const known = most.filter((one) => one > 0);
+  return known.length === 0 ? FEWEST_PIDS / 2 : Math.floor(Math.min(...known) / 2);
 }
 
 /** The words that make a command the kernel's first choice when memory runs out, before those that drive it. */

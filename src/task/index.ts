@@ -22,6 +22,7 @@ export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output
 export { valuesFor } from "./results/values.ts";
 export { readConfig } from "./room/config.ts";
 export { type Quota, readSettings } from "./room/quota.ts";
+export { Watch } from "./room/quota-watch.ts";
 export { forkSession } from "./session/forking.ts";
 export {
   decideOnFile,

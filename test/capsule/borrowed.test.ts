@@ -99,7 +99,7 @@ describe("K15 of what a repo borrows from", () => {
     for (const dir of ["pack", "info"]) mkdirSync(join(inHome, dir), { recursive: true });
     const objects = join(dirname(repo.objects), "elsewhere");
     symlinkSync(inHome, objects);
-    expect(() => sandboxAround(lab.home, { ...repo, objects })).toThrow(
+    expect(() => sandboxAround(lab.home, { ...repo, objects }, "sess_1")).toThrow(
       expect.objectContaining({ code: "not_a_repo" }),
     );
   });

@@ -225,7 +225,7 @@ describe("a git that an agent has taken over", () => {
     const view = await capsule.attach();
     const gitDir = lab.temp.join("asked");
     await makeEmptyGitdir(gitDir, "sha1");
-    const sandbox = sandboxAround(lab.home, await lab.repo());
+    const sandbox = sandboxAround(lab.home, await lab.repo(), capsule.spec.session);
     const git = new ConfinedGit({ gitDir, view, sandbox });
     const run = async (script: string, timeoutMs = 10_000) =>
       (await git.ask([], { script, maxOutputBytes: 1000, timeoutMs }))?.stdout.toString().trim();

@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { parseConfig, parseSettings, within } from "../../src/config/index.ts";
-import { type Exceeded, Watch } from "../../src/host/quota-watch.ts";
 import { findProgram } from "../../src/process/index.ts";
+import type { Quota } from "../../src/task/index.ts";
+import { type Exceeded, Watch } from "../../src/task/room/quota-watch.ts";
 import { systemClock } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { TempDir } from "../support/home.ts";
@@ -34,6 +35,10 @@ describe("settings.yaml", () => {
       processes: 3,
       reserve_mb: 100,
     });
+    // Memory is bounded as soon as one of the two says so.
+    const memory = async (text: string) => (await ask(text)).memory_mb;
+    expect(await memory("")).toBeUndefined();
+    expect(await memory("quota: { memory_mb: 10 }")).toBe(10);
     await expect(parseConfig("quota: { disk_mb: .inf }")).rejects.toMatchObject({ code: "config_invalid" });
     await expect(parseSettings("quotas: {}")).rejects.toThrow("settings.yaml:1: quotas: no such key");
   });
@@ -62,6 +67,21 @@ describe("settings.yaml", () => {
     expect((await dispatcher.show(id)).task?.outcome).not.toBe("done");
   });
 
+  it("memory that is more than the quota ends the turn, by the kernel's hand or by the watch", async () => {
+    using home = new HostHome({ "holdfast.yaml": "quota: { memory_mb: 96 }\n" });
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin(
+      { repo: home.main },
+      script(`perl -e '$x = "a" x (300 << 20); sleep 60'; echo went on; sleep 60`),
+    );
+    await reaches(dispatcher, id, "paused");
+    const reached: unknown[] = [];
+    for await (const { type, data } of dispatcher.holdfast.readJournal(id))
+      if (type === "quota_reached") reached.push(data);
+    expect(reached).toEqual([expect.objectContaining({ limit: "memory", allowed: 96 * MEGABYTE })]);
+    expect((await dispatcher.show(id)).task?.outcome).toBe("failed");
+  });
+
   it("that can't be read says where, and nothing begins", async () => {
     using home = new HostHome();
     mkdirSync(home.dir, { mode: 0o700 });
@@ -79,6 +99,9 @@ describe("settings.yaml", () => {
   });
 });
 
+/** This process, and these directories. */
+const watched = (quota: Quota, ...dirs: string[]) => ({ pid: process.pid, dirs, quota });
+
 describe("the watch", () => {
   it("charges nobody for what others write, also where something can't be counted", async () => {
     using temp = new TempDir();
@@ -86,7 +109,7 @@ describe("the watch", () => {
     const exceeded: Exceeded[] = [];
     const quota = { maxBytes: 40 * MEGABYTE, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1 };
     // One of the directories is gone, so that the counting has something to complain about.
-    const watch = new Watch(systemClock, process.pid, [temp.join("own"), temp.join("gone")], quota, (one) =>
+    const watch = new Watch(systemClock, watched(quota, temp.join("own"), temp.join("gone")), (one) =>
       exceeded.push(one),
     );
     writeFileSync(temp.join("of-another"), Buffer.alloc(120 * MEGABYTE, "x"));
@@ -104,7 +127,7 @@ describe("the watch", () => {
     spawnSync("sync", ["-f", temp.path]);
     const exceeded = Promise.withResolvers<Exceeded | string>();
     const quota = { maxBytes: 40 * MEGABYTE, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1 };
-    const watch = new Watch(systemClock, process.pid, [temp.join("own")], quota, exceeded.resolve, {
+    const watch = new Watch(systemClock, watched(quota, temp.join("own")), exceeded.resolve, {
       countAnywayMs: 1000,
     });
     rmSync(temp.join("of-another"));
@@ -126,7 +149,7 @@ describe("the watch", () => {
     process.env["PATH"] = `${temp.join("bin")}:${path}`;
     const exceeded = Promise.withResolvers<Exceeded | string>();
     const quota = { maxBytes: 4 * MEGABYTE, maxFiles: 1e6, maxProcesses: 1e6, reserveBytes: 1e18 };
-    const watch = new Watch(systemClock, process.pid, [temp.join("own")], quota, exceeded.resolve);
+    const watch = new Watch(systemClock, watched(quota, temp.join("own")), exceeded.resolve);
     try {
       await sleep(2500);
       writeFileSync(temp.join("own/large"), Buffer.alloc(8 * MEGABYTE, "x"));
@@ -138,7 +161,7 @@ describe("the watch", () => {
     }
   });
 
-  it("says which share was exceeded: files, bytes or processes", async () => {
+  it("says which share was exceeded: files, bytes, processes or memory", async () => {
     using temp = new TempDir();
     for (let number = 0; number < 20; number += 1) writeFileSync(temp.join(`${number}`), "x".repeat(9000));
     // Space is short from the beginning, so that everything is counted at once.
@@ -147,9 +170,10 @@ describe("the watch", () => {
       ["files", { maxFiles: 10 }],
       ["bytes", { maxBytes: 100_000 }],
       ["processes", { maxProcesses: 0 }],
+      ["memory", { maxMemoryBytes: 1 }],
     ] as const) {
       const exceeded = Promise.withResolvers<Exceeded | string>();
-      const watch = new Watch(systemClock, process.pid, [temp.path], { ...ample, ...own }, exceeded.resolve);
+      const watch = new Watch(systemClock, watched({ ...ample, ...own }, temp.path), exceeded.resolve);
       const said = await Promise.race([exceeded.promise, sleep(3000, "nothing")]);
       watch.end();
       expect(said).toMatchObject({ limit });

@@ -67,7 +67,7 @@ export class CapsuleLab implements AsyncDisposable {
   async #request(settings: Partial<CapsuleSettings>, session = `sess_${++this.#count}`) {
     const repo = await this.repo();
     const dir = join(this.home, "sessions", session, "tasks", "1", "capsule");
-    const sandbox = hasSandbox ? sandboxAround(this.home, repo) : undefined;
+    const sandbox = hasSandbox ? sandboxAround(this.home, repo, session) : undefined;
     const runSetup: RunSetup = setupRunner({ sandbox, onOutput: () => {} });
     return {
       dir,

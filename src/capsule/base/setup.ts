@@ -5,7 +5,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { baseEnvironment, launch, runCommand, type Sandbox } from "../../process/index.ts";
+import { baseEnvironment, type CommandEnd, launch, runCommand, type Sandbox } from "../../process/index.ts";
 import { giveTo } from "../files/ownership.ts";
 import { plainView } from "../files/view.ts";
 
@@ -25,35 +25,30 @@ export interface SetupOptions {
   readonly sandbox: Sandbox | undefined;
   readonly onOutput: (chunk: Buffer) => void;
   readonly signal?: AbortSignal | undefined;
+  /** Looks on while it runs: what it takes too much of is its end. */
+  readonly watch?: ((run: SetupRun) => Disposable) | undefined;
 }
 
-export function setupRunner({ sandbox, onOutput, signal: stop }: SetupOptions): RunSetup {
+/** One that runs. */
+export interface SetupRun {
+  readonly pid: number;
+  /** All that it may write to. */
+  readonly dirs: readonly string[];
+  end(reason: HoldfastError): void;
+}
+
+export function setupRunner(options: SetupOptions): RunSetup {
+  const { sandbox, onOutput, signal: stop } = options;
   return async ({ tree, work, command }) => {
-    const home = join(work, "home");
-    const tmp = join(work, "tmp");
-    for (const dir of [home, tmp]) await mkdir(dir, { recursive: true, mode: 0o700 });
-    for (const dir of [home, tmp]) giveTo(sandbox?.user, dir);
+    const own = [join(work, "home"), join(work, "tmp")] as const;
+    for (const dir of own) await mkdir(dir, { recursive: true, mode: 0o700 });
+    for (const dir of own) giveTo(sandbox?.user, dir);
     let said = "";
-    const shell = ["sh", "-c", command];
-    const env = baseEnvironment({ HOME: home, TMPDIR: tmp });
-    const launched = sandbox
-      ? launch(sandbox, {
-          command: shell,
-          tree,
-          entry: plainView(tree),
-          env,
-          writable: [home, tmp],
-          isReadOnly: false,
-        })
-      : { argv: shell, cwd: tree, env };
-    const { exitCode, signal } = await runCommand({
-      ...launched,
-      signal: stop,
-      onOutput: (chunk) => {
-        said = (said + chunk.toString("utf8")).slice(-OUTPUT_KEPT);
-        onOutput(chunk);
-      },
-    });
+    const keep = (chunk: Buffer) => {
+      said = (said + chunk.toString("utf8")).slice(-OUTPUT_KEPT);
+      onOutput(chunk);
+    };
+    const { exitCode, signal } = await run({ ...options, onOutput: keep }, { tree, own, command });
     if (stop?.aborted) throw new HoldfastError("interrupted", "capsule.setup was interrupted");
     if (exitCode === 0) return;
     throw new HoldfastError("setup_failed", `capsule.setup ended with ${exitCode ?? signal}: ${command}`, {
@@ -61,4 +56,37 @@ export function setupRunner({ sandbox, onOutput, signal: stop }: SetupOptions): 
       output: said,
     });
   };
+}
+
+/** However it ends, unless whoever watches says that it went too far. */
+async function run(
+  { sandbox, onOutput, signal: stop, watch }: SetupOptions,
+  of: { readonly tree: string; readonly own: readonly [home: string, tmp: string]; readonly command: string },
+): Promise<CommandEnd> {
+  const { tree, own } = of;
+  const command = ["sh", "-c", of.command];
+  const env = baseEnvironment({ HOME: own[0], TMPDIR: own[1] });
+  const entry = plainView(tree);
+  const launched = sandbox
+    ? launch(sandbox, { command, tree, entry, env, writable: own, isReadOnly: false })
+    : { argv: command, cwd: tree, env };
+  let refusal: HoldfastError | undefined;
+  let watching: Disposable | undefined;
+  const ended = new AbortController();
+  const onStop = () => ended.abort();
+  stop?.addEventListener("abort", onStop, { once: true });
+  if (stop?.aborted) onStop();
+  const end = (reason: HoldfastError) => {
+    refusal = reason;
+    ended.abort();
+  };
+  const onStart = (pid: number) => {
+    watching = watch?.({ pid, dirs: [tree, ...own], end });
+  };
+  const ending = await runCommand({ ...launched, signal: ended.signal, onOutput, onStart }).finally(() => {
+    stop?.removeEventListener("abort", onStop);
+    watching?.[Symbol.dispose]();
+  });
+  if (refusal) throw refusal;
+  return ending;
 }

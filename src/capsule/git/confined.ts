@@ -17,6 +17,7 @@ import {
   runProgram,
   type Sandbox,
 } from "../../process/index.ts";
+import { present } from "../../util/index.ts";
 import { giveTo } from "../files/ownership.ts";
 import type { View } from "../files/view.ts";
 import { gitEnvironment, gitWords } from "./git.ts";
@@ -121,7 +122,7 @@ export class ConfinedGit {
     for (const path of ours) giveTo(sandbox?.user, path);
     if (!sandbox) return { argv: [...view.enter, ...limited(limits), ...words], cwd: "/", env };
     return launch(
-      { ...sandbox, limits },
+      { ...sandbox, limits: { ...present({ maxProcesses: sandbox.limits.maxProcesses }), ...limits } },
       {
         command: words,
         tree: view.workTree,

@@ -1,12 +1,15 @@
 /**
  * Owns the list of what capsules have left behind when something was killed: half of one, its processes, its ports.
  */
-import { endHolder, endMarked, markedProcesses, mountedBy } from "../../process/index.ts";
-import type { Leftover } from "../../util/index.ts";
+import { join } from "node:path";
+import { cgroupLeftovers, endHolder, endMarked, markedProcesses, mountedBy } from "../../process/index.ts";
+import { type Leftover, sessionsDir } from "../../util/index.ts";
 import { CapsuleDir } from "../dir/capsule-dir.ts";
 import { listLeases, releasePorts } from "../dir/port-leases.ts";
 import { clearUnfinished } from "../life/build.ts";
+import { sessionOfCgroup } from "../life/cgroups.ts";
 import type { CapsuleOwner, OwnedCapsule } from "../life/owner.ts";
+import type { HomePlace } from "../repo/repo.ts";
 import type { KnownSessions } from "./strangers.ts";
 
 export function unfinished(capsules: readonly OwnedCapsule[]): Leftover[] {
@@ -42,6 +45,32 @@ export function processes(owners: readonly CapsuleOwner[]): Leftover[] {
       clear: () => custody.alone(end),
     };
   });
+}
+
+/** Cgroups of sessions that no process has. */
+export function cgroups(
+  home: HomePlace,
+  owners: readonly CapsuleOwner[],
+  sessions: KnownSessions,
+): Leftover[] {
+  const custodyOf = (name: string) => {
+    const session = sessionOfCgroup(home, name);
+    if (session === undefined || !sessions.isThere(session)) return undefined;
+    const dir = join(sessionsDir(home.dir), session);
+    return owners.map((owner) => owner.custodyOf(dir)).find((one) => one !== undefined);
+  };
+  // Those of other homes are theirs.
+  const isLive = (name: string) =>
+    sessionOfCgroup(home, name) === undefined || (custodyOf(name)?.isBusy ?? false);
+  return cgroupLeftovers(isLive).map((cgroup) => ({
+    what: `cgroup ${cgroup.name}`,
+    why: "its session's process ended before it was taken away",
+    isCache: false,
+    clear: () => {
+      const custody = custodyOf(cgroup.name);
+      return custody ? custody.alone(() => cgroup.end()) : cgroup.end();
+    },
+  }));
 }
 
 export async function leases(

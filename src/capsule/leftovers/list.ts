@@ -8,7 +8,7 @@ import { listRepos } from "../repo/repo.ts";
 import { listStores } from "../store/found.ts";
 import { openStore } from "../store/store.ts";
 import { cacheLeftovers } from "./caches.ts";
-import { leases, processes, unfinished } from "./capsules.ts";
+import { cgroups, leases, processes, unfinished } from "./capsules.ts";
 import { unneededHolds } from "./holds.ts";
 import { type KnownSessions, strangeCheckouts, strangeSnapshots, strangeTips } from "./strangers.ts";
 import { type CapsuleHome, listCapsules, specsOn } from "./use.ts";
@@ -23,6 +23,7 @@ export async function capsuleLeftovers(
   const found = [
     ...unfinished(capsules),
     ...processes(owners),
+    ...cgroups(home, owners, sessions),
     ...(await leases(home.dir, capsules, sessions)),
   ];
   for (const store of await listStores(home)) found.push(...(await strangeSnapshots(home, store, sessions)));

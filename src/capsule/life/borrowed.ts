@@ -8,9 +8,10 @@ import { existsSync, lstatSync, readdirSync, realpathSync, type Stats, statSync 
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
-import { plainSandbox, type Sandbox, taskUser } from "../../process/index.ts";
+import { halfOfAllProcesses, plainSandbox, type Sandbox, taskUser } from "../../process/index.ts";
 import { homeManifestPath, isOwnUid, isWithin, readPlainFile, sessionsDir } from "../../util/index.ts";
 import { objectsLink, type Repo } from "../repo/repo.ts";
+import { cgroupOfGit } from "./cgroups.ts";
 
 const MAX_ALTERNATES_BYTES = 1024 * 1024;
 /** As git has it. */
@@ -20,7 +21,7 @@ const NAMES = /^([0-9a-f]{2}|pack|info|tmp_[\w-]+|bulk-fsync[\w-]*|maintenance\.
 const MAX_NAMES = 2000;
 
 /** What stands around a capsule's files inside its sandbox, and whose its processes are. */
-export function sandboxAround(homeDir: string, repo: Repo): Sandbox {
+export function sandboxAround(homeDir: string, repo: Repo, session: string): Sandbox {
   // Without a checkout, one path for all: an agent knows its conversation by it, and set-up its absolute paths.
   const at = repo.checkout ?? join(repo.dir, "files");
   return {
@@ -28,6 +29,8 @@ export function sandboxAround(homeDir: string, repo: Repo): Sandbox {
     borrowed: borrowedObjects(homeDir, repo.objects),
     hidden: [homeDir],
     readable: [[objectsOf(homeDir, repo), objectsLink(repo)]],
+    limits: { maxProcesses: halfOfAllProcesses() },
+    cgroup: cgroupOfGit(repo, session),
   };
 }
 

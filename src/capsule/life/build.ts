@@ -23,6 +23,7 @@ import type { SnapshotLimits } from "../snapshot/choose.ts";
 import { strategies } from "../strategy/strategies.ts";
 import type { Strategy } from "../strategy/strategy.ts";
 import { Capsule } from "./capsule.ts";
+import { endCgroups } from "./cgroups.ts";
 import type { CapsuleIo } from "./io.ts";
 
 export interface CapsuleSettings {
@@ -68,7 +69,7 @@ export async function findBase(
 ): Promise<Base> {
   const isUsers = commit === null || (await isUsersCommit(repo, commit));
   const privateTo = isUsers ? undefined : session;
-  return ensureBase(repo, io, {
+  const building = ensureBase(repo, io, {
     commit,
     setup: settings.setup,
     setupHosts: settings.setupHosts,
@@ -79,6 +80,11 @@ export async function findBase(
     signal,
     isExact,
     onProgress: io.onProgress,
+  });
+  return building.catch(async (error: unknown) => {
+    // No capsule will come that takes them along.
+    await endCgroups(repo, session).catch(() => {});
+    throw error;
   });
 }
 
@@ -138,7 +144,7 @@ export async function build(
     await capsule.update({ ...spec, ports: leased, included: copied, isWhole: true });
     return { capsule, missingIncludes: missing };
   } catch (error) {
-    await strategy.detach(layout).catch(() => {});
+    await capsule.detach().catch(() => {});
     await removeTree(layout.dir);
     await releasePorts(io.homeDir, Object.values(leased), session);
     throw error;

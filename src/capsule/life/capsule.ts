@@ -25,6 +25,7 @@ import { strategies } from "../strategy/strategies.ts";
 import type { Strategy } from "../strategy/strategy.ts";
 import { recordSetup } from "../strategy/worktree.ts";
 import { sandboxAround } from "./borrowed.ts";
+import { endCgroups } from "./cgroups.ts";
 import { orDiskFull } from "./disk-full.ts";
 import type { CapsuleIo } from "./io.ts";
 import { measure } from "./measure.ts";
@@ -95,14 +96,15 @@ export class Capsule {
     return this.#strategy.attach(this.#ground, this.layout, this.#spec);
   }
 
-  detach(): Promise<void> {
-    return this.#strategy.detach(this.layout);
+  async detach(): Promise<void> {
+    await this.#strategy.detach(this.layout);
+    await endCgroups(this.repo, this.#spec.session);
   }
 
   /** What its task's sandbox shows around its files; undefined where it has none. */
   get sandbox(): Sandbox | undefined {
     if (!this.#spec.isSandboxed) return undefined;
-    this.#sandbox ??= sandboxAround(this.#io.homeDir, this.repo);
+    this.#sandbox ??= sandboxAround(this.#io.homeDir, this.repo, this.#spec.session);
     return this.#sandbox;
   }
 

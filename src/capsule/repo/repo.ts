@@ -26,6 +26,8 @@ export interface Repo {
   readonly objectFormat: "sha1" | "sha256";
   /** `repos/<key>` in the home: its store, bases and layers. */
   readonly dir: string;
+  /** Of the home that works on it: no other has it, nor has a copy. */
+  readonly homeName: string;
   /** Below this, refs of the user's repo keep what this home needs of it. */
   readonly holds: string;
   /** Not the user's: it stands in for one, and nothing is published to it. */
@@ -38,6 +40,8 @@ export interface HomePlace {
   readonly id: string;
 }
 
+/** By its path, too: a copy of a home has the same id, and needs other commits. */
+export const homeName = ({ id, dir }: HomePlace) => `${id}-${sha256Hex(dir).slice(0, 8)}`;
 export const objectsLink = (repo: Pick<Repo, "dir">) => join(repo.dir, "objects");
 export const repoLock = (repo: Pick<Repo, "dir">) => join(repo.dir, "lock");
 export const userPlace = ({ gitDir }: Pick<Repo, "gitDir">): GitPlace => ({ gitDir });
@@ -97,8 +101,8 @@ function describe(home: HomePlace, { checkout, gitDir, headDir, objectFormat }: 
     objects: join(gitDir, "objects"),
     objectFormat: objectFormat === "sha256" ? "sha256" : "sha1",
     dir: join(reposDir(home.dir), key),
-    // By its path, too: a copy of a home has the same id, and needs other commits.
-    holds: `refs/holdfast/held/${home.id}-${sha256Hex(home.dir).slice(0, 8)}`,
+    homeName: homeName(home),
+    holds: `refs/holdfast/held/${homeName(home)}`,
   };
 }
 

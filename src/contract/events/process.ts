@@ -5,10 +5,10 @@ import * as z from "zod/mini";
 import { count, fields, name } from "./fields.ts";
 
 export const processEvents = {
-  /** More than its share of the disk, of files or of processes: its turn was ended. */
+  /** More than its share of the disk, of files, of processes or of memory: its turn was ended. */
   quota_reached: () =>
     fields({
-      limit: z.enum(["bytes", "files", "processes", "free_space"]),
+      limit: z.enum(["bytes", "files", "processes", "free_space", "memory"]),
       used: count,
       allowed: count,
     }),

@@ -8,6 +8,7 @@
  */
 import { closeSync } from "node:fs";
 import { join } from "node:path";
+import { makeCgroup } from "../cgroup.ts";
 import { openData } from "../data-descriptor.ts";
 import { firstToEnd, limited } from "../limits.ts";
 import { ownFiles } from "./identity.ts";
@@ -70,7 +71,8 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
   const late = lateVariables({ ...options.env, ...tools.env });
   try {
     const argv = [
-      // While it is still root: then the command can't take it back.
+      ...countedIn(sandbox),
+      // Before any power is dropped: what an ordinary process sets, it can take back.
       ...firstToEnd(),
       ...options.entry.enter,
       "bwrap",
@@ -90,6 +92,10 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
     close();
     throw error;
   }
+}
+
+function countedIn({ cgroup }: Sandbox): readonly string[] {
+  return (cgroup && makeCgroup(cgroup.name, cgroup.limits)?.enter) ?? [];
 }
 
 function namespaces({ user }: Sandbox, { hasNetwork }: Entry): string[] {

@@ -2,6 +2,7 @@
  * Owns the one value that says what a process of a task may see, write, reach and use. It is resolved once per task, and
  * given to everything that starts a process for it.
  */
+import type { CgroupShare } from "../cgroup.ts";
 import type { ProcessLimits } from "../limits.ts";
 import { noTools, type Tools } from "./tools.ts";
 import type { TaskUser } from "./user.ts";
@@ -21,11 +22,14 @@ export interface Sandbox {
   readonly tools: Tools;
   /** Undefined: our own user. */
   readonly user: TaskUser | undefined;
-  /** What the kernel keeps it from taking. */
+  /** What the kernel keeps each of its processes from taking. */
   readonly limits: ProcessLimits;
+  /** And all of them together, where a cgroup can be had. */
+  readonly cgroup: CgroupShare | undefined;
 }
 
 /** Of files alone: no tools but the system's, and no limits. */
 export function plainSandbox(at: string, user: TaskUser | undefined): Sandbox {
-  return { at, user, isReadOnly: false, borrowed: [], readable: [], hidden: [], tools: noTools, limits: {} };
+  const nothing = { borrowed: [], readable: [], hidden: [], tools: noTools, limits: {}, cgroup: undefined };
+  return { at, user, isReadOnly: false, ...nothing };
 }

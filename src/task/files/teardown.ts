@@ -10,7 +10,6 @@ import {
   moveToTrash,
   openStore,
   restoreCapsule,
-  setupRunner,
 } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
 import { canSandbox } from "../../process/index.ts";
@@ -23,6 +22,7 @@ import { laneOf } from "../room/lane.ts";
 import { readSettings } from "../room/quota.ts";
 import { currentLimits, openCapsule, type Room, readQuota, settingsOf } from "../room/room.ts";
 import { sandboxOf } from "../room/sandbox.ts";
+import { setupFor } from "../room/setup.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 
 export interface Receipt {
@@ -158,7 +158,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
   const sandbox = isSandboxed
     ? await sandboxOf(room, { quota, lane: await laneOf(room, task.base) })
     : undefined;
-  const runSetup = setupRunner({ sandbox, onOutput: () => {} });
+  const runSetup = setupFor(room, { sandbox, quota, onOutput: () => {} });
   await readSnapshot(await openStore(repo, io.disk), task.snapshot);
   const branch = branchOf(session.state);
   const request = {

@@ -9,8 +9,13 @@ import {
   type Settings,
   within,
 } from "../../config/index.ts";
-import type { ProcessLimits, TaskUser } from "../../process/index.ts";
-import { readPlainFile, settingsPath } from "../../util/index.ts";
+import {
+  type CgroupShare,
+  halfOfAllProcesses,
+  type ProcessLimits,
+  type TaskUser,
+} from "../../process/index.ts";
+import { present, readPlainFile, settingsPath } from "../../util/index.ts";
 
 export interface Quota {
   readonly maxBytes: number;
@@ -45,12 +50,23 @@ export function quotaOf(asked: QuotaSettings, { quota: allowed }: Settings): Quo
 
 /** Between two looks of the watch, processes can become many: twice as many as allowed are refused at once. */
 const PROCESS_FACTOR = 2;
+/** More than tools need, and databases. */
+const MAX_OPEN_FILES = 65_536;
 
 /**
- * What the kernel keeps. Processes are counted by user and user namespace: only an ordinary user's sandbox has a count
- * of its own. What root starts for another user is counted with all that is that user's.
+ * What the kernel keeps for each process. Processes it counts by user and user namespace: an ordinary user's sandbox has
+ * a count of its own. What root starts for another user is counted with all that is that user's, in other sandboxes
+ * too: there it is so many that the machine goes on, and where there is no cgroup, the watch does the rest.
  */
 export function kernelLimits({ maxBytes, maxProcesses }: Quota, user: TaskUser | undefined): ProcessLimits {
-  const isCounted = user === undefined && process.getuid?.() !== 0;
-  return { maxFileBytes: maxBytes, ...(isCounted && { maxProcesses: PROCESS_FACTOR * maxProcesses }) };
+  return {
+    maxFileBytes: maxBytes,
+    maxOpenFiles: MAX_OPEN_FILES,
+    maxProcesses: user ? halfOfAllProcesses() : PROCESS_FACTOR * maxProcesses,
+  };
+}
+
+/** What it keeps for all of them together. */
+export function cgroupLimits({ maxProcesses, maxMemoryBytes }: Quota): CgroupShare["limits"] {
+  return { maxProcesses: PROCESS_FACTOR * maxProcesses, ...present({ maxMemoryBytes }) };
 }

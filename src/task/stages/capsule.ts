@@ -6,7 +6,6 @@
  * that was handed on, which goes back to its former task (K19). After the record, a task that is cut at its next stage.
  */
 
-import { setupRunner } from "../../capsule/index.ts";
 import type { LaneInForce } from "../../lane/index.ts";
 import type { HomeState } from "../../session/index.ts";
 import { present } from "../../util/index.ts";
@@ -15,15 +14,16 @@ import { assertDirectory } from "../files/start-directory.ts";
 import { restoreHome } from "../home/session-home.ts";
 import type { TaskOptions } from "../in-hand.ts";
 import type { Room } from "../room/room.ts";
+import { setupFor } from "../room/setup.ts";
 import { Task } from "../task.ts";
 import type { Route } from "./route.ts";
 
 export async function makeCapsule(room: Room, route: Route, options: TaskOptions): Promise<Task> {
   const { session } = room;
-  const { number, settings, sandbox, lane, from } = route;
+  const { number, settings, sandbox, lane, quota, from } = route;
   const { signal, onSetup = () => {} } = options;
   if (!sandbox) await session.append("sandbox_waived", { task: number, reason: "asked" });
-  const runSetup = setupRunner({ sandbox, onOutput: onSetup, signal });
+  const runSetup = setupFor(room, { sandbox, quota, onOutput: onSetup, signal });
   const begun = await beginFiles(room, from, { number, settings, sandbox, runSetup, signal });
   const { capsule, missingIncludes } = begun;
   let mayBeOnRecord = false;

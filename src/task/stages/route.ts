@@ -10,7 +10,7 @@ import { budgetReached, reachedLimits } from "../../session/index.ts";
 import { settleLast } from "../files/begin.ts";
 import { type StartingOptions, type StartingPoint, startingPoint } from "../files/starting-point.ts";
 import { readJudged } from "../room/config.ts";
-import { quotaOf, readSettings } from "../room/quota.ts";
+import { type Quota, quotaOf, readSettings } from "../room/quota.ts";
 import { type Room, settingsOf } from "../room/room.ts";
 import { sandboxOf } from "../room/sandbox.ts";
 
@@ -18,6 +18,7 @@ export interface Route {
   readonly number: number;
   readonly from: StartingPoint;
   readonly settings: CapsuleSettings;
+  readonly quota: Quota;
   /** Undefined: without one. */
   readonly sandbox: Sandbox | undefined;
   readonly lane: Lane;
@@ -48,6 +49,7 @@ export async function findRoute(
     number,
     from,
     settings: settingsOf(config, own),
+    quota,
     sandbox: isSandboxed ? await sandboxOf(room, { quota, lane }) : undefined,
     lane,
     notAccepted: missed(options),

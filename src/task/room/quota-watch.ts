@@ -4,11 +4,18 @@
  * other sessions of disk.
  */
 import { statfsSync } from "node:fs";
-import type { EventData } from "../contract/index.ts";
-import { diskUse, measureTree, unnamedBytes } from "../process/index.ts";
-import type { Quota } from "../task/index.ts";
-import type { Clock } from "../util/index.ts";
+import type { EventData } from "../../contract/index.ts";
+import {
+  type Cgroup,
+  diskUse,
+  findCgroup,
+  measureTree,
+  type Sandbox,
+  unnamedBytes,
+} from "../../process/index.ts";
+import type { Clock } from "../../util/index.ts";
 import { CountSchedule, type FreeSpace } from "./count-schedule.ts";
+import type { Quota } from "./quota.ts";
 
 export type Exceeded = EventData<"quota_reached">;
 
@@ -21,10 +28,19 @@ const SHORT_FACTOR = 8;
 /** How long until the directories are counted in any case. */
 const COUNT_ANYWAY_MS = 30_000;
 
+/** What is watched. */
+export interface Watched {
+  /** With all that it started. */
+  readonly pid: number;
+  readonly dirs: readonly string[];
+  readonly quota: Quota;
+  /** That it was started in. Where the kernel counts for us, it tells what it refused. */
+  readonly sandbox?: Sandbox | undefined;
+}
+
 export class Watch {
-  readonly #pid: number;
-  readonly #dirs: readonly string[];
-  readonly #quota: Quota;
+  readonly #watched: Watched;
+  readonly #cgroup: Cgroup | undefined;
   readonly #onExceeded: (exceeded: Exceeded) => void;
   #timer: NodeJS.Timeout;
   #peakBytes = 0;
@@ -33,15 +49,13 @@ export class Watch {
 
   constructor(
     clock: Clock,
-    pid: number,
-    dirs: readonly string[],
-    quota: Quota,
+    watched: Watched,
     onExceeded: (exceeded: Exceeded) => void,
     { countAnywayMs = COUNT_ANYWAY_MS }: { readonly countAnywayMs?: number } = {},
   ) {
-    this.#pid = pid;
-    this.#dirs = dirs;
-    this.#quota = quota;
+    this.#watched = watched;
+    const { cgroup } = watched.sandbox ?? {};
+    this.#cgroup = cgroup && findCgroup(cgroup.name);
     this.#onExceeded = onExceeded;
     this.#counting = new CountSchedule(clock, this.#free(), countAnywayMs);
     this.#timer = setTimeout(() => this.#look(), SHORT_LOOK_MS);
@@ -49,25 +63,37 @@ export class Watch {
 
   /** The peak. Nothing is watched after this. */
   end(): number {
+    // One that the kernel ended at once was not looked at since.
+    const { maxMemoryBytes } = this.#watched.quota;
+    if (maxMemoryBytes !== undefined) this.#lookAtMemory(0, maxMemoryBytes);
     this.#isOver = true;
     clearTimeout(this.#timer);
     return this.#peakBytes;
   }
 
   #look(): void {
-    const { processes, bytes } = measureTree(this.#pid);
+    const { pid, quota } = this.#watched;
+    const { processes, bytes } = measureTree(pid);
     this.#peakBytes = Math.max(this.#peakBytes, bytes);
-    const { maxProcesses } = this.#quota;
+    const { maxProcesses, maxMemoryBytes } = quota;
     if (processes > maxProcesses) this.#exceeded("processes", processes, maxProcesses);
+    if (maxMemoryBytes !== undefined) this.#lookAtMemory(bytes, maxMemoryBytes);
     const isShort = this.#lookAtDisk();
     if (!this.#isOver) this.#timer = setTimeout(() => this.#look(), isShort ? SHORT_LOOK_MS : LOOK_MS);
+  }
+
+  /** The kernel may have kept it to that already, by ending one of its processes. */
+  #lookAtMemory(bytes: number, maxBytes: number): void {
+    const wasEnded = (this.#cgroup?.refused().memory ?? 0) > 0;
+    if (wasEnded || bytes > maxBytes) this.#exceeded("memory", Math.max(bytes, maxBytes), maxBytes);
   }
 
   /** Whether space is short. */
   #lookAtDisk(): boolean {
     const free = this.#free();
-    const isShort = free.bytes < SHORT_FACTOR * this.#quota.reserveBytes;
-    const isLow = free.bytes < this.#quota.reserveBytes;
+    const { reserveBytes } = this.#watched.quota;
+    const isShort = free.bytes < SHORT_FACTOR * reserveBytes;
+    const isLow = free.bytes < reserveBytes;
     if (this.#counting.isDue(free, isLow)) {
       this.#counting.begin(free);
       this.#count(isLow, free)
@@ -78,10 +104,11 @@ export class Watch {
   }
 
   async #count(isLow: boolean, free: FreeSpace): Promise<void> {
-    const { maxBytes, maxFiles, reserveBytes } = this.#quota;
+    const { pid, dirs, quota } = this.#watched;
+    const { maxBytes, maxFiles, reserveBytes } = quota;
     // Its own bytes, and nobody else's: what the disk has lost meanwhile may be anybody's doing.
-    const counted = await diskUse(this.#dirs);
-    const used = { files: counted.files, bytes: counted.bytes + unnamedBytes(this.#pid) };
+    const counted = await diskUse(dirs);
+    const used = { files: counted.files, bytes: counted.bytes + unnamedBytes(pid) };
     this.#counting.counted();
     if (used.bytes > maxBytes) return this.#exceeded("bytes", used.bytes, maxBytes);
     if (used.files > maxFiles) return this.#exceeded("files", used.files, maxFiles);
@@ -97,7 +124,7 @@ export class Watch {
 
   #free(): FreeSpace {
     try {
-      const { bavail, bsize, ffree } = statfsSync(this.#dirs[0] ?? "/");
+      const { bavail, bsize, ffree } = statfsSync(this.#watched.dirs[0] ?? "/");
       return { bytes: bavail * bsize, files: ffree };
     } catch {
       return { bytes: Number.MAX_SAFE_INTEGER, files: Number.MAX_SAFE_INTEGER };

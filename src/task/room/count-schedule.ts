@@ -3,7 +3,7 @@
  * disk says that there may be something to find, and now and then in any case: others may free as much as this one
  * takes. One counting at a time.
  */
-import type { Clock } from "../util/index.ts";
+import type { Clock } from "../../util/index.ts";
 
 export interface FreeSpace {
   readonly bytes: number;
