@@ -54,6 +54,11 @@ export function hostText(pattern: HostPattern): string {
   return more.length > 0 ? host : `${host}:${port}`;
 }
 
+/** The pattern that would allow this host and port, as a person would write it. */
+export function patternFor(name: string, port: number): string {
+  return WEB_PORTS.includes(port) ? name : `${name}:${port}`;
+}
+
 /**
  * How a host may be reached through the proxy; undefined when it may not. `name` is in the spelling of `hostName`.
  * `localhost` never is: its ports are forwarded, and in the sandbox the name means the sandbox itself.

@@ -1,0 +1,132 @@
+/**
+ * Owns the decision whether a connection may leave the sandbox, and where it may lead.
+ *
+ * V8 A name is looked up only after a pattern allowed it, and once for a connection. All of its addresses are judged,
+ *    and only those that were judged are connected to; one bad address refuses the name.
+ */
+import { errorCode } from "../util/index.ts";
+import type { AddressKind } from "./addresses.ts";
+import { Contacts } from "./contacts.ts";
+import {
+  type HostPattern,
+  hostName,
+  hostText,
+  isAddress,
+  mayReach,
+  type Permission,
+  patternFor,
+} from "./hosts.ts";
+import { addressKindHere, type Resolver, resolveName } from "./resolving.ts";
+
+export interface GateOptions {
+  readonly hosts: readonly HostPattern[];
+  /** Hears once of every host and port that is refused. */
+  readonly onRefused?: ((refusal: Refusal) => void) | undefined;
+  /** Default: the machine's own. */
+  readonly resolve?: Resolver | undefined;
+  /** Default: `addressKindHere`. */
+  readonly kindOf?: ((address: string) => AddressKind) | undefined;
+}
+
+/**
+ * `unnamed`: no pattern fits. `address`: what was asked for is no name. `private`: it leads into a local network, and
+ * was not named itself. `never`: it leads to this machine, or to no place.
+ */
+export interface Refusal {
+  readonly host: string;
+  readonly port: number;
+  readonly reason: "unnamed" | "address" | "private" | "never";
+  /** For a person, and for whoever reads the proxy's answer. */
+  readonly sentence: string;
+}
+
+export type Judgement =
+  | {
+      readonly kind: "admitted";
+      readonly name: string;
+      readonly port: number;
+      readonly addresses: readonly string[];
+    }
+  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "unresolved"; readonly sentence: string };
+
+/** So many hosts and ports are told of; what asks for more has said enough. */
+const MAX_TOLD = 100;
+
+export class Gate {
+  readonly #options: GateOptions;
+  readonly #hosts: HostPattern[];
+  readonly #contacts = new Contacts();
+  readonly #told = new Set<string>();
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#hosts = [...options.hosts];
+  }
+
+  allow(pattern: HostPattern): void {
+    if (!this.#hosts.some((one) => hostText(one) === hostText(pattern))) this.#hosts.push(pattern);
+  }
+
+  /** `host` as it was asked for. */
+  async judge(host: string, port: number): Promise<Judgement> {
+    const name = hostName(host);
+    if (name === undefined) return this.#refuse(host.slice(0, 100), port, "address");
+    const permission = mayReach(this.#hosts, name, port);
+    if (permission === undefined) return this.#refuse(name, port, "unnamed");
+    const { resolve = resolveName } = this.#options;
+    try {
+      const addresses = await resolve(name);
+      return this.#judged(name, port, permission, addresses);
+    } catch (error) {
+      return { kind: "unresolved", sentence: `${name} has no address (${errorCode(error) ?? "no answer"})` };
+    }
+  }
+
+  /** A connection to a port of this machine's loopback, which was named. */
+  countForward(port: number): void {
+    this.#contacts.add("allowed", hostText({ kind: "loopback", port }));
+  }
+
+  takeCounts(): ReturnType<Contacts["take"]> {
+    return this.#contacts.take();
+  }
+
+  #judged(name: string, port: number, permission: Permission, addresses: readonly string[]): Judgement {
+    const { kindOf = addressKindHere } = this.#options;
+    const kinds = addresses.map((address) => kindOf(address));
+    if (kinds.length === 0) return { kind: "unresolved", sentence: `${name} has no address` };
+    if (kinds.includes("never")) return this.#refuse(name, port, "never");
+    if (kinds.includes("private") && permission !== "named") return this.#refuse(name, port, "private");
+    this.#contacts.add("allowed", patternFor(name, port));
+    return { kind: "admitted", name, port, addresses };
+  }
+
+  #refuse(host: string, port: number, reason: Refusal["reason"]): Judgement {
+    const refusal = { host, port, reason, sentence: sentenceOf(host, port, reason) };
+    const at = patternFor(host, port);
+    this.#contacts.add("refused", at);
+    if (!this.#told.has(at) && this.#told.size < MAX_TOLD) {
+      this.#told.add(at);
+      this.#options.onRefused?.(refusal);
+    }
+    return { kind: "refused", refusal };
+  }
+}
+
+/** One line of plain ASCII: it is also the reason of an answer. */
+function sentenceOf(host: string, port: number, reason: Refusal["reason"]): string {
+  const at = patternFor(host, port);
+  switch (reason) {
+    case "unnamed":
+      return `${at} is not among the hosts that this task may reach; holdfast run --host ${at} allows it`;
+    case "private":
+      return `${at} is in a private network, and only a pattern allows it; holdfast run --host ${at} does by name`;
+    case "never":
+      return `${at} leads to this machine or to its own link, where no task may go; a port of this machine is allowed by holdfast run --host localhost:PORT`;
+    case "address":
+      return isAddress(host)
+        ? `${host} is an address, and hosts are allowed by name; holdfast run --host NAME does`
+        : `${host} is no name of a host`;
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * What the machine's own resolver says, and its own addresses.
+ */
+import { describe, expect, it } from "vitest";
+import { addressKind } from "../../src/network/addresses.ts";
+import { addressKindHere, resolveName } from "../../src/network/resolving.ts";
+
+describe("what is asked of the machine", () => {
+  it("names are resolved as by every other program, however many are asked for at once", async () => {
+    const all = await Promise.all(Array.from({ length: 20 }, () => resolveName("localhost")));
+    for (const addresses of all) {
+      expect(addresses.length).toBeGreaterThan(0);
+      // Whatever it is called, it is this machine, and no host of the proxy's.
+      expect(addresses.map(addressKind)).toEqual(addresses.map(() => "never"));
+    }
+    const failing = Array.from({ length: 5 }, () => resolveName("a..b"));
+    expect((await Promise.allSettled(failing)).every(({ status }) => status === "rejected")).toBe(true);
+    expect((await resolveName("localhost")).length).toBeGreaterThan(0);
+  });
+
+  it("a public address of this machine itself is not public here", () => {
+    expect(addressKindHere("93.184.216.34", ["93.184.216.34"])).toBe("private");
+    expect(addressKindHere("93.184.216.34", ["10.0.0.1"])).toBe("public");
+    expect(addressKindHere("127.0.0.1", ["127.0.0.1"])).toBe("never");
+    expect(addressKindHere("93.184.216.34")).toBe("public");
+  });
+});

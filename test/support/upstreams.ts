@@ -1,0 +1,116 @@
+/**
+ * Hosts for tests of the network: servers on this machine's loopback under public names. The resolver and the judgement
+ * of addresses are the test's own, so the product knows no way to call a loopback address public.
+ */
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { Gate, type GateOptions, type Refusal } from "../../src/network/gate.ts";
+import { parseHost } from "../../src/network/hosts.ts";
+import { PROXY_LIMITS, type ProxyLimits, SessionProxy } from "../../src/network/proxy.ts";
+
+/** Keeps what it is told; answers with what it was given, if that is anything. */
+export class TestHost implements AsyncDisposable {
+  readonly sockets = new Set<Socket>();
+  heard = "";
+  connections = 0;
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async start(
+    onConnection: (socket: Socket, host: TestHost) => void = () => {},
+    allowHalfOpen = false,
+  ): Promise<TestHost> {
+    const server = createServer({ allowHalfOpen });
+    const host = new TestHost(server);
+    server.on("connection", (socket) => {
+      host.connections += 1;
+      host.sockets.add(socket);
+      socket.on("close", () => host.sockets.delete(socket)).on("error", () => {});
+      socket.on("data", (data) => {
+        host.heard += data.toString("latin1");
+      });
+      onConnection(socket, host);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return host;
+  }
+
+  get port(): number {
+    return (this.#server.address() as { port: number }).port;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    for (const socket of this.sockets) socket.destroy();
+  }
+}
+
+/** However it ended. */
+export const closed = (socket: Socket) =>
+  new Promise<void>((resolve) => socket.once("close", () => resolve()));
+
+/** Answers every request at once, with one sentence. */
+export const answering = (socket: Socket) =>
+  void socket.once("data", () =>
+    socket.end("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"),
+  );
+
+export const LOOPBACK_IS_PUBLIC: Pick<GateOptions, "resolve" | "kindOf"> = {
+  resolve: async () => ["127.0.0.1"],
+  kindOf: () => "public",
+};
+
+/** A proxy on a port of this machine, with the hosts that are given. */
+export class TestProxy implements AsyncDisposable {
+  readonly refused: Refusal[] = [];
+  readonly gate: Gate;
+  readonly proxy: SessionProxy;
+  readonly #server: Server;
+
+  private constructor(hosts: readonly string[], options: Partial<GateOptions>, limits: Partial<ProxyLimits>) {
+    const onRefused = (refusal: Refusal) => void this.refused.push(refusal);
+    this.gate = new Gate({ ...LOOPBACK_IS_PUBLIC, onRefused, ...options, hosts: hosts.map(parseHost) });
+    this.proxy = new SessionProxy(this.gate, { ...PROXY_LIMITS, ...limits });
+    this.#server = createServer((socket) => this.proxy.accept(socket));
+  }
+
+  static async start(
+    hosts: readonly string[],
+    options: Partial<GateOptions> = {},
+    limits: Partial<ProxyLimits> = {},
+  ): Promise<TestProxy> {
+    const one = new TestProxy(hosts, options, limits);
+    one.#server.listen(0, "127.0.0.1");
+    await once(one.#server, "listening");
+    return one;
+  }
+
+  get port(): number {
+    return (this.#server.address() as { port: number }).port;
+  }
+
+  open(): Socket {
+    return connect({ port: this.port, host: "127.0.0.1" }).on("error", () => {});
+  }
+
+  /** Says this, and resolves to all that is answered, when the proxy has closed the connection. */
+  async ask(text: string): Promise<string> {
+    const socket = this.open();
+    socket.write(text, "latin1");
+    let heard = "";
+    socket.on("data", (data) => {
+      heard += data.toString("latin1");
+    });
+    await closed(socket);
+    return heard;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    this.proxy.close();
+  }
+}
