@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { benchCapsules } from "./capsules.ts";
 import { benchJournal, benchList } from "./journal.ts";
 import { printTable } from "./measure.ts";
+import { benchNetwork } from "./network.ts";
 import { benchProcesses } from "./processes.ts";
 import { benchSessions } from "./sessions.ts";
 
@@ -15,6 +16,7 @@ const benches = {
   capsules: benchCapsules,
   processes: benchProcesses,
   sessions: benchSessions,
+  network: benchNetwork,
 };
 const wanted = process.argv.slice(2);
 const progress = (text: string) => process.stderr.write(`bench: ${text} …\n`);

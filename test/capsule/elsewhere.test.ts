@@ -3,37 +3,18 @@
  * system that shares blocks between copies, where there is a strategy more.
  */
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, truncateSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { TempDir } from "../support/home.ts";
-import { asNobody, NOBODY, whyNotNobody } from "../support/nobody.ts";
+import { asNobody, tempOfNobody, testsAgain, whyNotNobody } from "../support/nobody.ts";
 
-const root = join(import.meta.dirname, "..", "..");
 // Where tools for file systems are, also for whoever has not got it on the way.
 process.env["PATH"] += ":/usr/sbin:/sbin";
 const isRoot = process.getuid?.() === 0;
 
 function runConformance(prefix: readonly string[], temp: TempDir): string {
-  const vitest = [
-    process.execPath,
-    join(root, "node_modules", "vitest", "vitest.mjs"),
-    "run",
-    "--configLoader",
-    "native",
-  ];
-  const [program = "", ...args] = [...prefix, ...vitest, "test/capsule/conformance.test.ts"];
-  const env = {
-    PATH: process.env["PATH"],
-    HOME: temp.join("tmp"),
-    TMPDIR: temp.join("tmp"),
-    HOLDFAST_TEST_CACHE: temp.join("cache"),
-    NO_COLOR: "1",
-  };
-  const { stdout, stderr, status } = spawnSync(program, args, { cwd: root, env, encoding: "utf8" });
-  expect(status, `${stdout}\n${stderr}`).toBe(0);
-  expect(stdout).toMatch(/Tests {2}\d+ passed/);
-  const line = stdout.split("\n").find((one) => one.startsWith("capsules as")) ?? "";
+  const said = testsAgain(prefix, temp, ["test/capsule/conformance.test.ts"]);
+  const line = said.split("\n").find((one) => one.startsWith("capsules as")) ?? "";
   console.log(line);
   return line;
 }
@@ -43,12 +24,7 @@ describe("an ordinary user", () => {
   if (reason) console.log(`left out: the conformance tests as an ordinary user: ${reason}`);
 
   it.skipIf(reason !== undefined)("has capsules of every strategy that conform", () => {
-    using temp = new TempDir();
-    for (const dir of ["tmp", "cache"]) {
-      mkdirSync(temp.join(dir));
-      chownSync(temp.join(dir), NOBODY, NOBODY);
-    }
-    chmodSync(temp.path, 0o755);
+    using temp = tempOfNobody();
     expect(runConformance(asNobody, temp)).toContain("an ordinary user");
   });
 });

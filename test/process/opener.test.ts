@@ -6,7 +6,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { InsideConnector, listenInside } from "../../src/process/network/opener.ts";
+import { InsideConnector, listenInside } from "../../src/process/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { TestNamespace } from "../support/namespace.ts";
 

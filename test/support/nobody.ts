@@ -2,8 +2,10 @@
  * An ordinary user, for tests that root runs: what root may do says little about what others may.
  */
 import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { findProgram } from "../../src/process/index.ts";
+import { TempDir } from "./home.ts";
 
 export const NOBODY = 65_534;
 const root = join(import.meta.dirname, "..", "..");
@@ -22,3 +24,30 @@ export const whyNotNobody: string | undefined = !isRoot
     : spawnSync("setpriv", [...become.slice(1), "cat", join(root, "package.json")]).status !== 0
       ? "the project's directory can't be read by other users"
       : undefined;
+
+/** A directory whose `tmp` and `cache` are the ordinary user's. */
+export function tempOfNobody(): TempDir {
+  const temp = new TempDir();
+  for (const dir of ["tmp", "cache"]) {
+    mkdirSync(temp.join(dir));
+    chownSync(temp.join(dir), NOBODY, NOBODY);
+  }
+  chmodSync(temp.path, 0o755);
+  return temp;
+}
+
+/** Runs files of tests again, with these words before the command; what they said, where all of them passed. */
+export function testsAgain(prefix: readonly string[], temp: TempDir, files: readonly string[]): string {
+  const vitest = [process.execPath, join(root, "node_modules", "vitest", "vitest.mjs"), "run"];
+  const [program = "", ...args] = [...prefix, ...vitest, "--configLoader", "native", ...files];
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: temp.join("tmp"),
+    TMPDIR: temp.join("tmp"),
+    HOLDFAST_TEST_CACHE: temp.join("cache"),
+    NO_COLOR: "1",
+  };
+  const { stdout, stderr, status } = spawnSync(program, args, { cwd: root, env, encoding: "utf8" });
+  if (status !== 0 || !/Tests {2}\d+ passed/.test(stdout)) throw new Error(`${status}\n${stdout}\n${stderr}`);
+  return stdout;
+}

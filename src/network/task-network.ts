@@ -1,0 +1,122 @@
+/**
+ * Owns the network of one task's sandbox, from its beginning to its end: the proxy and the forwards, on sockets that
+ * stand in the sandbox's network namespace, and the ways in to its leased ports. They live in the session process.
+ */
+import type { Socket } from "node:net";
+import { type EnterWords, InsideConnector, type InsideListener, listenInside } from "../process/index.ts";
+import type { ContactCounts } from "./contacts.ts";
+import { proxyEnvironment } from "./environment.ts";
+import { Forwards } from "./forward.ts";
+import { Gate, type GateOptions } from "./gate.ts";
+import { type HostPattern, parseHost } from "./hosts.ts";
+import { InwardPort } from "./inward.ts";
+import { PROXY_LIMITS, type ProxyLimits, SessionProxy } from "./proxy.ts";
+
+export interface TaskNetworkOptions extends Omit<GateOptions, "hosts"> {
+  /** What makes a program stand in the sandbox's network namespace. */
+  readonly enter: EnterWords;
+  /** Patterns, as they were written. */
+  readonly hosts: readonly string[];
+  /** Leased ports: this machine's loopback leads in to them. */
+  readonly inwardPorts?: readonly number[];
+  readonly limits?: ProxyLimits;
+}
+
+/** Not one that is leased, nor one that some program is known by. */
+const FIRST_PROXY_PORT = 18_128;
+
+export class TaskNetwork {
+  readonly #enter: EnterWords;
+  readonly #gate: Gate;
+  readonly #proxy: SessionProxy;
+  readonly #forwards: Forwards;
+  readonly #connector: InsideConnector;
+  readonly #inward = new Map<number, InwardPort | undefined>();
+  readonly #listeners: InsideListener[] = [];
+  /** The ports that we listen on inside: the proxy's comes first. Empty once it is closed. */
+  readonly #ports: number[];
+
+  private constructor(options: TaskNetworkOptions) {
+    const { enter, inwardPorts = [], limits = PROXY_LIMITS } = options;
+    const hosts = options.hosts.map(parseHost);
+    const taken = new Set([...forwardsOf(hosts), ...inwardPorts]);
+    let proxyPort = FIRST_PROXY_PORT;
+    while (taken.has(proxyPort)) proxyPort += 1;
+    this.#enter = enter;
+    this.#gate = new Gate({ ...options, hosts });
+    this.#proxy = new SessionProxy(this.#gate, limits);
+    this.#forwards = new Forwards(limits);
+    this.#connector = new InsideConnector(enter);
+    // A port that is the task's own is its own inside: no forward stands in its way.
+    this.#ports = [proxyPort, ...forwardsOf(hosts).filter((port) => !inwardPorts.includes(port))];
+  }
+
+  /** Fails with `invalid_host` or `network_failed`, and has nothing open then. */
+  static async begin(options: TaskNetworkOptions): Promise<TaskNetwork> {
+    const network = new TaskNetwork(options);
+    const { inwardPorts = [], limits = PROXY_LIMITS } = options;
+    const opened = await Promise.allSettled([
+      network.#listen(network.#ports),
+      ...inwardPorts.map((port) => network.#lead(port, limits)),
+    ]);
+    const failed = opened.find(({ status }) => status === "rejected");
+    if (failed?.status !== "rejected") return network;
+    network.close();
+    throw failed.reason;
+  }
+
+  /** What programs in the sandbox need to find the proxy. */
+  get environment(): Record<string, string> {
+    return proxyEnvironment(this.#ports[0] ?? 0);
+  }
+
+  /** Leased ports that another program of this machine has taken: nothing leads in to them. */
+  get blockedPorts(): number[] {
+    return [...this.#inward].flatMap(([port, way]) => (way === undefined ? [port] : []));
+  }
+
+  /** Connections by host since the last call; undefined where there were none. */
+  takeCounts(): ContactCounts | undefined {
+    return this.#gate.takeCounts();
+  }
+
+  /** One host more, from now on. */
+  async allow(host: string): Promise<void> {
+    const pattern = parseHost(host);
+    if (pattern.kind !== "loopback") return this.#gate.allow(pattern);
+    const { port } = pattern;
+    if (this.#ports.includes(port) || this.#inward.has(port)) return;
+    this.#ports.push(port);
+    await this.#listen([port]);
+  }
+
+  close(): void {
+    for (const listener of this.#listeners) listener.close();
+    for (const way of this.#inward.values()) way?.close();
+    this.#proxy.close();
+    this.#forwards.close();
+    this.#connector.close();
+    this.#ports.length = 0;
+  }
+
+  async #listen(ports: readonly number[]): Promise<void> {
+    const accept = (client: Socket, port: number) => {
+      if (port === this.#ports[0]) return this.#proxy.accept(client);
+      this.#gate.countForward(port);
+      this.#forwards.accept(client, port);
+    };
+    const listener = await listenInside(this.#enter, ports, accept);
+    this.#listeners.push(listener);
+    const isClosed = this.#ports.length === 0;
+    if (isClosed) listener.close();
+  }
+
+  async #lead(port: number, limits: ProxyLimits): Promise<void> {
+    const connect = (inner: number) => this.#connector.connect(inner);
+    this.#inward.set(port, await InwardPort.open(port, connect, limits));
+  }
+}
+
+function forwardsOf(hosts: readonly HostPattern[]): number[] {
+  return [...new Set(hosts.flatMap((one) => (one.kind === "loopback" ? [one.port] : [])))];
+}
