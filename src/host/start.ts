@@ -1,12 +1,19 @@
 /**
  * Owns the starting of a session process: detached, in a process group and session of its own, with an environment
- * that holds nothing of its starter's.
+ * that holds nothing of its starter's but where programs are.
  */
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionId } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/index.ts";
-import { baseEnvironment, ownProgram, startConnected, USER_HOME, userHome } from "../process/index.ts";
+import {
+  baseEnvironment,
+  ownProgram,
+  startConnected,
+  toolVariables,
+  USER_HOME,
+  userHome,
+} from "../process/index.ts";
 import { cacheDir, logDir, present, processDir, readTextOr, stagingDir } from "../util/index.ts";
 import { StartedProcess } from "./handover.ts";
 
@@ -67,9 +74,13 @@ export function lastWords(home: Home, id: SessionId): string | undefined {
 /** What becomes of a session process is said in its log. */
 const hostLogPath = (sessionDir: string) => join(logDir(sessionDir), HOST_LOG);
 
-/** Where compiled code is kept, because a start is mostly compiling; and how little a process needs that mostly waits. */
+/**
+ * Where compiled code is kept, because a start is mostly compiling; and how little a process needs that mostly waits.
+ * With it goes where the user's tools are, for the tasks that it starts.
+ */
 export function runtimeEnvironment(home: Home): Record<string, string> {
   return {
+    ...toolVariables(process.env),
     NODE_COMPILE_CACHE: cacheDir(home.dir),
     // Whose repos root may use who came by sudo.
     ...present({ SUDO_UID: process.env["SUDO_UID"] }),

@@ -28,7 +28,8 @@ export { ownProgram } from "./own-program.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
 export { type Launch, type LaunchOptions, launch } from "./sandbox/launch.ts";
 export { plainSandbox, type Sandbox } from "./sandbox/sandbox.ts";
-export { findTools } from "./sandbox/tools.ts";
+export { toolVariables } from "./sandbox/tool-places.ts";
+export { findTools, type Tools } from "./sandbox/tools.ts";
 export { assertSandbox, canSandbox } from "./sandbox/try.ts";
 export { type TaskUser, taskUser } from "./sandbox/user.ts";
 export {

@@ -23,6 +23,7 @@ export { valuesFor } from "./results/values.ts";
 export { readConfig } from "./room/config.ts";
 export { type Quota, readSettings } from "./room/quota.ts";
 export { Watch } from "./room/quota-watch.ts";
+export { toolsOf } from "./room/sandbox.ts";
 export { forkSession } from "./session/forking.ts";
 export {
   decideOnFile,

@@ -1,6 +1,6 @@
 /**
- * Owns what stands behind a directory on PATH: the installation that its programs belong to, and the packages that
- * links in it lead to.
+ * Owns what stands behind a directory of programs: the installation that they belong to, the packages that links in it
+ * lead to, and versions that a tool keeps elsewhere.
  */
 import { basename, dirname, join, resolve } from "node:path";
 import { isWithin } from "../../util/index.ts";
@@ -29,13 +29,24 @@ export function showPrograms(showing: Showing, path: string): void {
   if (!showing.show(path, { instead: (dir) => installation(showing, dir) })) return;
   // What the root shows leads to what the root shows; a link of one's own in it may lead anywhere.
   if (showing.isInRoot(real) && !isWithin("/usr/local", real)) return;
+  showLinked(showing, real, (file) => packageOf(showing, file));
+}
+
+/** Where rustup, pyenv and the like have a link for each version that they did not install themselves. */
+const VERSION_DIRS = ["toolchains", "versions"];
+
+export function showVersions(showing: Showing, place: string): void {
+  for (const dir of VERSION_DIRS) showLinked(showing, join(place, dir), (version) => version);
+}
+
+/** What the links in a directory lead to, or `instead` of each what it is part of. */
+function showLinked(showing: Showing, dir: string, instead: (real: string) => string): void {
   let left = MAX_LINKS;
-  for (const entry of entriesOf(real)) {
+  for (const entry of entriesOf(dir)) {
     if (!entry.isSymbolicLink() || left-- <= 0) continue;
-    const link = join(real, entry.name);
+    const link = join(dir, entry.name);
     // Most lead to somewhere in the same installation, and are told by their words alone.
-    if (showing.isShown(resolve(real, targetOf(link)))) continue;
-    showing.show(link, { instead: (file) => packageOf(showing, file) });
+    if (!showing.isShown(resolve(dir, targetOf(link)))) showing.show(link, { instead });
   }
 }
 

@@ -70,6 +70,18 @@ export const TOOL_PLACES: readonly ToolPlace[] = [
   { variable: "GIT_SSL_CAINFO" },
 ];
 
+/** By which Go is told, of which it is shown as much as a task can use. */
+const GO_VARIABLES = ["GOPATH", "GOMODCACHE"];
+
+/**
+ * As the user has set them, for our own processes, which find the tools later. Only paths: what is no path could be a
+ * secret.
+ */
+export function toolVariables(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const names = [...TOOL_PLACES.map(({ variable }) => variable), ...GO_VARIABLES];
+  return Object.fromEntries(names.flatMap((name) => (env[name]?.startsWith("/") ? [[name, env[name]]] : [])));
+}
+
 /** Which version is meant, for tools that look from the checkout upward. */
 export const VERSION_FILES: readonly string[] = [
   ".tool-versions",

@@ -8,7 +8,7 @@ import { PRIVATE_PLACES } from "./credentials.ts";
 import { findHidden, findSockets } from "./look.ts";
 import type { Shown } from "./mounts.ts";
 import { absolute, lstatOr, nearest, realOr, statOr } from "./paths.ts";
-import { showPrograms } from "./programs.ts";
+import { showPrograms, showVersions } from "./programs.ts";
 import { type Rules, Showing } from "./showing.ts";
 import { TOOL_PLACES, VERSION_FILES } from "./tool-places.ts";
 
@@ -62,7 +62,9 @@ function showPlaces(showing: Showing, { env, userHome, reaches }: ToolsAsked): R
   for (const { variable, below = [], isOnlyShown, fetchedFrom } of TOOL_PLACES) {
     const places = env[variable] ? [env[variable]] : below.map((place) => join(userHome, place));
     const shown = places.find((place) => place.startsWith("/") && showing.show(place));
-    if (shown === undefined || isOnlyShown) continue;
+    if (shown === undefined) continue;
+    showVersions(showing, shown);
+    if (isOnlyShown) continue;
     if (fetchedFrom === undefined || !reaches?.(fetchedFrom)) set[variable] = shown;
   }
   return set;
@@ -79,7 +81,7 @@ function showGo(showing: Showing, { env, userHome, reaches }: ToolsAsked): Recor
   const modules = env["GOMODCACHE"] || join(goPath, "pkg", "mod");
   if (!modules.startsWith("/") || !showing.show(modules)) return {};
   if (!reaches?.(GO_PROXY)) return { GOMODCACHE: modules };
-  return { GOPROXY: `file://${modules}/cache/download,${env["GOPROXY"] || `https://${GO_PROXY},direct`}` };
+  return { GOPROXY: `file://${modules}/cache/download,https://${GO_PROXY},direct` };
 }
 
 /** What was gathered, without what is seen in another, and all that has to be covered in it. */

@@ -4,8 +4,8 @@
 import { cgroupOfTasks, sandboxAround } from "../../capsule/index.ts";
 import type { LaneInForce } from "../../lane/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
-import { assertSandbox, findTools, type Sandbox, userHome } from "../../process/index.ts";
-import { cgroupLimits, kernelLimits, type Quota } from "./quota.ts";
+import { assertSandbox, findTools, type Sandbox, type Tools, userHome } from "../../process/index.ts";
+import { cgroupLimits, kernelLimits, type Quota, readSettings } from "./quota.ts";
 import type { Room } from "./room.ts";
 
 /** Fails where none can be made. */
@@ -15,10 +15,16 @@ export async function sandboxOf(
 ): Promise<Sandbox> {
   assertSandbox();
   const around = sandboxAround(io.homeDir, repo, session.id);
-  const runtime = findHomeRuntimeDir(io.homeDir);
-  const apart = runtime === undefined ? [io.homeDir] : [io.homeDir, runtime];
-  const tools = findTools({ env: process.env, userHome: userHome(), read: [], apart, checkout: around.at });
+  const tools = await toolsOf(io.homeDir, around.at);
   const cgroup = { name: cgroupOfTasks(repo, session.id), limits: cgroupLimits(quota) };
   const limits = kernelLimits(quota, around.user);
   return { ...around, tools, isReadOnly: lane.isReadOnly, limits, cgroup };
+}
+
+/** What tasks of a home see of the user's tools, and of what the user names in `sandbox.read`. */
+export async function toolsOf(homeDir: string, checkout?: string): Promise<Tools> {
+  const runtime = findHomeRuntimeDir(homeDir);
+  const apart = runtime === undefined ? [homeDir] : [homeDir, runtime];
+  const { read } = (await readSettings(homeDir)).sandbox;
+  return findTools({ env: process.env, userHome: userHome(), read, apart, checkout });
 }

@@ -16,6 +16,7 @@ import {
 } from "../../home/index.ts";
 import { acquireOwner, listSegments, readChain } from "../../journal/index.ts";
 import { canSandbox, findProgram } from "../../process/index.ts";
+import { toolsOf } from "../../task/index.ts";
 import { createFile, journalDir, saying, stagingDir, temporaryPath } from "../../util/index.ts";
 import { findLeftovers } from "../gc/leftovers.ts";
 import { auditSession } from "./audit.ts";
@@ -97,7 +98,24 @@ async function examineCapsules(home: Home): Promise<Finding[]> {
     hasSandbox
       ? { level: "ok", what: "sandbox", detail: "bubblewrap makes one" }
       : { level: "note", what: "sandbox", detail: noSandbox() },
+    ...(await examineRead(home)),
   ];
+}
+
+/** What the user's settings name for tasks to see, and can't be shown to them. */
+async function examineRead(home: Home): Promise<Finding[]> {
+  try {
+    const { refused } = await toolsOf(home.dir);
+    return refused.map(([path, why]) => ({
+      level: "note",
+      what: "settings",
+      detail: `sandbox.read: tasks don't see ${path}: ${why}`,
+    }));
+  } catch (error) {
+    return [
+      { level: "bad", what: "settings", detail: error instanceof Error ? error.message : String(error) },
+    ];
+  }
 }
 
 function noSandbox(): string {

@@ -108,6 +108,16 @@ describe("tools", () => {
     );
   });
 
+  it("versions that a tool has a link for are shown where they are, unless that is no place to show", () => {
+    using home = new UserHome();
+    home.file("build/rust/bin/rustc");
+    home.file(".ssh/bin/rustc");
+    home.link(".rustup/toolchains/own", home.at("build/rust"));
+    home.link(".rustup/toolchains/bad", home.at(".ssh"));
+    home.link(".rustup/toolchains/worse", home.dir);
+    expect([...home.tools([]).read].sort()).toEqual([".rustup", "build/rust"].map((dir) => home.at(dir)));
+  });
+
   it("a tool that may fetch keeps what it fetches in the session's HOME", () => {
     using home = new UserHome();
     home.file(".cargo/bin/cargo");

@@ -1,0 +1,54 @@
+/**
+ * Whose tools a task has: those of the person who starts it, and what their settings name.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { toolVariables } from "../../src/process/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { Person, self } from "../support/person.ts";
+
+describe.skipIf(!hasSandbox)("a task", () => {
+  it("has the tools that its starter's PATH and variables lead to, wherever they are", async () => {
+    using person = new Person(self, {}, ["odd/bin"]);
+    person.user.file("odd/bin/tool", '#!/bin/sh\necho "$VOLTA_HOME has $(ls "$VOLTA_HOME")"\n');
+    person.user.file("elsewhere/tools/one");
+    Object.assign(person.env, { VOLTA_HOME: person.user.at("elsewhere"), CARGO_HOME: "no path, a secret" });
+    person.settleIn();
+    expect(await person.run("tool; env | grep -c CARGO_HOME || :")).toBe(
+      `${person.user.at("elsewhere")} has tools\n0`,
+    );
+  });
+
+  it("sees what the settings name, read-only; doctor says what of it is not shown, and why", async () => {
+    using person = new Person(self);
+    mkdirSync(person.dir, { mode: 0o700 });
+    person.settings("sandbox:\n  read: [~/notes, ~/gone, ~/, /proc]\n");
+    person.user.file("notes/of-mine", "read me\n");
+    person.user.file("other/of-mine");
+    person.settleIn();
+    const notes = person.user.at("notes");
+    expect(await person.run(`cat ${notes}/of-mine; ls ${person.user.dir}; (: > ${notes}/new) || :`)).toMatch(
+      /^read me\nnotes\n.*Read-only file system$/,
+    );
+    const { stdout } = await person.holdfast("doctor");
+    expect(stdout).toContain("sandbox.read: tasks don't see ~/gone: it is not there");
+    expect(stdout).toContain("sandbox.read: tasks don't see ~/: all of your home would be seen");
+    expect(stdout).toContain("sandbox.read: tasks don't see /proc: each sandbox has its own");
+    expect(stdout).not.toContain("~/notes");
+    writeFileSync(`${person.dir}/settings.yaml`, "sandbox: { read: [relative] }\n");
+    expect((await person.holdfast("doctor")).stdout).toContain("has to begin with / or ~/");
+  });
+});
+
+describe("the variables that our own processes are given", () => {
+  it("are those of tools, and paths", () => {
+    const env = {
+      RUSTUP_HOME: "/r",
+      GOPATH: "/go:/more",
+      GEM_HOME: "gems",
+      NPM_TOKEN: "/x",
+      NVM_DIR: undefined,
+    };
+    expect(toolVariables(env)).toEqual({ RUSTUP_HOME: "/r", GOPATH: "/go:/more" });
+  });
+});
