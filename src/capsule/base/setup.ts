@@ -65,10 +65,11 @@ async function run(
 ): Promise<CommandEnd> {
   const { tree, own } = of;
   const command = ["sh", "-c", of.command];
-  const env = baseEnvironment({ HOME: own[0], TMPDIR: own[1] });
+  const [home, tmp] = own;
+  const env = baseEnvironment({ HOME: home, TMPDIR: tmp });
   const entry = plainView(tree);
   const launched = sandbox
-    ? launch(sandbox, { command, tree, entry, env, writable: own, isReadOnly: false })
+    ? launch(sandbox, { command, tree, entry, env, writable: [home], tmp, isReadOnly: false })
     : { argv: command, cwd: tree, env };
   let refusal: HoldfastError | undefined;
   let watching: Disposable | undefined;

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { makeCgroup } from "../cgroup.ts";
 import { openData } from "../data-descriptor.ts";
 import { firstToEnd, limited } from "../limits.ts";
-import { ownFiles } from "./identity.ts";
+import { HOST_NAME, ownFiles } from "./identity.ts";
 import { lateVariables } from "./late-variables.ts";
 import { parentDirs, shownArguments } from "./mounts.ts";
 import { minimalRoot } from "./root.ts";
@@ -32,6 +32,8 @@ export interface LaunchOptions {
   readonly readable?: readonly (readonly [string, string])[];
   /** Writable, and at their own path. */
   readonly writable?: readonly string[];
+  /** Its TMPDIR, which stands at a short path inside: programs make sockets in it, whose paths have 107 bytes at most. */
+  readonly tmp?: string;
   readonly isReadOnly?: boolean;
 }
 
@@ -58,6 +60,7 @@ export interface Launch {
  * people know, and with the status that programs do.
  */
 const SCRIPT = 'cd "$0" && exec "$@"';
+const TMP_INSIDE = "/tmp/task-tmp";
 /** The first behind a program's own streams. */
 const FIRST_DESCRIPTOR = 3;
 
@@ -68,7 +71,8 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
   };
   const given = (fd: number) => String(FIRST_DESCRIPTOR + descriptors.push(fd) - 1);
   const { user, tools, limits } = sandbox;
-  const late = lateVariables({ ...options.env, ...tools.env });
+  const env = { ...options.env, ...tools.env, ...(options.tmp && { TMPDIR: TMP_INSIDE }) };
+  const late = lateVariables(env);
   try {
     const argv = [
       ...countedIn(sandbox),
@@ -100,7 +104,7 @@ function countedIn({ cgroup }: Sandbox): readonly string[] {
 
 function namespaces({ user }: Sandbox, { hasNetwork }: Entry): string[] {
   const args = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"];
-  args.push("--die-with-parent", "--new-session", "--hostname", "holdfast");
+  args.push("--die-with-parent", "--new-session", "--hostname", HOST_NAME);
   if (!hasNetwork) args.push("--unshare-net");
   // Root drops its power inside, where it has none but that; an ordinary user gets a namespace that has no other in it.
   if (user)
@@ -117,7 +121,7 @@ function namespaces({ user }: Sandbox, { hasNetwork }: Entry): string[] {
 /** What is named by others comes first: nothing uncovers what is hidden but what we bind ourselves. */
 function viewOf(sandbox: Sandbox, options: LaunchOptions, given: (fd: number) => string): string[] {
   const { at, borrowed, hidden, tools } = sandbox;
-  const { tree, writable = [] } = options;
+  const { tree, writable = [], tmp } = options;
   const readable = [...sandbox.readable, ...(options.readable ?? [])];
   const isReadOnly = options.isReadOnly ?? sandbox.isReadOnly;
   const user = sandbox.user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
@@ -133,6 +137,7 @@ function viewOf(sandbox: Sandbox, options: LaunchOptions, given: (fd: number) =>
     ...parentDirs([...readable.map(([, to]) => to), ...writable, at]),
     ...readable.flatMap(([from, to]) => ["--ro-bind", from, to]),
     ...writable.flatMap((path) => ["--bind", path, path]),
+    ...(tmp ? ["--bind", tmp, TMP_INSIDE] : []),
     ...[isReadOnly ? "--ro-bind" : "--bind", tree, at],
     // What was made empty to stand things in is not a place to write to.
     ...shown.seal,

@@ -81,8 +81,9 @@ export async function invocationOf(
     tree: view.workTree,
     entry: view,
     cwd,
-    env: baseEnvironment({ HOME: home, TMPDIR: tmp, ...own }),
+    env: baseEnvironment({ HOME: home, ...own }),
     readable: door ? [[door.dir, DOOR_INSIDE]] : [],
-    writable: [home, tmp],
+    writable: [home],
+    tmp,
   });
 }

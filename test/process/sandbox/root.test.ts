@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { etcSecrets } from "../../../src/process/sandbox/etc.ts";
-import { groupText, passwdText } from "../../../src/process/sandbox/identity.ts";
+import { groupText, hostsText, passwdText } from "../../../src/process/sandbox/identity.ts";
 import { parentDirs, shownArguments } from "../../../src/process/sandbox/mounts.ts";
 import { noTools } from "../../../src/process/sandbox/tools.ts";
 import { hasSandbox } from "../../support/capsules.ts";
@@ -46,6 +46,15 @@ describe.skipIf(!hasSandbox)("the root", () => {
   it("knows its own user, and neither the machine's others nor which machine it is", () => {
     expect(saidUnderRoot("id -un; cat /etc/passwd /etc/group /etc/machine-id")).toBe(
       `holdfast\n${passwdText(ownIds, "/nowhere")}${groupText(ownIds)}686f6c64666173740000000000000000`,
+    );
+  });
+
+  it("can look up its own name; of the machine's names it has those of the loopback, without the machine's own", () => {
+    expect(saidUnderRoot("getent hosts holdfast localhost | sort -u")).toContain("127.0.1.1");
+    const machines =
+      "127.0.0.1 localhost\n127.0.1.1 laptop.lan laptop\n10.0.0.7 db\n127.0.0.9 app.test # ours\n";
+    expect(hostsText(machines, "laptop")).toBe(
+      "127.0.0.1 localhost\n127.0.0.9 app.test # ours\n127.0.0.1 localhost\n127.0.1.1 holdfast\n",
     );
   });
 

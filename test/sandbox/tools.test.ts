@@ -1,0 +1,39 @@
+/**
+ * Real tools in the real sandbox, offline and in the default lane, as root and as an ordinary user: a sandbox that
+ * breaks people's tools gets switched off. What this machine hasn't got is said.
+ */
+import { beforeAll, describe, expect, it } from "vitest";
+import { hasSandbox } from "../support/capsules.ts";
+import { kinds, Person } from "../support/person.ts";
+import { light, project, type Tool, toolPath, wayTo } from "./toolbox.ts";
+
+if (!hasSandbox) console.log("left out: the tests of real tools: bubblewrap is not installed");
+for (const { name, needs } of light)
+  for (const program of needs.filter((one) => !wayTo(one)))
+    console.log(`left out: the test of ${name} in the sandbox: ${program} is not installed`);
+
+const isHere = ({ needs }: Tool) => needs.every((program) => wayTo(program) !== undefined);
+
+for (const kind of kinds) {
+  if (kind.why) console.log(`left out: real tools of ${kind.name}: ${kind.why}`);
+  describe.skipIf(!hasSandbox || kind.why !== undefined)(`tools of ${kind.name}`, () => {
+    const said = new Map<string, string>();
+
+    beforeAll(async () => {
+      using person = new Person(kind, project, toolPath);
+      for (const { make } of light) make?.(person);
+      person.settleIn();
+      // One task for all: each tool says its part behind its name.
+      const parts = light
+        .filter(isHere)
+        .map(({ name, script }) => `echo "== ${name}"; (${script}\n) </dev/null`);
+      for (const part of (await person.run(`${parts.join("\n")}\n:`)).split(/^== /m).slice(1)) {
+        const [name = "", ...lines] = part.trimEnd().split("\n");
+        said.set(name, lines.join("\n"));
+      }
+    });
+
+    for (const tool of light)
+      it.skipIf(!isHere(tool))(tool.name, () => expect(said.get(tool.name)).toMatch(tool.says));
+  });
+}
