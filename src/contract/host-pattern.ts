@@ -4,19 +4,10 @@
  *
  * I4 A host pattern has one form: small ASCII letters, no dot at the end, no IP address in any of the ways in which
  *    one can be written. A name (`example.org`), all names below one (`*.example.org`), or any
- *    public host (`*`); each with a port or without.
+ *    public host (`*`); each with a port or without. Of this machine, a port (`localhost:5432`).
  */
 import * as z from "zod/mini";
 import { HoldfastError } from "./errors.ts";
-
-export interface HostPattern {
-  /** `one` is this name, `below` all names that end with it, `any` every public host. */
-  readonly kind: "one" | "below" | "any";
-  /** Without `*.`; empty for any. */
-  readonly name: string;
-  /** Undefined: none was named. */
-  readonly port: number | undefined;
-}
 
 const MAX_NAME = 253;
 const MAX_PORT = 65_535;
@@ -39,14 +30,10 @@ export function whyNoHost(text: string): string | undefined {
   if (name.includes("*")) return "has a * in a place where none can be: *.example.org, or * alone";
   if (name.length > MAX_NAME || !name.split(".").every((label) => LABEL.test(label)))
     return "is not the name of a host";
-  return undefined;
-}
-
-/** Of a text that is a pattern: `whyNoHost` says whether. */
-export function parseHostPattern(text: string): HostPattern {
-  const { wildcard, name, port: digits } = partsOf(text);
-  const port = digits === undefined ? undefined : Number(digits);
-  return { kind: wildcard === "*" ? "any" : wildcard === "*." ? "below" : "one", name, port };
+  if (!/(^|\.)localhost$/.test(name)) return undefined;
+  if (wildcard !== "" || name !== "localhost")
+    return "is of this machine, of which only localhost:PORT can be named";
+  return port === undefined ? "has to name the port of this machine: localhost:5432" : undefined;
 }
 
 /** Large letters become small ones; everything else has to be right as it stands. */

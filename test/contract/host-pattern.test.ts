@@ -3,21 +3,22 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hostPatternSchema, parseHostPattern, whyNoHost } from "../../src/contract/index.ts";
+import { hostPatternSchema, whyNoHost } from "../../src/contract/index.ts";
+import { hostText, parseHost } from "../../src/network/hosts.ts";
 
 describe("I4 host patterns", () => {
   it.each([
-    ["example.org", { kind: "one", name: "example.org", port: undefined }],
-    ["Registry.NPMJS.org", { kind: "one", name: "registry.npmjs.org", port: undefined }],
-    ["localhost:5432", { kind: "one", name: "localhost", port: 5432 }],
-    ["*.example.org", { kind: "below", name: "example.org", port: undefined }],
-    ["*.example.org:8443", { kind: "below", name: "example.org", port: 8443 }],
-    ["*", { kind: "any", name: "", port: undefined }],
-    ["*:443", { kind: "any", name: "", port: 443 }],
-    ["xn--mnchen-3ya.de", { kind: "one", name: "xn--mnchen-3ya.de", port: undefined }],
-    ["1password.com", { kind: "one", name: "1password.com", port: undefined }],
-  ])("%s can be one", (text, pattern) => {
-    expect(parseHostPattern(hostPatternSchema.parse(text))).toEqual(pattern);
+    ["example.org", "example.org"],
+    ["Registry.NPMJS.org", "registry.npmjs.org"],
+    ["localhost:5432", "localhost:5432"],
+    ["*.example.org", "*.example.org"],
+    ["*.example.org:8443", "*.example.org:8443"],
+    ["*", "*"],
+    ["*:443", "*:443"],
+    ["xn--mnchen-3ya.de", "xn--mnchen-3ya.de"],
+    ["1password.com", "1password.com"],
+  ])("%s can be one", (text, form) => {
+    expect(hostPatternSchema.parse(text)).toBe(form);
   });
 
   it.each([
@@ -50,6 +51,9 @@ describe("I4 host patterns", () => {
     ["example.org.", "not the name"],
     ["example..org", "not the name"],
     ["-example.org", "not the name"],
+    ["localhost", "port of this machine"],
+    ["*.localhost:80", "only localhost:PORT"],
+    ["db.localhost:80", "only localhost:PORT"],
     ["exa mple.org", "not the name"],
     ["example.org\r\nHost: x", "port"],
     ["example.org\0", "not the name"],
@@ -58,17 +62,21 @@ describe("I4 host patterns", () => {
     expect(hostPatternSchema.safeParse(text).error?.issues[0]?.message).toContain(reason);
   });
 
-  it("I4 what is taken for one has one form, and no URL reads it as an address", () => {
+  it("I4 what is taken for one has one form, is no address to whoever reads URLs, and is one to the network", () => {
+    const texts = fc.oneof(
+      fc.stringMatching(/^(\*\.)?[0-9A-Za-zx.*-]{1,16}(:[0-9]{1,6})?$/),
+      fc.stringMatching(/^(\*\.)?((xn--)?[0-9a-z]{1,6}|localhost)(\.(org|localhost|0x1))?(:80)?$/),
+    );
     fc.assert(
-      fc.property(fc.stringMatching(/^(\*\.)?[0-9A-Za-zx.*-]{1,16}(:[0-9]{1,6})?$/), (text) => {
+      fc.property(texts, (text) => {
         const parsed = hostPatternSchema.safeParse(text);
         if (!parsed.success) return;
         expect(whyNoHost(parsed.data)).toBeUndefined();
-        const { kind, name, port } = parseHostPattern(parsed.data);
-        const head = { one: name, below: `*.${name}`, any: "*" }[kind];
-        expect(parsed.data).toBe(port === undefined ? head : `${head}:${port}`);
-        if (kind !== "any" && !name.includes("xn--")) expect(new URL(`http://${name}`).hostname).toBe(name);
+        expect(hostText(parseHost(parsed.data))).toBe(parsed.data);
+        const name = parsed.data.replace(/^\*\.|:.*$/g, "");
+        if (name !== "*") expect(new URL(`http://${name}`).hostname).toBe(name);
       }),
+      { numRuns: 500 },
     );
   });
 });
