@@ -1,9 +1,10 @@
-export { type RunSetup, setupRunner } from "./base/setup.ts";
+export { type RunSetup, type SetupNetwork, setupRunner } from "./base/setup.ts";
 export { CapsuleDir, plainPath } from "./dir/capsule-dir.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/directories.ts";
 export { mirrorFiles } from "./files/mirror.ts";
 export { giveTo } from "./files/ownership.ts";
 export { type BytePath, parentOf, toText } from "./files/path.ts";
+export type { View } from "./files/view.ts";
 export { gitLine } from "./git/git.ts";
 export { type BadFile, findBadPacks, locateObjects, whyDamaged } from "./git/packs.ts";
 export { AgentGit } from "./gitdir/agent-git.ts";

@@ -23,6 +23,7 @@ export {
 } from "./holder.ts";
 export { halfOfAllProcesses, limited, type ProcessLimits } from "./limits.ts";
 export { CAPSULE_MARK, endMarked, freezeMarked, markedProcesses } from "./marks.ts";
+export { withNetwork } from "./network/held.ts";
 export { type EnterWords, InsideConnector, type InsideListener, listenInside } from "./network/opener.ts";
 export { ownProgram } from "./own-program.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";

@@ -9,6 +9,7 @@ import type { HomeState } from "../session/index.ts";
 import type { Checkpoint } from "./files/checkpoint.ts";
 import type { StartingOptions } from "./files/starting-point.ts";
 import type { Unpublished } from "./results/publishing.ts";
+import type { RoomNetwork } from "./room/network.ts";
 import type { Quota } from "./room/quota.ts";
 import type { Room } from "./room/room.ts";
 
@@ -58,6 +59,7 @@ export interface TaskInHand {
   /** Undefined: its processes have none. */
   readonly sandbox: Sandbox | undefined;
   readonly lane: LaneInForce;
+  readonly network: RoomNetwork;
   readonly lastCheckpoint: Checkpoint | undefined;
   /** What it may take of the machine. */
   quota(): Promise<Quota>;

@@ -16,6 +16,7 @@ import type { TaskEnd, TaskInHand, TaskOptions } from "./in-hand.ts";
 import { OwnInbox } from "./inbox/own-inbox.ts";
 import { type InvocationOptions, invocationOf } from "./room/invocation.ts";
 import { laneOf } from "./room/lane.ts";
+import { RoomNetwork } from "./room/network.ts";
 import type { Quota } from "./room/quota.ts";
 import { currentLimits, openCapsule, type Room, readQuota } from "./room/room.ts";
 import { sandboxOf } from "./room/sandbox.ts";
@@ -46,6 +47,7 @@ export class Task implements TaskInHand {
   readonly missingIncludes: readonly string[];
   readonly sandbox: Sandbox | undefined;
   readonly lane: LaneInForce;
+  readonly network: RoomNetwork;
   #last: Checkpoint | undefined;
   #inbox: OwnInbox | undefined;
 
@@ -62,6 +64,7 @@ export class Task implements TaskInHand {
     this.capsule = capsule;
     this.sandbox = of.sandbox;
     this.lane = of.lane;
+    this.network = new RoomNetwork(of.lane, Object.values(capsule.spec.ports));
     this.missingIncludes = of.missingIncludes;
   }
 
@@ -113,10 +116,20 @@ export class Task implements TaskInHand {
     const invocation = await invocationOf(this.room, this.capsule, command, {
       sandbox: this.sandbox,
       quota: await this.quota(),
+      network: this.network,
       door: options.door,
       hasTerminal: true,
     });
     return runCommand({ ...invocation, ...options, hasInput: true });
+  }
+
+  /** Begun before it is needed. Whether it could be is told to the first process that does. */
+  openNetwork(): void {
+    if (!this.sandbox) return;
+    this.capsule
+      .attach()
+      .then((view) => this.network.environment(view))
+      .catch(() => {});
   }
 
   get lastCheckpoint(): Checkpoint | undefined {
@@ -134,6 +147,7 @@ export class Task implements TaskInHand {
   }
 
   async rest(): Promise<void> {
+    await this.network.close();
     await this.capsule.detach();
     if (this.#last) await this.capsule.settle(this.#last.snapshot);
   }

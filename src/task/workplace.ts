@@ -18,6 +18,7 @@ import { commandLine, WholeValues } from "../redaction/index.ts";
 import { Excerpt, type Turn } from "../session/index.ts";
 import type { TaskInHand } from "./in-hand.ts";
 import { type DoorView, invocationOf } from "./room/invocation.ts";
+import type { OnRefused } from "./room/network.ts";
 
 /** What stands around the processes of a task. */
 export interface WorkplaceOptions {
@@ -30,6 +31,8 @@ export interface WorkplaceOptions {
   readonly cwd?: string | undefined;
   readonly messages?: Messages | undefined;
   readonly onOutput?: ((chunk: Buffer, stream: OutputStream) => void) | undefined;
+  /** A host was asked for that its lane does not name; said once of each. */
+  readonly onRefused?: OnRefused | undefined;
   /** One runs, and that is on record. */
   readonly onStart?: ((pid: number, input: Writable | null) => void) | undefined;
   /** One has ended, and its files were not looked at: what stands beside it has to go. */
@@ -46,12 +49,25 @@ export class TaskWorkplace implements Workplace {
     this.#task = task;
     this.#around = around;
     this.messages = around.messages;
+    if (around.onRefused) task.network.hear(around.onRefused);
     this.stop = around.signal ?? new AbortController().signal;
   }
 
   async beginTurn(input: Json): Promise<AgentTurn> {
     const turn = await this.#task.room.session.beginTurn(input);
-    return new CheckpointedTurn(turn, async () => void (await this.#task.checkpoint()));
+    return new CheckpointedTurn(turn, async () => {
+      await this.#recordContacts(turn.number);
+      await this.#task.checkpoint();
+    });
+  }
+
+  /** Which hosts were asked for during a turn, and how often. */
+  async #recordContacts(turn: number): Promise<void> {
+    const { network, room, number: task } = this.#task;
+    const counts = await network.takeCounts();
+    if (!counts) return;
+    const [allowed, refused] = [[...counts.allowed], [...counts.refused]];
+    await room.session.append("network_used", { task, turn, ...counts, allowed, refused });
   }
 
   show(text: string): void {
@@ -59,7 +75,7 @@ export class TaskWorkplace implements Workplace {
   }
 
   async start(command: readonly string[], options: ProcessOptions = {}): Promise<AgentProcess> {
-    const { room, capsule, sandbox } = this.#task;
+    const { room, capsule, sandbox, network } = this.#task;
     const { session } = room;
     const { door, values, cwd } = this.#around;
     const { hasTerminal } = options;
@@ -67,6 +83,7 @@ export class TaskWorkplace implements Workplace {
     const invocation = await invocationOf(room, capsule, command, {
       sandbox,
       quota: await this.#task.quota(),
+      network,
       door,
       cwd: options.cwd ?? cwd,
       hasTerminal,

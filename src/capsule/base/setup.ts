@@ -5,7 +5,14 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { baseEnvironment, type CommandEnd, launch, runCommand, type Sandbox } from "../../process/index.ts";
+import {
+  baseEnvironment,
+  type CommandEnd,
+  type LaunchOptions,
+  launch,
+  runCommand,
+  type Sandbox,
+} from "../../process/index.ts";
 import { giveTo } from "../files/ownership.ts";
 import { plainView } from "../files/view.ts";
 
@@ -25,9 +32,21 @@ export interface SetupOptions {
   readonly sandbox: Sandbox | undefined;
   readonly onOutput: (chunk: Buffer) => void;
   readonly signal?: AbortSignal | undefined;
+  /** Runs it in a network with the hosts that it may reach. Without it, it reaches none. */
+  readonly network?: SetupNetwork | undefined;
   /** Looks on while it runs: what it takes too much of is its end. */
   readonly watch?: ((run: SetupRun) => Disposable) | undefined;
 }
+
+export interface InNetwork {
+  readonly entry: LaunchOptions["entry"];
+  /** What leads its programs there. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+export type SetupNetwork = <T>(work: (inside: InNetwork) => Promise<T>) => Promise<T>;
+
+const alone: SetupNetwork = (work) => work({ entry: plainView(""), environment: {} });
 
 /** One that runs. */
 export interface SetupRun {
@@ -38,7 +57,7 @@ export interface SetupRun {
 }
 
 export function setupRunner(options: SetupOptions): RunSetup {
-  const { sandbox, onOutput, signal: stop } = options;
+  const { sandbox, onOutput, signal: stop, network = alone } = options;
   return async ({ tree, work, command }) => {
     const own = [join(work, "home"), join(work, "tmp")] as const;
     for (const dir of own) await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -48,13 +67,21 @@ export function setupRunner(options: SetupOptions): RunSetup {
       said = (said + chunk.toString("utf8")).slice(-OUTPUT_KEPT);
       onOutput(chunk);
     };
-    const { exitCode, signal } = await run({ ...options, onOutput: keep }, { tree, own, command });
+    const { exitCode, signal } = await network((inside) =>
+      run({ ...options, onOutput: keep }, { tree, own, command }, inside),
+    );
     if (stop?.aborted) throw new HoldfastError("interrupted", "capsule.setup was interrupted");
     if (exitCode === 0) return;
-    throw new HoldfastError("setup_failed", `capsule.setup ended with ${exitCode ?? signal}: ${command}`, {
-      exitCode,
-      output: said,
-    });
+    const isAlone = sandbox !== undefined && options.network === undefined;
+    const hint = isAlone ? " (it reached no host; setup_hosts in holdfast.yaml names those that it may)" : "";
+    throw new HoldfastError(
+      "setup_failed",
+      `capsule.setup ended with ${exitCode ?? signal}: ${command}${hint}`,
+      {
+        exitCode,
+        output: said,
+      },
+    );
   };
 }
 
@@ -62,12 +89,12 @@ export function setupRunner(options: SetupOptions): RunSetup {
 async function run(
   { sandbox, onOutput, signal: stop, watch }: SetupOptions,
   of: { readonly tree: string; readonly own: readonly [home: string, tmp: string]; readonly command: string },
+  { entry, environment }: InNetwork,
 ): Promise<CommandEnd> {
   const { tree, own } = of;
   const command = ["sh", "-c", of.command];
   const [home, tmp] = own;
-  const env = baseEnvironment({ HOME: home, TMPDIR: tmp });
-  const entry = plainView(tree);
+  const env = { ...baseEnvironment({ HOME: home, TMPDIR: tmp }), ...environment };
   const launched = sandbox
     ? launch(sandbox, { command, tree, entry, env, writable: [home], tmp, isReadOnly: false })
     : { argv: command, cwd: tree, env };

@@ -9,9 +9,11 @@ export interface View {
   readonly enter: readonly string[];
   /** Whether it leads into a network of the capsule's own. */
   readonly hasNetwork: boolean;
+  /** Words that lead into that network alone, with the machine's files: for a program of ours. */
+  readonly network: readonly string[];
 }
 
 /** Of a plain directory, which everybody reaches alike. */
 export function plainView(path: string): View {
-  return { root: path, workTree: path, enter: [], hasNetwork: false };
+  return { root: path, workTree: path, enter: [], hasNetwork: false, network: [] };
 }

@@ -7,7 +7,14 @@
 import { existsSync, lstatSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { endHolder, enterHolder, type Holder, startHolder, throughHolder } from "../../process/index.ts";
+import {
+  endHolder,
+  enterHolder,
+  enterNetwork,
+  type Holder,
+  startHolder,
+  throughHolder,
+} from "../../process/index.ts";
 import { isAlive } from "../../util/index.ts";
 import { openBase } from "../base/bases.ts";
 import type { CapsuleDir, CapsuleSpec } from "../dir/capsule-dir.ts";
@@ -106,11 +113,17 @@ export function* changesAbove(
   }
 }
 
+/** Of a holder that is there. */
+export function networkOf(holder: Holder): Pick<View, "hasNetwork" | "network"> {
+  const hasNetwork = holder.netNamespace !== undefined;
+  return { hasNetwork, network: hasNetwork ? enterNetwork(holder) : [] };
+}
+
 function viewThrough(holder: Holder, layout: CapsuleDir): View {
   return {
     root: throughHolder(holder, layout.tree),
     workTree: layout.tree,
     enter: enterHolder(holder),
-    hasNetwork: holder.netNamespace !== undefined,
+    ...networkOf(holder),
   };
 }

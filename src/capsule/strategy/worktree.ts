@@ -22,7 +22,7 @@ import { checkOut } from "../git/check-out.ts";
 import { makeGitdir, noSurroundings } from "../gitdir/gitdir.ts";
 import { listCommit, treeOf } from "../repo/commits.ts";
 import type { Repo } from "../repo/repo.ts";
-import { endHolderOf } from "./overlay.ts";
+import { endHolderOf, networkOf } from "./overlay.ts";
 import type { Strategy } from "./strategy.ts";
 
 /** The files stand where they are. In a sandbox, their holder is there for its network alone. */
@@ -49,7 +49,7 @@ function viewOf(layout: CapsuleDir): View {
   const holder = layout.readHolder();
   const view = plainView(layout.tree);
   if (!holder?.netNamespace || !isAlive(holder)) return view;
-  return { ...view, enter: enterHolder(holder), hasNetwork: true };
+  return { ...view, enter: enterHolder(holder), ...networkOf(holder) };
 }
 
 export const worktree: Strategy = {

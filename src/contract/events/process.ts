@@ -4,6 +4,8 @@
 import * as z from "zod/mini";
 import { count, fields, name } from "./fields.ts";
 
+const contact = z.strictObject({ host: name, connections: count });
+
 export const processEvents = {
   /** More than its share of the disk, of files, of processes or of memory: its turn was ended. */
   quota_reached: () =>
@@ -11,6 +13,15 @@ export const processEvents = {
       limit: z.enum(["bytes", "files", "processes", "free_space", "memory"]),
       used: count,
       allowed: count,
+    }),
+  /** Hosts that the task's processes asked for during a turn, and how often; `more`: of further hosts. */
+  network_used: () =>
+    fields({
+      task: count,
+      turn: count,
+      allowed: z.array(contact),
+      refused: z.array(contact),
+      more: z.optional(z.strictObject({ allowed: count, refused: count })),
     }),
   process_started: () => fields({ pid: count, command: z.string() }),
   /** A person looks into the files of a command that runs, from beside it. */

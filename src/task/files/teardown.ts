@@ -158,7 +158,8 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
   const sandbox = isSandboxed
     ? await sandboxOf(room, { quota, lane: await laneOf(room, task.base) })
     : undefined;
-  const runSetup = setupFor(room, { sandbox, quota, onOutput: () => {} });
+  const hosts = settings.setupHosts;
+  const runSetup = setupFor(room, { sandbox, hosts, quota, onOutput: () => {} });
   await readSnapshot(await openStore(repo, io.disk), task.snapshot);
   const branch = branchOf(session.state);
   const request = {

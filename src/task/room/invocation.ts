@@ -16,6 +16,7 @@ import {
   userHome,
 } from "../../process/index.ts";
 import { makeSessionHome } from "../home/session-home.ts";
+import type { RoomNetwork } from "./network.ts";
 import type { Quota } from "./quota.ts";
 import { makeScratch, type Room } from "./room.ts";
 
@@ -36,6 +37,8 @@ export interface InvocationOptions {
   readonly cwd?: string | undefined;
   /** Whether it gets a terminal of its own. */
   readonly hasTerminal?: boolean | undefined;
+  /** What leads it to its network. */
+  readonly network: RoomNetwork;
   /** What it was given by name. Never a word of its argv, which everybody can read. */
   readonly values?: Values | undefined;
 }
@@ -47,7 +50,7 @@ export async function invocationOf(
   room: Room,
   capsule: Capsule,
   command: readonly string[],
-  { sandbox, quota, door, cwd, hasTerminal, values }: InvocationOptions,
+  { sandbox, quota, door, cwd, hasTerminal, network, values }: InvocationOptions,
 ): Promise<Invocation> {
   const view = await capsule.attach();
   const { task, ports } = capsule.spec;
@@ -57,6 +60,7 @@ export async function invocationOf(
   const own = {
     ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),
     ...(hasTerminal && { TERM: process.env["TERM"] ?? "xterm-256color" }),
+    ...(sandbox && (await network.environment(view))),
     ...values,
     HOLDFAST_SESSION: room.session.id,
     HOLDFAST_TASK: String(task),

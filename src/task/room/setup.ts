@@ -1,9 +1,12 @@
 /**
- * Owns how `capsule.setup` is run for a task: in its sandbox, and under its quota.
+ * Owns how `capsule.setup` is run for a task: in its sandbox, under its quota, and with the hosts that
+ * a person accepted for it.
  */
-import { type RunSetup, setupRunner } from "../../capsule/index.ts";
+import { type RunSetup, type SetupNetwork, setupRunner } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
+import type { Refusal } from "../../network/index.ts";
 import type { Sandbox } from "../../process/index.ts";
+import { withHosts } from "./network.ts";
 import type { Quota } from "./quota.ts";
 import { type Exceeded, Watch } from "./quota-watch.ts";
 import type { Room } from "./room.ts";
@@ -11,15 +14,21 @@ import type { Room } from "./room.ts";
 export interface SetupOf {
   /** Undefined: without one. */
   readonly sandbox: Sandbox | undefined;
+  /** That it may reach. */
+  readonly hosts: readonly string[];
   readonly quota: Quota;
   readonly onOutput: (chunk: Buffer) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
-export function setupFor({ io }: Pick<Room, "io">, { quota, ...options }: SetupOf): RunSetup {
-  const { sandbox } = options;
+export function setupFor({ io }: Pick<Room, "io">, { quota, hosts, ...options }: SetupOf): RunSetup {
+  const { sandbox, onOutput } = options;
+  const onRefused = ({ sentence }: Refusal) => onOutput(Buffer.from(`holdfast: ${sentence}\n`));
+  const network: SetupNetwork = (work) => withHosts(hosts, onRefused, work);
+  const reachesHosts = sandbox !== undefined && hosts.length > 0;
   return setupRunner({
     ...options,
+    ...(reachesHosts && { network }),
     watch: ({ pid, dirs, end }) => {
       const watch = new Watch(io.clock, { pid, dirs, quota, sandbox }, (exceeded) => end(tooMuch(exceeded)));
       return { [Symbol.dispose]: () => void watch.end() };

@@ -39,6 +39,8 @@ export async function act(
   const started = session.append("stage_started", { task: task.number, stage: "act" });
   started.catch(() => {});
   const adapter = adapterOf(agent);
+  // Its sockets are opened beside what has to be written before the first process.
+  task.openNetwork();
   const joined = await join();
   let isOverQuota = false;
   const end = await adapter

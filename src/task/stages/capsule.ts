@@ -23,7 +23,8 @@ export async function makeCapsule(room: Room, route: Route, options: TaskOptions
   const { number, settings, sandbox, lane, quota, from } = route;
   const { signal, onSetup = () => {} } = options;
   if (!sandbox) await session.append("sandbox_waived", { task: number, reason: "asked" });
-  const runSetup = setupFor(room, { sandbox, quota, onOutput: onSetup, signal });
+  const hosts = settings.setupHosts;
+  const runSetup = setupFor(room, { sandbox, hosts, quota, onOutput: onSetup, signal });
   const begun = await beginFiles(room, from, { number, settings, sandbox, runSetup, signal });
   const { capsule, missingIncludes } = begun;
   let mayBeOnRecord = false;

@@ -20,6 +20,7 @@ export async function persist(
   asked: TaskEnd["outcome"],
   at: Checkpoint | undefined,
 ): Promise<TaskEnd> {
+  await task.network.close();
   // What still runs could write after the snapshot.
   if (!at) await task.capsule.detach();
   try {

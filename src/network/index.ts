@@ -1,0 +1,3 @@
+export type { ContactCounts } from "./contacts.ts";
+export type { Refusal } from "./gate.ts";
+export { TaskNetwork } from "./task-network.ts";

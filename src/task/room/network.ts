@@ -1,0 +1,94 @@
+/**
+ * Owns the network of a task: begun with the first process that needs it, in the namespace of the capsule's holder, and
+ * begun anew where that is another by now. The processes of a task find its proxy by their environment.
+ */
+import type { View } from "../../capsule/index.ts";
+import type { LaneInForce } from "../../lane/index.ts";
+import { type ContactCounts, type Refusal, TaskNetwork } from "../../network/index.ts";
+import { enterHolder, enterNetwork, withNetwork } from "../../process/index.ts";
+
+export type OnRefused = (refusal: Refusal) => void;
+
+interface Begun {
+  readonly holder: string;
+  readonly network: Promise<TaskNetwork>;
+}
+
+export class RoomNetwork {
+  readonly #hosts: string[];
+  readonly #ports: readonly number[];
+  #begun: Begun | undefined;
+  #onRefused: OnRefused = () => {};
+
+  /** `ports`: those that are leased to the task, and lead in to it. */
+  constructor({ hosts }: LaneInForce, ports: readonly number[]) {
+    this.#hosts = [...hosts];
+    this.#ports = ports;
+  }
+
+  /** Who hears of a host that was refused, once of each. */
+  hear(onRefused: OnRefused): void {
+    this.#onRefused = onRefused;
+  }
+
+  /** What its processes need to find the way out. */
+  async environment(view: Pick<View, "network">): Promise<Readonly<Record<string, string>>> {
+    if (view.network.length === 0) return {};
+    const holder = view.network.join(" ");
+    const there = this.#begun;
+    if (there?.holder === holder) return (await there.network).environment;
+    const network = this.#begin(view.network);
+    this.#begun = { holder, network };
+    closeWhenOpen(there);
+    return (await network).environment;
+  }
+
+  /** One host more, for this task. */
+  async allow(host: string): Promise<void> {
+    this.#hosts.push(host);
+    await (await this.#begun?.network)?.allow(host);
+  }
+
+  /** Connections since the last call. */
+  async takeCounts(): Promise<ContactCounts | undefined> {
+    return (await this.#begun?.network)?.takeCounts();
+  }
+
+  async close(): Promise<void> {
+    const begun = this.#begun;
+    this.#begun = undefined;
+    await closeWhenOpen(begun);
+  }
+
+  #begin(enter: readonly string[]): Promise<TaskNetwork> {
+    const onRefused: OnRefused = (refusal) => this.#onRefused(refusal);
+    return TaskNetwork.begin({ enter, hosts: this.#hosts, inwardPorts: this.#ports, onRefused });
+  }
+}
+
+/** One that could not be begun has nothing open. */
+async function closeWhenOpen(begun: Begun | undefined): Promise<void> {
+  (await begun?.network.catch(() => undefined))?.close();
+}
+
+export interface WorkNetwork {
+  readonly entry: Pick<View, "enter" | "hasNetwork">;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** A network with these hosts, for one piece of work: set-up, which has no capsule yet. */
+export function withHosts<T>(
+  hosts: readonly string[],
+  onRefused: OnRefused,
+  work: (network: WorkNetwork) => Promise<T>,
+): Promise<T> {
+  return withNetwork(async (holder) => {
+    const network = await TaskNetwork.begin({ enter: enterNetwork(holder), hosts, onRefused });
+    try {
+      const entry = { enter: enterHolder(holder), hasNetwork: true };
+      return await work({ entry, environment: network.environment });
+    } finally {
+      network.close();
+    }
+  });
+}
