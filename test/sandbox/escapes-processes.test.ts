@@ -1,0 +1,295 @@
+/**
+ * Ways out of a sandbox by processes: those of the machine, namespaces, mounts, memory that is shared. The victim
+ * belongs to the task's own user, so that only the sandbox keeps it apart.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { type Attempt, callOf, itHolds, type Lab, perl, perlCall } from "../support/attacks.ts";
+
+const isRoot = process.getuid?.() === 0;
+const isArm = process.arch === "arm64";
+const EPERM = /errno 1(?!\d)|Operation not permitted/;
+const GONE = /No such (file|process)|errno (2|3)\b|nothing/;
+const pids = ["pids"] as const;
+/** An ordinary user's sandbox stands in two user namespaces, and whoever has rights in the inner one has none to mount. */
+const asRoot = { without: ["filter", "user", "namespaces"], controlAs: "root" } as const;
+const [PTRACE, READV, PIDFD_OPEN] = isArm ? [117, 270, 434] : [101, 310, 434];
+const [SETHOSTNAME, ADJTIMEX, SCHED_SETSCHEDULER, PRLIMIT] = isArm
+  ? [161, 171, 119, 261]
+  : [170, 159, 144, 302];
+const PTRACE_ATTACH = 16;
+
+const askVictim = (number: number | undefined, words: string) =>
+  perl(
+    `my @a = (${words}); my $r = syscall(${number}, @a); print $r == -1 ? "errno " . ($! + 0) : "WON $r";`,
+  );
+
+const victim: Attempt[] = [
+  {
+    title: "its words",
+    script: "tr '\\0' ' ' < /proc/$HOST_PID/cmdline | grep victim-of && echo WON",
+    without: pids,
+  },
+  { title: "a signal", script: "kill -0 $HOST_PID && echo WON", says: GONE, without: pids },
+  {
+    title: "its environment",
+    script: "tr '\\0' '\\n' < /proc/$HOST_PID/environ | grep TOKEN",
+    without: pids,
+    controlAs: "root",
+  },
+  {
+    title: "its root",
+    script: "ls /proc/$HOST_PID/root/boot /proc/$HOST_PID/root/proc && echo WON",
+    without: pids,
+    controlAs: "root",
+  },
+  {
+    title: "its working directory",
+    script: 'cat "/proc/$HOST_PID/cwd/secret"',
+    without: pids,
+    controlAs: "root",
+  },
+  {
+    title: "its descriptors",
+    script: "ls -l /proc/$HOST_PID/fd | grep -q /dev/null && echo WON",
+    without: pids,
+    controlAs: "root",
+  },
+  {
+    title: "its memory",
+    script: perl('open(M, "<", "/proc/$ENV{HOST_PID}/mem") ? print "WON" : print "errno ", $! + 0'),
+    without: pids,
+    controlAs: "root",
+  },
+  {
+    title: "ptrace",
+    script: askVictim(PTRACE, `${PTRACE_ATTACH}, $ENV{HOST_PID} + 0, 0, 0`),
+    says: GONE,
+    without: pids,
+    controlAs: "root",
+  },
+  {
+    title: "reading across processes",
+    // An address that nothing is at: to be told so, the reader must be let in.
+    script: perl(
+      `my $b = "x" x 8; my $to = pack("PQ", $b, 8); my $from = pack("QQ", 16, 8);
+       my @a = ($ENV{HOST_PID} + 0, $to, 1, $from, 1, 0); syscall(${READV}, @a); print "errno ", $! + 0`,
+    ),
+    wins: /errno 14/,
+    says: GONE,
+    without: pids,
+    controlAs: "root",
+  },
+  {
+    title: "a descriptor of the process",
+    script: askVictim(PIDFD_OPEN, "$ENV{HOST_PID} + 0, 0"),
+    says: GONE,
+    without: pids,
+  },
+  {
+    title: "its limits",
+    script: askVictim(PRLIMIT, "$ENV{HOST_PID} + 0, 7, 0, 0"),
+    says: GONE,
+    without: pids,
+    controlAs: "root",
+  },
+  {
+    title: "its priority",
+    script: "renice -n 5 -p $HOST_PID >/dev/null && echo WON",
+    says: GONE,
+    without: pids,
+  },
+  {
+    title: "every process at once",
+    script: perl('print kill(0, -1) ? "WON" : "errno " . ($! + 0)'),
+    wins: /^$/,
+    says: /errno|WON/,
+  },
+  {
+    title: "the first process's program",
+    script: perl('open(F, ">>", "/proc/1/exe") ? print "WON" : print "errno ", $! + 0'),
+    says: /errno (13|26|30|1)\b/,
+  },
+  {
+    title: "the first process's descriptors",
+    script:
+      "for f in /proc/1/fd/*; do readlink $f; done | grep / | grep -v ^/dev/null && echo WON; echo tried",
+    says: /^tried$/,
+  },
+  {
+    title: "the first process, which makes the sandbox, has no more rights",
+    script: "cat /proc/1/status | grep -E '^(Seccomp|CapEff)'",
+    wins: /Seccomp:\s+0/,
+    says: /Seccomp:\s+2/,
+  },
+];
+
+const [NEWNS, NEWUSER, NEWPID, NEWNET] = [0x20000, 0x10000000, 0x20000000, 0x40000000];
+const namespaces: Attempt[] = [
+  {
+    title: "a user namespace",
+    script: callOf("unshare", NEWUSER ?? 0),
+    says: EPERM,
+    without: ["filter", "namespaces"],
+  },
+  {
+    title: "a user namespace by clone",
+    script: callOf("clone", (NEWUSER ?? 0) | 17, 0, 0, 0, 0),
+    says: EPERM,
+    without: ["filter", "namespaces"],
+  },
+  { title: "a user namespace by clone3", script: callOf("clone3", "x", 64), wins: /WON/, says: /errno 38/ },
+  {
+    title: "a mount namespace",
+    script: callOf("unshare", NEWNS ?? 0),
+    says: EPERM,
+    without: ["filter", "user", "namespaces"],
+  },
+  {
+    title: "a pid namespace",
+    script: callOf("unshare", NEWPID ?? 0),
+    says: EPERM,
+    without: ["filter", "user", "namespaces"],
+  },
+  {
+    title: "a network namespace",
+    script: callOf("unshare", NEWNET ?? 0),
+    says: EPERM,
+    without: ["filter", "user", "namespaces"],
+  },
+  {
+    title: "unshare(1)",
+    script: "unshare -Urm true && echo WON",
+    says: EPERM,
+    without: ["filter", "namespaces"],
+  },
+  {
+    title: "a sandbox in the sandbox",
+    script: "bwrap --ro-bind / / true && echo WON; echo tried",
+    says: /tried/,
+  },
+  {
+    title: "another process's namespace",
+    script: perl(
+      `open(F, "<", "/proc/self/ns/uts"); my @a = (fileno(F), 0); my $r = syscall(${isArm ? 268 : 308}, @a); print $r == -1 ? "errno " . ($! + 0) : "WON"`,
+    ),
+    says: EPERM,
+    ...asRoot,
+  },
+  {
+    title: "a mount",
+    script: callOf("mount", "none", "/tmp", "tmpfs", 0, 0),
+    says: EPERM,
+    ...asRoot,
+  },
+  {
+    title: "a bind mount",
+    script: callOf("mount", "/usr", "/tmp", "none", 4096, 0),
+    says: EPERM,
+    ...asRoot,
+  },
+  {
+    title: "the root, writable again",
+    script: callOf("mount", "none", "/", "none", 32, 0),
+    says: EPERM,
+    ...asRoot,
+  },
+  {
+    title: "taking a cover away",
+    script: callOf("umount2", "/dev/shm", 2),
+    says: EPERM,
+    ...asRoot,
+  },
+  {
+    title: "a mount by a new call",
+    script: callOf("fsopen", "tmpfs", 0),
+    says: EPERM,
+    ...asRoot,
+  },
+  {
+    title: "a copy of a mount",
+    script: callOf("open_tree", -100, "/", 1),
+    says: EPERM,
+    ...asRoot,
+  },
+  {
+    title: "chroot",
+    script: callOf("chroot", "/tmp"),
+    says: EPERM,
+    without: ["filter", "user", "namespaces"],
+  },
+  { title: "pivot_root", script: callOf("pivot_root", "/tmp", "/tmp"), says: EPERM },
+  { title: "files by number", script: callOf("open_by_handle_at", -100, "x", 0), says: EPERM },
+  {
+    title: "news of files that others open",
+    script: callOf("fanotify_init", 0, 0),
+    says: EPERM,
+    without: ["filter", "user", "namespaces"],
+    controlAs: "root",
+  },
+  {
+    title: "the machine's name",
+    script: perlCall(SETHOSTNAME ?? null, "won", 3),
+    says: EPERM,
+    without: ["user"],
+    controlAs: "root",
+  },
+  { title: "the clock", script: "date -s 2020-01-01 >/dev/null && echo WON", says: EPERM },
+  {
+    title: "the clock, by another call",
+    script: callOf("clock_settime", 0, "\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0"),
+    says: EPERM,
+  },
+  {
+    title: "the clock's speed",
+    script: perlCall(ADJTIMEX ?? null, "\\1\\0\\0\\0".padEnd(4 + 4, "x") + "\\0".repeat(300)),
+    says: EPERM,
+  },
+  {
+    title: "a priority above others",
+    script: "nice -n -5 sh -c 'echo WON' 2>&1 | grep -q 'cannot set' && echo refused",
+    says: /refused/,
+  },
+  {
+    title: "a place before all others",
+    script: perlCall(SCHED_SETSCHEDULER ?? null, 0, 1, "\\1\\0\\0\\0"),
+    says: EPERM,
+    without: ["user", "namespaces"],
+    controlAs: "root",
+  },
+  {
+    title: "who is ended first when memory runs out",
+    script: "echo -1000 > /proc/self/oom_score_adj && echo WON",
+    says: /denied|I\/O error/,
+  },
+];
+
+async function plant(lab: Lab): Promise<AsyncDisposable> {
+  const { taskUid } = lab.caller;
+  const become = isRoot
+    ? ["setpriv", "--reuid", String(taskUid), "--regid", String(taskUid), "--clear-groups"]
+    : [];
+  spawnSync("sh", ["-c", 'echo PLANTED > "$0/secret"', lab.planted]);
+  const [program = "sh", ...args] = [
+    ...become,
+    "sh",
+    "-c",
+    "echo ready; read -r line",
+    `victim-of-${process.pid}`,
+  ];
+  const victim: ChildProcess = spawn(program, args, {
+    cwd: lab.planted,
+    env: { PATH: process.env["PATH"], TOKEN: "PLANTED" },
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  if (victim.stdout) await once(victim.stdout, "data");
+  lab.env["VICTIM"] = `victim-of-${process.pid}`;
+  lab.env["HOST_PID"] = String(victim.pid);
+  return {
+    async [Symbol.asyncDispose]() {
+      victim.kill("SIGKILL");
+    },
+  };
+}
+
+itHolds("processes", [...victim, ...namespaces], plant);
