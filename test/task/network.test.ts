@@ -1,0 +1,140 @@
+/**
+ * The network of a task, through the product: what its lane names is reached and nothing else, and both are on record.
+ */
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { describe, expect, it } from "vitest";
+import { findProgram } from "../../src/process/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { commitFiles } from "../support/repo.ts";
+import { TaskHome, turn } from "../support/tasks.ts";
+import { acceptFile } from "../support/trust.ts";
+
+const hasCurl = findProgram("curl") !== undefined;
+if (!hasSandbox || !hasCurl) console.log("left out: the network of a task: it needs bubblewrap and curl");
+
+/** A server of this machine's, which says one word. */
+class Word implements AsyncDisposable {
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async say(word: string): Promise<Word> {
+    const server = createServer((_, response) => response.end(word)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return new Word(server);
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}
+
+const ask = (port: number) => `curl -sS --max-time 10 http://localhost:${port}/ 2>&1; echo`;
+
+describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
+  it("T10 what the task was given is reached; the rest of this machine and the world is not, and both are on record", async () => {
+    using home = new TaskHome();
+    await using reached = await Word.say("REACHED");
+    await using hidden = await Word.say("HIDDEN");
+    const hf = await home.open();
+    const session = await hf.openSession({ repo: home.main, title: "asks" });
+    const task = await hf.startTask(session, { hosts: [`localhost:${reached.port}`] });
+    const said = await turn(task, `${ask(reached.port)}; ${ask(hidden.port)}; curl -s http://example.org/`);
+    expect(said).toContain("REACHED");
+    expect(said).not.toContain("HIDDEN");
+    expect(said).toContain("holdfast run --host example.org");
+    const used: unknown[] = [];
+    for await (const { type, data } of hf.readJournal(session.id))
+      if (type === "network_used") used.push(data);
+    expect(used).toMatchObject([
+      {
+        task: 1,
+        turn: 1,
+        allowed: [{ host: `localhost:${reached.port}`, connections: 1 }],
+        refused: [{ host: expect.stringContaining("example.org"), connections: 1 }],
+      },
+    ]);
+    await task.end("done");
+    await session.close();
+  });
+
+  it("a host that is allowed while the task runs is reached from then on; the next task has it no more", async () => {
+    using home = new TaskHome();
+    await using word = await Word.say("REACHED");
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    expect(await turn(task, ask(word.port))).not.toContain("REACHED");
+    await task.network.allow(`localhost:${word.port}`);
+    expect(await turn(task, ask(word.port))).toContain("REACHED");
+    await task.end("done");
+    const next = await hf.startTask(session);
+    expect(await turn(next, ask(word.port))).not.toContain("REACHED");
+    await next.end("done");
+    await session.close();
+  });
+
+  it("a person sees the server that listens on a leased port, as long as the task has it", async () => {
+    using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { ports: [PORT] }\n" });
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const port = task.capsule.spec.ports["PORT"] ?? 0;
+    const serve = `const s = require("node:http").createServer((q, r) => { r.end("DEV"); s.close(); }); s.listen(process.env.PORT, "127.0.0.1")`;
+    const served = turn(task, `node -e '${serve}'`);
+    expect(await wordAt(port)).toBe("DEV");
+    await served;
+    await task.end("done");
+    await expect(wordAt(port, 1)).rejects.toThrow();
+    await session.close();
+  });
+
+  it("set-up reaches the hosts that a person accepted for it, and none before", async () => {
+    using home = new TaskHome();
+    await using word = await Word.say("FETCHED");
+    const setup = `curl -s --max-time 10 http://localhost:${word.port}/ > fetched || true`;
+    const config = `capsule: { setup: "${setup}" }\nsetup_hosts: ["localhost:${word.port}"]\n`;
+    commitFiles(home.main, { "holdfast.yaml": config }, "asks for a host");
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    expect(await turn(task, "cat fetched")).toBe("");
+    await task.end("done");
+    await session.close();
+    await acceptFile(home);
+    const { session: second, task: again } = await home.start(hf);
+    expect(await turn(again, "cat fetched")).toBe("FETCHED");
+    await again.end("done");
+    await second.close();
+  });
+});
+
+/** As soon as something listens there. */
+async function wordAt(port: number, attempts = 200): Promise<string> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await httpGet(port);
+    } catch (error) {
+      if (attempt >= attempts) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+async function httpGet(port: number): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  await once(socket, "connect");
+  socket.write("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  let heard = "";
+  for await (const chunk of socket) heard += chunk;
+  const body = heard.split("\r\n\r\n")[1] ?? "";
+  if (!heard.startsWith("HTTP/1.1 200")) throw new Error("no answer yet");
+  return body.includes("DEV") ? "DEV" : body;
+}
