@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import { HoldfastError } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
+import { isInForeground } from "../process/index.ts";
 import { plural } from "./amounts.ts";
 import { type CommonOptions, scope } from "./verb.ts";
 import type { NamedSession } from "./which-session.ts";
@@ -18,7 +19,7 @@ export function withForce(command: Command): Command {
   return command.option("--force", "also while its agent runs, without asking");
 }
 
-export const canAsk = () => process.stdin.isTTY === true && process.stderr.isTTY === true;
+export const canAsk = () => process.stdin.isTTY === true && process.stderr.isTTY === true && isInForeground();
 
 /** Only y or yes is a yes. The end of the input is a no; Ctrl-C ends the verb. */
 export async function ask(question: string): Promise<boolean> {

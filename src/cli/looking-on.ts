@@ -5,6 +5,7 @@
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import type { Dispatcher, FollowOptions, Happening } from "../dispatch/index.ts";
 import { deadline } from "../util/index.ts";
+import { HostQuestions } from "./host-questions.ts";
 import { progress } from "./progress.ts";
 import { note } from "./screen.ts";
 import type { TaskView } from "./task-view.ts";
@@ -14,14 +15,17 @@ export interface LookOn extends Omit<FollowOptions, "signal"> {
   readonly session: NamedSession;
   readonly user?: string;
   readonly view: TaskView;
+  /** Whether the person is asked about hosts that the task was kept from: not where what is typed goes elsewhere. */
+  readonly mayAsk?: boolean;
 }
 
 /** The status that the command ends with. */
 export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<number> {
-  const { session, view, ...follow } = options;
+  const { session, view, mayAsk = false, ...follow } = options;
   const { id, label } = session;
   const away = new AbortController();
   const signals = new Interrupts(dispatcher, options, away);
+  const questions = new HostQuestions(dispatcher, { ...follow, session: id });
   // A reader that has seen enough is no reason to stop looking: the task's end is still to be reported.
   process.stdout.removeAllListeners("error").on("error", () => {});
   let status: number | undefined;
@@ -30,6 +34,7 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
     for await (const happening of dispatcher.follow(id, { ...follow, signal: away.signal })) {
       try {
         status = view.show(happening)?.status ?? status;
+        if (mayAsk && happening.kind === "refused") await questions.ask(happening.host, away.signal);
       } catch (error) {
         failure = error;
       }
@@ -40,6 +45,7 @@ export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<n
   } finally {
     progress.end();
     signals.close();
+    questions.close();
   }
   if (failure !== undefined) throw failure;
   if (away.signal.aborted && status === undefined) {

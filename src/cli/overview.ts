@@ -19,7 +19,7 @@ const GROUPS: readonly (readonly [group: string, verbs: readonly string[]])[] = 
   ["speak", ["send", "shell", "open", "interrupt", "cancel"]],
   ["life", ["new", "pause", "resume", "close", "archive", "keep", "fork", "rm"]],
   ["work", ["retry", "rewind", "handoff", "teardown", "restore"]],
-  ["gate", ["lanes", "trust"]],
+  ["gate", ["lanes", "trust", "allow"]],
   ["upkeep", ["doctor", "audit", "gc", "export", "import", "serve", "token", "completion", "demo"]],
 ];
 

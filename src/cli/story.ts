@@ -97,6 +97,8 @@ export class Story {
             `${text(data["limit"])}: ${text(data["used"])} of ${text(data["allowed"])}`,
           ),
         ];
+      case "host_allowed":
+        return [this.#line(INDENT, "network", `${text(data["host"])} allowed by ${text(data["by"])}`)];
       case "process_ended":
         this.#ending =
           typeof data["exitCode"] === "number" ? `exit ${data["exitCode"]}` : text(data["signal"]);

@@ -16,6 +16,7 @@ import {
   HoldfastError,
   type JournalRecord,
   type JsonObject,
+  whyNoHost,
 } from "../contract/index.ts";
 import type { Happening } from "../dispatch/index.ts";
 import { printable } from "../util/index.ts";
@@ -93,6 +94,9 @@ export class TaskView {
         if (happening.step) progress.step(happening.step);
         else progress.end();
         return undefined;
+      case "refused":
+        this.#tellRefused(happening.host);
+        return undefined;
       case "waits":
         this.tell("queue", { reason: happening.reason }, `waits: ${happening.reason}`);
         return undefined;
@@ -101,6 +105,13 @@ export class TaskView {
       case "left":
         return undefined;
     }
+  }
+
+  #tellRefused(host: string): void {
+    const { label } = this.#options.session;
+    const isName = whyNoHost(host) === undefined;
+    const way = `holdfast allow ${label} ${host} lets this task reach it, run --host ${host} another one`;
+    this.tell("network", { host, isAllowed: false }, `${host} was refused${isName ? `: ${way}` : ""}`);
   }
 
   /** The command's own status, where it ended by itself and not well; otherwise that of its task. */
@@ -135,6 +146,9 @@ export class TaskView {
         return undefined;
       case "message_received":
         this.tell("message", data, `from ${data["from"]}: ${String(data["text"]).slice(0, 500)}`);
+        return undefined;
+      case "host_allowed":
+        this.tell("network", { ...data, isAllowed: true }, `${data["host"]} is allowed until the task ends`);
         return undefined;
       case "message_set_aside":
         this.tell("message", data, `${data["message"]} was set aside: ${data["reason"]}`);
@@ -195,6 +209,7 @@ const OF_A_TASK: ReadonlySet<string> = new Set([
   "task_halted",
   "task_ended",
   "quota_reached",
+  "host_allowed",
 ]);
 
 /** A failure of the session process, as if it had happened here. */

@@ -53,6 +53,11 @@ export const verbs: readonly VerbEntry[] = [
     load: () => import("./verbs/rewind.ts"),
   },
   { name: "retry", summary: "run the last task again", load: () => import("./verbs/retry.ts") },
+  {
+    name: "allow",
+    summary: "let the task that runs reach a host",
+    load: () => import("./verbs/allow.ts"),
+  },
   { name: "lanes", summary: "what tasks may do, lane by lane", load: () => import("./verbs/lanes.ts") },
   {
     name: "trust",

@@ -20,6 +20,7 @@ import { Holdfast } from "../library/index.ts";
 import { type HomeLimits, type Place, readLimits, readPlace, writeLimits } from "../line/index.ts";
 import type { Maildir } from "../mail/index.ts";
 import type { Archived, Removal, RemovalOptions } from "../upkeep/index.ts";
+import { type Allowed, allowHost } from "./allowing.ts";
 import { type Asked, type AskedFirst, askFirstTask, askTask } from "./asking.ts";
 import { deliverOutboxes } from "./carrying.ts";
 import { Ears } from "./ears.ts";
@@ -101,6 +102,11 @@ export class Dispatcher {
   /** A shell beside the command that a session runs; the socket of its terminal. */
   async openShell(id: string, command: readonly string[], scope: Scope = {}): Promise<string> {
     return askForShell(this.#home, await this.#find(id, scope), command);
+  }
+
+  /** Lets the task that runs in a session reach a host, until it ends. */
+  async allowHost(id: string, host: string, scope: Scope = {}): Promise<Allowed> {
+    return allowHost(this.#home, await this.#find(id, scope), host);
   }
 
   /** What was run last, or last in a task, without secrets; null where nothing was. */

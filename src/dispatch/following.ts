@@ -16,6 +16,8 @@ export type Happening =
   | { readonly kind: "output"; readonly stream: OutputStream; readonly chunk: Buffer }
   /** Long work of the session process is at this; null: at none any more. */
   | { readonly kind: "progress"; readonly step: Progress | null }
+  /** The task was kept from this host. */
+  | { readonly kind: "refused"; readonly host: string }
   | { readonly kind: "record"; readonly record: JournalRecord }
   /** It is in the line, for this reason. */
   | { readonly kind: "waits"; readonly reason: string }
@@ -98,6 +100,7 @@ function* inOrder(records: readonly JournalRecord[], frames: readonly Frame[]): 
 
 function happeningOf({ stream, chunk }: Frame): Happening {
   if (stream === "progress") return { kind: "progress", step: readProgress(chunk) };
+  if (stream === "refused") return { kind: "refused", host: chunk.toString("utf8") };
   return { kind: "output", stream, chunk };
 }
 

@@ -24,6 +24,7 @@ import { keepSpooled } from "./kept-output.ts";
 import type { Shells } from "./shells.ts";
 import { Spool } from "./spool.ts";
 import { SpooledProgress } from "./spooled-progress.ts";
+import type { TaskHosts } from "./task-hosts.ts";
 import type { TerminalSocket } from "./terminal-socket.ts";
 
 /** What a session process has for its tasks. */
@@ -35,6 +36,8 @@ export interface HostParts {
   /** The directory of the door, which is open from then on. */
   door(): Promise<string>;
   terminal(): Promise<TerminalSocket>;
+  /** What is said of hosts while the task runs that writes to this spool. */
+  hosts(spool: Spool): TaskHosts;
   /** There is something new to see. */
   news(): void;
 }
@@ -52,6 +55,7 @@ export async function driveTask(parts: HostParts, assignment: Assignment): Promi
   const { request, spec, stop } = assignment;
   const spool = new Spool(sessionDirOf(home, session.id), request, () => session.secrets);
   const progress = new SpooledProgress(spool, home.io.clock, news);
+  parts.hosts(spool);
   try {
     return await runStages({
       home,

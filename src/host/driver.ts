@@ -4,14 +4,22 @@
  */
 import type { Home } from "../home/index.ts";
 import type { Session } from "../session/index.ts";
-import type { ShellRequest, Stop } from "../task/index.ts";
+import type { HostRequest, ShellRequest, Stop } from "../task/index.ts";
 import { Doorway } from "./doorway.ts";
 import { driveTask, type HostParts } from "./drive.ts";
 import type { Work } from "./life.ts";
 import type { Presence } from "./presence.ts";
 import type { SessionMail } from "./session-mail.ts";
 import { Shells } from "./shells.ts";
+import { TaskHosts } from "./task-hosts.ts";
 import { TerminalSocket } from "./terminal-socket.ts";
+
+/** What belongs to the task that is driven now. */
+interface DrivenNow {
+  readonly stop: AbortController;
+  terminal?: TerminalSocket;
+  hosts?: TaskHosts;
+}
 
 export class Driver {
   readonly doorway: Doorway;
@@ -20,9 +28,7 @@ export class Driver {
   readonly #mail: SessionMail;
   readonly #presence: Presence;
   readonly #shells: Shells;
-  /** Of the task that is driven now. */
-  #stop = new AbortController();
-  #terminal: TerminalSocket | undefined;
+  #now: DrivenNow = { stop: new AbortController() };
 
   constructor(home: Home, session: Session, mail: SessionMail, presence: Presence) {
     this.#home = home;
@@ -35,8 +41,8 @@ export class Driver {
 
   /** Whatever becomes of the task is on record. The session may be paused after it. */
   async drive({ request }: Work): Promise<void> {
-    this.#stop = new AbortController();
-    const { signal } = this.#stop;
+    this.#now = { stop: new AbortController() };
+    const { signal } = this.#now.stop;
     // Ready when the command is, which takes a moment too.
     this.doorway.open().catch(() => {});
     try {
@@ -46,34 +52,44 @@ export class Driver {
         await this.#session.append("session_paused", { reason: "quota" });
     } finally {
       await this.#mail.forgetIfOver(request);
-      if (this.#terminal) await this.#presence.tell(null);
-      this.#terminal = undefined;
+      if (this.#now.terminal) await this.#presence.tell(null);
     }
   }
 
   stopTurn(by: Stop): void {
-    this.#stop.abort(by);
+    this.#now.stop.abort(by);
   }
 
   openShell(request: ShellRequest): void {
     this.#shells.open(request);
   }
 
+  async allowHost(request: HostRequest): Promise<void> {
+    await this.#now.hosts?.allow(request);
+  }
+
   #parts(): HostParts {
     const { feed } = this.#mail;
+    const news = () => this.#presence.news();
     return {
       home: this.#home,
       session: this.#session,
       feed,
       shells: this.#shells,
-      news: () => this.#presence.news(),
+      news,
+      hosts: (spool) => {
+        const hosts = new TaskHosts(this.#session, spool, news);
+        this.#now.hosts = hosts;
+        return hosts;
+      },
       door: () => this.doorway.open(),
       terminal: async () => {
-        this.#terminal = await TerminalSocket.open(this.#presence.path("terminal"), {
+        const terminal = await TerminalSocket.open(this.#presence.path("terminal"), {
           typed: (typed, type) => feed.type(typed, type),
         });
-        await this.#presence.tell(this.#terminal.path);
-        return this.#terminal;
+        this.#now.terminal = terminal;
+        await this.#presence.tell(terminal.path);
+        return terminal;
       },
     };
   }

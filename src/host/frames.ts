@@ -10,9 +10,9 @@ import { join } from "node:path";
 import { notKept } from "../session/index.ts";
 import { logDir } from "../util/index.ts";
 
-export const streams = { stdout: 1, stderr: 2, setup: 3, progress: 5 } as const;
+export const streams = { stdout: 1, stderr: 2, setup: 3, progress: 5, refused: 6 } as const;
 type StreamName = keyof typeof streams;
-export type OutputStream = Exclude<StreamName, "progress">;
+export type OutputStream = Exclude<StreamName, "progress" | "refused">;
 
 /** What the command itself wrote. */
 export const isOfCommand = (stream: StreamName): stream is "stdout" | "stderr" =>

@@ -35,6 +35,7 @@ export class Host {
       pause: () => this.pause(),
       cancel: (request) => this.#happen({ kind: "cancel_asked", request }),
       shell: (request) => driver.openShell(request),
+      allowHost: (request) => driver.allowHost(request),
       drained: () => calls.call(),
       looked: () => this.#happen({ kind: "looked", next: nextOf(session) }),
       failed: (error) => this.#happen({ kind: "look_failed", error }),

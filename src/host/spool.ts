@@ -57,7 +57,7 @@ export class Spool {
   }
 
   /** What is no output: it does not count as such, and is not missed where there is no room. */
-  addAside(stream: "progress", chunk: Buffer): void {
+  addAside(stream: "progress" | "refused", chunk: Buffer): void {
     if (!this.#left) this.#write(streams[stream], chunk);
   }
 

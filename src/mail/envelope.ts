@@ -3,7 +3,7 @@
  * wait for it however long; the other kinds are for the process that has it now, and mean nothing to the next one.
  */
 import * as z from "zod/mini";
-import { HoldfastError, type Json, taskSpecSchema } from "../contract/index.ts";
+import { HoldfastError, hostPatternSchema, type Json, taskSpecSchema } from "../contract/index.ts";
 import { MAX_ENVELOPE_BYTES } from "./maildir.ts";
 
 const id = z.string().check(z.regex(/^[a-z0-9_]{1,64}$/));
@@ -26,6 +26,8 @@ const envelopeSchema = z.discriminatedUnion("kind", [
     kind: z.literal("shell"),
     command: z.array(z.string()).check(z.minLength(1)),
   }),
+  /** A person lets the task that runs reach a host. */
+  z.strictObject({ ...forOwner, kind: z.literal("allow_host"), host: hostPatternSchema }),
 ]);
 
 export type Envelope = z.infer<typeof envelopeSchema>;

@@ -1,9 +1,23 @@
 /**
- * Owns programs that a person uses in our own terminal, an editor say: they have it to themselves until they end.
+ * Owns whose a terminal is: programs that a person uses in our own, an editor say, have it to themselves until they end;
+ * and in the background it is not ours.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { missing } from "./program.ts";
+
+/** Whoever reads from a terminal in the background is stopped. */
+export function isInForeground(): boolean {
+  try {
+    const [, , group, , , foreground] = readFileSync("/proc/self/stat", "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    return group === foreground;
+  } catch {
+    return true;
+  }
+}
 
 /** Its exit status; 128 and the number of a signal are not told apart from others. */
 export async function runInForeground(argv: readonly string[], cwd: string): Promise<number> {

@@ -10,7 +10,7 @@ export {
 export { diskUse, diskUseOfEach } from "./disk-use.ts";
 export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
 export { findProgram } from "./find-program.ts";
-export { runInForeground } from "./foreground.ts";
+export { isInForeground, runInForeground } from "./foreground.ts";
 export { freezeTree, thawTree } from "./freezing.ts";
 export {
   endHolder,

@@ -14,7 +14,7 @@ export { decodeHomes, encodeHomes, type Homes, readHomes } from "./home/homes.ts
 export { readWithheld, type Withheld } from "./home/withheld.ts";
 export type { TaskEnd, TaskOptions } from "./in-hand.ts";
 export { Feed } from "./inbox/feed.ts";
-export { Intake, type ShellRequest } from "./inbox/intake.ts";
+export { type HostRequest, Intake, type ShellRequest } from "./inbox/intake.ts";
 export { assertWhole, Named } from "./inbox/named.ts";
 export type { Branched, BranchOptions } from "./results/branch.ts";
 export { type Diff, type DiffOptions, diffSession } from "./results/diff.ts";

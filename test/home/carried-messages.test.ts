@@ -54,7 +54,8 @@ describe("messages in an export", () => {
     const moved = await same.holdfast.resumeSession(session.id, ani);
     const there = new Maildir(realDisk, own.sessionDir(session.id, "inbox"));
     for (const name of names) expect(await there.read(name)).toEqual(await inbox.read(name));
-    const nothing = { interrupt() {}, pause() {}, shell() {}, cancel: async () => {}, drained() {} };
+    const none = async () => {};
+    const nothing = { interrupt() {}, pause() {}, shell() {}, cancel: none, allowHost: none, drained() {} };
     await new Intake(moved, there, nothing).look();
     expect(moved.state.unread).toHaveLength(4);
     const texts: unknown[] = [];
@@ -78,7 +79,8 @@ describe("messages in an export", () => {
     const hf = await home.open(plainPorts);
     const session = await hf.openSession();
     const inbox = new Maildir(realDisk, home.sessionDir(session.id, "inbox"));
-    const nothing = { interrupt() {}, pause() {}, shell() {}, cancel: async () => {}, drained() {} };
+    const none = async () => {};
+    const nothing = { interrupt() {}, pause() {}, shell() {}, cancel: none, allowHost: none, drained() {} };
     const intake = new Intake(session, inbox, nothing);
     const put: string[] = [];
     let isOver = false;

@@ -15,13 +15,14 @@ import { type HostHome, until } from "./hosts.ts";
 export const hasScript = findProgram("script") !== undefined;
 if (!hasScript) console.log("left out: the tests of a terminal: util-linux's script is not installed");
 
-/** A terminal with a command of ours in it. */
+/** A terminal with a command of ours in it, or another program. */
 export class Terminal implements AsyncDisposable {
   readonly process: ChildProcess;
   screen = "";
 
-  constructor(home: HostHome, args: readonly string[]) {
-    const words = [process.execPath, cliPath, ...args].map((word) => `'${word}'`).join(" ");
+  constructor(home: HostHome, args: readonly string[], program?: string) {
+    const command = program === undefined ? [process.execPath, cliPath] : [program];
+    const words = [...command, ...args].map((word) => `'${word}'`).join(" ");
     this.process = spawn("script", ["-qefc", `stty rows 30 cols 100; exec ${words}`, "/dev/null"], {
       cwd: home.main,
       env: { ...process.env, SHELL: "/bin/sh", TERM: "xterm", HOLDFAST_HOME: home.dir, NO_COLOR: "1" },

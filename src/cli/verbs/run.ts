@@ -232,7 +232,8 @@ async function lookAt(
   if (wasShown) await telling;
   if (wasShown && (await inWindow(dispatcher, session, options, request)) === "left")
     return closeSync(outputFd);
-  const looking = { session, ...scope(options), view, request, outputFd, fromSeq };
+  const mayAsk = !options.json;
+  const looking = { session, ...scope(options), view, request, outputFd, fromSeq, mayAsk };
   try {
     const status = await lookOn(dispatcher, looking);
     await telling;

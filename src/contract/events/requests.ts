@@ -24,5 +24,7 @@ export const requestEvents = {
   approval_spent: () => fields({ approval: name }),
   tool_refused: () => fields({ tool: name, reason: z.string() }),
   sandbox_waived: () => fields({ task, reason: z.string() }),
+  /** A person let the task that runs reach one more host, until it ends. */
+  host_allowed: () => fields({ task, host: name, by: name }),
   host_contacted: () => fields({ host: name, allowed: z.boolean() }),
 } as const;

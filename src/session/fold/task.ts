@@ -77,6 +77,17 @@ export const taskRules: readonly Rule[] = [
     },
   ),
   rule(
+    "host_allowed",
+    { task: amountIn, host: textIn },
+    {
+      refuse: (state, { task }) =>
+        task === state.task?.number && state.task.outcome === null
+          ? undefined
+          : refuse("invalid_data", `task ${task} is not under way`),
+      apply: (state, { host }) => withHost(state, host),
+    },
+  ),
+  rule(
     "task_ended",
     {
       task: amountIn,
@@ -234,6 +245,12 @@ function refusalOfStage({ task: current }: SessionState, task: number): Holdfast
   const number = current?.number ?? 0;
   if (task === number + 1 || (current && task === number)) return undefined;
   return refuse("invalid_data", `task ${task} is neither the latest one nor the next`);
+}
+
+function withHost({ task }: SessionState, host: string): Partial<SessionState> {
+  if (!task?.lane) return {};
+  const hosts = [...new Set([...task.lane.hosts, ...hostsIn([host])])];
+  return inTask({ task }, { lane: { ...task.lane, hosts } });
 }
 
 function snapshotOf(

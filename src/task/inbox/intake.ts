@@ -30,6 +30,12 @@ export interface ShellRequest {
   readonly command: readonly string[];
 }
 
+/** A person lets the task that runs reach a host. */
+export interface HostRequest {
+  readonly host: string;
+  readonly by: string;
+}
+
 export interface Commands {
   /** Whether what has this id is taken in now; what is not stays where it is. Default: all of it is. */
   readonly takes?: (id: string) => boolean;
@@ -37,6 +43,8 @@ export interface Commands {
   pause(): void;
   cancel(request: string): Promise<void>;
   shell(request: ShellRequest): void;
+  /** Resolves when it is on record. */
+  allowHost(request: HostRequest): Promise<void>;
   /** There is room again in an inbox that was full. */
   drained(): void;
   /** Whatever was asked for until now was looked at. */
@@ -52,6 +60,7 @@ export const messagesOnly: Commands = {
   pause: () => {},
   cancel: async () => {},
   shell: () => {},
+  allowHost: async () => {},
   drained: () => {},
 };
 
@@ -202,16 +211,25 @@ export class Intake {
       case "interrupt":
       case "pause":
       case "shell":
+      case "allow_host":
         // Meant for another owner, who is gone.
-        if (envelope.epoch === session.epoch) this.#obey(envelope);
+        if (envelope.epoch === session.epoch) await this.#obey(envelope);
         return;
     }
   }
 
-  #obey(envelope: EnvelopeOf<"interrupt" | "pause" | "shell">): void {
-    if (envelope.kind === "pause") this.#commands.pause();
-    else if (envelope.kind === "interrupt") this.#commands.interrupt();
-    else this.#commands.shell({ shell: envelope.id, by: envelope.from, command: envelope.command });
+  async #obey(envelope: EnvelopeOf<"interrupt" | "pause" | "shell" | "allow_host">): Promise<void> {
+    const { id, from: by } = envelope;
+    switch (envelope.kind) {
+      case "pause":
+        return this.#commands.pause();
+      case "interrupt":
+        return this.#commands.interrupt();
+      case "shell":
+        return this.#commands.shell({ shell: id, by, command: envelope.command });
+      case "allow_host":
+        return this.#commands.allowHost({ host: envelope.host, by });
+    }
   }
 
   async #setAside(name: string, reason: string): Promise<void> {
