@@ -93,6 +93,7 @@ export class SessionProxy {
       clearTimeout(timer);
       this.#answer(client, 502, `${at} could not be reached (${errorCode(error) ?? error.message})`);
     };
+    // A host that drops what it is sent says nothing, and the kernel would wait for two minutes.
     const timer = setTimeout(() => there.destroy(new Error("it does not answer")), connectMs);
     there.once("error", failed);
     client.once("close", leave);
@@ -129,6 +130,7 @@ function readHead(client: Socket, { headBytes, headMs }: ProxyLimits): Promise<H
         over({ head: bytes.toString("latin1", 0, end), rest: bytes.subarray(end + HEAD_END.length) });
     };
     const onEnd = () => over(400);
+    // A client that says nothing would keep one of few places.
     const timer = setTimeout(() => over(408), headMs);
     client.on("data", onData).once("end", onEnd).once("close", onEnd);
   });

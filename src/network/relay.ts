@@ -72,6 +72,7 @@ export function tie(one: Socket, other: Socket, halfOpenMs: number): void {
     from.on("error", () => from.destroy());
     from.once("end", () => {
       to.end();
+      // Of a side that has ended nothing more is heard, not even that it is gone.
       to.setTimeout(halfOpenMs, () => {
         from.resetAndDestroy();
         to.resetAndDestroy();

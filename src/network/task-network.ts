@@ -86,8 +86,8 @@ export class TaskNetwork {
     if (pattern.kind !== "loopback") return this.#gate.allow(pattern);
     const { port } = pattern;
     if (this.#ports.includes(port) || this.#inward.has(port)) return;
-    this.#ports.push(port);
     await this.#listen([port]);
+    if (!this.#isClosed) this.#ports.push(port);
   }
 
   close(): void {
@@ -99,6 +99,10 @@ export class TaskNetwork {
     this.#ports.length = 0;
   }
 
+  get #isClosed(): boolean {
+    return this.#ports.length === 0;
+  }
+
   async #listen(ports: readonly number[]): Promise<void> {
     const accept = (client: Socket, port: number) => {
       if (port === this.#ports[0]) return this.#proxy.accept(client);
@@ -107,8 +111,7 @@ export class TaskNetwork {
     };
     const listener = await listenInside(this.#enter, ports, accept);
     this.#listeners.push(listener);
-    const isClosed = this.#ports.length === 0;
-    if (isClosed) listener.close();
+    if (this.#isClosed) listener.close();
   }
 
   async #lead(port: number, limits: ProxyLimits): Promise<void> {
