@@ -9,7 +9,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Holdfast, openHoldfast } from "../src/library/holdfast.ts";
-import { canSandbox } from "../src/process/index.ts";
+import { trySandbox } from "../src/process/index.ts";
 import type { Session } from "../src/session/session.ts";
 import { atMost, compared, median, type Row, timeMs } from "./measure.ts";
 
@@ -25,7 +25,7 @@ export async function benchSessions(directory: string, progress: (text: string) 
   const main = join(directory, "long");
   await makeRepo(main);
   const holdfast = await openHoldfast({ home: join(directory, "sessions-home") });
-  const bench = new SessionBench(holdfast, main, await canSandbox());
+  const bench = new SessionBench(holdfast, main, (await trySandbox()) === undefined);
   progress("new sessions, next tasks, forks, restores");
   const { first, next, fork, restore } = await bench.tasks();
   progress("hand-offs and git worktree add");

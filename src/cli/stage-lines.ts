@@ -37,11 +37,14 @@ export function routeLines(records: TaskRecords, { session, user }: Whose): Stag
   const started = of(records, "task_started");
   const { task, carried, lane = null, hosts = [] } = started;
   const reached = Array.isArray(hosts) && hosts.length > 0 ? ` hosts=${hosts.join(",")}` : "";
+  // A journal of before there were lanes names none.
+  const inLane = lane === null ? "" : ` lane=${lane}${reached}`;
+  const isSandboxed = !records.has("sandbox_waived");
+  const unguarded = isSandboxed ? "" : " sandbox=none";
   const routed = {
     stage: "router",
-    facts: { session: id, name: label === id ? null : label, task, user, lane, hosts },
-    // A journal of before there were lanes names none.
-    text: `session=${label} task=${task} scope=user:${user}${lane === null ? "" : ` lane=${lane}${reached}`}`,
+    facts: { session: id, name: label === id ? null : label, task, user, lane, hosts, isSandboxed },
+    text: `session=${label} task=${task} scope=user:${user}${inLane}${unguarded}`,
   };
   return [routed, ...notAcceptedLines(started["notAccepted"]), ...carriedLines(carried)];
 }

@@ -54,6 +54,8 @@ export class Story {
       case "task_started":
         this.#files = "";
         return [this.#taskStart(data, at)];
+      case "sandbox_waived":
+        return [this.#head(at, "no sandbox", `task ${text(data["task"])} can do whatever you can`)];
       case "task_refused":
         return [this.#head(at, "refused", `${text(data["code"])}: ${text(data["reason"])}`)];
       case "task_halted":

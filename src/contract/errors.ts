@@ -69,7 +69,7 @@ export const errorCodes = {
   program_missing: [exitStatus.refused, "install it, or correct the name"],
   sandbox_missing: [
     exitStatus.refused,
-    "install bubblewrap (apt install bubblewrap), or say --no-sandbox to run it without a wall",
+    "do what the message says (holdfast doctor tries it again), or say --no-sandbox to run it without a wall",
   ],
   config_invalid: [exitStatus.usage, "correct the file at the line and key that the message names"],
   unknown_lane: [

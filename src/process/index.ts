@@ -31,7 +31,7 @@ export { type Launch, type LaunchOptions, launch } from "./sandbox/launch.ts";
 export { plainSandbox, type Sandbox } from "./sandbox/sandbox.ts";
 export { toolVariables } from "./sandbox/tool-places.ts";
 export { findTools, type Tools } from "./sandbox/tools.ts";
-export { assertSandbox, canSandbox } from "./sandbox/try.ts";
+export { trySandbox, unusableTools } from "./sandbox/try.ts";
 export { type TaskUser, taskUser } from "./sandbox/user.ts";
 export {
   assertTerminal,

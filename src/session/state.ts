@@ -63,6 +63,8 @@ export interface TaskState {
   readonly base: string | null;
   /** Null for one of an earlier version, and for one that was begun elsewhere. */
   readonly lane: LaneState | null;
+  /** Whether its processes have a sandbox; without one they can do whatever their user can. */
+  readonly isSandboxed: boolean;
   readonly outcome: string | null;
   /** The stage that began and did not end; null where none did, and once the task ended. */
   readonly stage: Stage | null;
@@ -103,6 +105,7 @@ export const newTask: TaskState = {
   asked: null,
   base: null,
   lane: null,
+  isSandboxed: true,
   outcome: null,
   stage: null,
   acted: null,
@@ -190,6 +193,8 @@ export interface SessionState {
   readonly branch: BranchState | null;
   /** The commit that the agent's own git stood on when a task last ended. */
   readonly head: string | null;
+  /** The last task that a person wanted without a sandbox; null where none was. */
+  readonly waivedTask: number | null;
   /** Whether a task of it was given variables: its agent's own commits may have a value in them. */
   readonly hadValues: boolean;
   /** HOME at the last checkpoint; null where none was taken of it. */
@@ -236,6 +241,7 @@ export const emptyState: SessionState = {
   spent: nothingSpent,
   task: null,
   head: null,
+  waivedTask: null,
   hadValues: false,
   home: null,
   queue: [],

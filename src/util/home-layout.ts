@@ -15,6 +15,8 @@ export const settingsPath = (homeDir: string) => join(homeDir, "settings.yaml");
 export const ballastPath = (homeDir: string) => join(homeDir, "ballast");
 /** home/index-db.ts: the cache over all sessions. */
 export const indexPath = (homeDir: string) => join(homeDir, "index.db");
+/** task/room/sandbox.ts: under which circumstances a sandbox could be made. */
+export const sandboxProbePath = (homeDir: string) => join(homeDir, "sandbox-probe.json");
 /** capsule/strategy/probe.ts: what the machine can do, until the next boot. */
 export const probePath = (homeDir: string) => join(homeDir, "probe.json");
 

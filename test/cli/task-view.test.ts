@@ -28,7 +28,7 @@ const task = (number: number, request: string): Said[] => [
 const withoutStages = (said: readonly Said[]) => said.filter(([type]) => !type.startsWith("stage_"));
 
 const LINES = [
-  "[router]  session=fix task=1 scope=user:ani",
+  "[router]  session=fix task=1 scope=user:ani sandbox=none",
   "[router]  goes on with what task 9 left, which failed",
   "[capsule] overlay base=0123456789ab ready in 7 ms",
   "[capsule] capsule.include: .env is not there",

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { parseConfig, parseSettings, within } from "../../src/config/index.ts";
 import { findProgram } from "../../src/process/index.ts";
-import type { Quota } from "../../src/task/index.ts";
+import type { Quota } from "../../src/task/room/quota.ts";
 import { type Exceeded, Watch } from "../../src/task/room/quota-watch.ts";
 import { systemClock } from "../../src/util/index.ts";
 import { hasSandbox } from "../support/capsules.ts";

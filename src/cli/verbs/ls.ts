@@ -144,10 +144,11 @@ function rowOf(session: SessionView, nowMs: number): string[] {
   ];
 }
 
-function standingText({ standing, why, queue, unread }: SessionView): string {
+function standingText({ standing, why, queue, unread, task }: SessionView): string {
   const colour = COLOURS[standing];
   const more = [
     ...(why === null ? [] : [clip(why, WHY_LENGTH)]),
+    ...(task && !task.isSandboxed ? ["no sandbox"] : []),
     ...(queue > 0 ? [`+${queue}`] : []),
     ...(unread > 0 ? [`${unread} unread`] : []),
   ];

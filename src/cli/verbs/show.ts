@@ -51,6 +51,8 @@ export function command(): Command {
       if (command !== null) line("command", command);
       if (session.task) line("task", taskText(session.task, session.pid !== null));
       if (session.task?.lane) line("lane", laneText(session.task.lane));
+      if (session.task && !session.task.isSandboxed)
+        line("sandbox", "none: its command can do whatever you can");
       if (session.branch?.tip) line("branch", `${session.branch.name} at ${session.branch.tip.slice(0, 12)}`);
       if (session.task?.changed) line("files", changedText(session.task.changed));
       line("disk", diskText(disk));

@@ -1,38 +1,91 @@
 /**
- * Owns the answer to "can a sandbox be made here?": tried, once, as it will be used.
+ * Owns the answer to "can a sandbox be made here?": tried as it will be used, with a holder and all that is around a
+ * command. Where that fails, its parts are tried one after another, so that the one that is refused has a name.
  */
-import { HoldfastError } from "../../contract/index.ts";
+import { closeSync } from "node:fs";
 import { findProgram } from "../find-program.ts";
+import { endHolder, enterHolder, startHolder } from "../holder.ts";
 import { runProgram } from "../program.ts";
-import { launch } from "./launch.ts";
-import { plainSandbox } from "./sandbox.ts";
-import { taskUser } from "./user.ts";
+import { type Entry, launch } from "./launch.ts";
+import { plainSandbox, type Sandbox } from "./sandbox.ts";
+import { openSeccomp } from "./seccomp.ts";
+import { becoming, taskUser } from "./user.ts";
+import { missingProgram, type Refusal, type Tried, whyRefused } from "./why-not.ts";
 
-export function assertSandbox(): void {
-  if (findProgram("bwrap")) return;
-  throw new HoldfastError(
-    "sandbox_missing",
-    "bubblewrap is not installed, so nothing can be run in a sandbox",
-  );
+const TRY_MS = 10_000;
+const TRIED_AT = "/tmp/tried";
+const env = () => ({ PATH: process.env["PATH"] ?? "", LC_ALL: "C" });
+
+/** Undefined: one can be made. */
+export async function trySandbox(): Promise<Refusal | undefined> {
+  const missing = missingProgram();
+  if (missing) return missing;
+  const said = await tryWhole();
+  return said === undefined ? undefined : whyRefused((await firstRefused()) ?? { what: "whole", said });
 }
 
-let trying: Promise<boolean> | undefined;
-
-/** A kernel may not allow what the program needs. */
-export function canSandbox(): Promise<boolean> {
-  trying ??= trySandbox().catch(() => false);
-  return trying;
+/** What it says when it fails. */
+async function tryWhole(): Promise<string | undefined> {
+  const mark = `/holdfast-trial/${process.pid}`;
+  try {
+    const holder = await startHolder({ cwd: "/", mark, hasNetwork: true, record: async () => {} });
+    try {
+      const entry = { enter: enterHolder(holder), hasNetwork: true };
+      const { exitCode, stderr } = await runIn(plainSandbox(TRIED_AT, taskUser("/")), entry, ["true"]);
+      return exitCode === 0 ? undefined : stderr;
+    } finally {
+      await endHolder(holder, mark);
+    }
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
-async function trySandbox(): Promise<boolean> {
-  if (!findProgram("bwrap")) return false;
-  const sandbox = plainSandbox("/tmp/tried", taskUser("/"));
-  const started = launch(sandbox, {
-    command: ["true"],
-    tree: "/usr",
-    entry: { enter: [], hasNetwork: false },
-    env: { PATH: process.env["PATH"] ?? "" },
-    isReadOnly: true,
+function runIn(sandbox: Sandbox, entry: Entry, command: readonly string[]) {
+  const launched = launch(sandbox, { command, tree: "/usr", entry, env: env(), isReadOnly: true });
+  return runProgram(launched.argv, { ...launched, timeoutMs: TRY_MS });
+}
+
+/** Each has one part more than the one before. */
+async function firstRefused(): Promise<Tried | undefined> {
+  const isRoot = process.getuid?.() === 0;
+  const parts: readonly (readonly [Tried["what"], ...string[]])[] = [
+    ["namespaces", ...(isRoot ? [] : ["--unshare-user"]), "--unshare-ipc", "--unshare-uts"],
+    ["processes", "--unshare-pid", "--proc", "/proc"],
+    ["network", "--unshare-net"],
+    ...(isRoot ? [] : [["version", "--disable-userns"] as const]),
+    ["filter", "--seccomp", "3"],
+  ];
+  const words = ["bwrap", "--ro-bind", "/", "/"];
+  for (const [what, ...more] of parts) {
+    words.push(...more);
+    const said = await refused([...words, "--", "true"]);
+    if (said !== undefined) return { what, said };
+  }
+  const user = taskUser("/");
+  const said = user && (await refused([...words, "--", ...becoming(user, TRIED_AT), "true"]));
+  return said === undefined ? undefined : { what: "user", said };
+}
+
+async function refused(argv: readonly string[]): Promise<string | undefined> {
+  const filter = openSeccomp();
+  const close = () => closeSync(filter);
+  const { exitCode, stderr } = await runProgram(argv, {
+    env: env(),
+    cwd: "/",
+    descriptors: [filter],
+    close,
+    timeoutMs: TRY_MS,
   });
-  return (await runProgram(started.argv, { ...started, timeoutMs: 10_000 })).exitCode === 0;
+  return exitCode === 0 ? undefined : stderr;
+}
+
+/** Of programs that we find, those that a task can't run: its user may not read them, or they are not shown. */
+export async function unusableTools(tools: Sandbox["tools"], names: readonly string[]): Promise<string[]> {
+  const paths = names.flatMap((name) => findProgram(name) ?? []);
+  const sandbox = { ...plainSandbox(TRIED_AT, taskUser("/")), tools };
+  const look = 'for one in "$@"; do [ -x "$one" ] && [ -r "$one" ] || echo "$one"; done';
+  const command = ["sh", "-c", look, "sh", ...paths];
+  const { stdout } = await runIn(sandbox, { enter: [], hasNetwork: false }, command);
+  return stdout.toString("utf8").split("\n").filter(Boolean);
 }

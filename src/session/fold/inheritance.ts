@@ -54,6 +54,8 @@ export const inheritance: Ways<Omit<SessionState, "task">> = {
   isKept: { fork: "dropped", import: "kept" },
   branch: { fork: "dropped", import: "kept" },
   head: both("kept"),
+  // Of a task: what comes after it is asked anew.
+  waivedTask: both("dropped"),
   hadValues: both("kept"),
   // Unless it came along, an import's HOME stays where it was.
   home: { fork: "kept", import: "recorded" },
@@ -67,6 +69,7 @@ export const taskInheritance: Ways<TaskState> = {
   base: both("kept"),
   // What was allowed there was allowed to another session, or by somebody else.
   lane: both("dropped"),
+  isSandboxed: both("kept"),
   outcome: both("kept"),
   stage: both("dropped"),
   acted: both("dropped"),

@@ -31,6 +31,8 @@ import { type Rule, refuse, rule } from "./rule.ts";
 import { refusalWhileOpen } from "./turn.ts";
 
 export const taskRules: readonly Rule[] = [
+  // Recorded before its task is.
+  rule("sandbox_waived", { task: amountIn }, { apply: (_, { task }) => ({ waivedTask: task }) }),
   // Recorded when its capsule is there.
   rule(
     "task_started",
@@ -65,6 +67,7 @@ export const taskRules: readonly Rule[] = [
             asked,
             base,
             lane: of.lane === null ? null : { name: of.lane, isReadOnly: of.isReadOnly, hosts: of.hosts },
+            isSandboxed: state.waivedTask !== task,
             capsule: "there",
             hasUnpublished,
             isHeld: hasUnpublished && state.task?.isHeld === true,

@@ -12,7 +12,6 @@ import {
   restoreCapsule,
 } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
-import { canSandbox } from "../../process/index.ts";
 import { capsuleDir, type OnProgress, scratchDir } from "../../util/index.ts";
 import { giveBackCaches } from "../home/home-caches.ts";
 import { bringHome } from "../home/session-home.ts";
@@ -21,7 +20,7 @@ import { readConfig } from "../room/config.ts";
 import { laneOf } from "../room/lane.ts";
 import { readSettings } from "../room/quota.ts";
 import { currentLimits, openCapsule, type Room, readQuota, settingsOf } from "../room/room.ts";
-import { sandboxOf } from "../room/sandbox.ts";
+import { canSandbox, sandboxOf } from "../room/sandbox.ts";
 import { setupFor } from "../room/setup.ts";
 import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 
@@ -154,7 +153,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
   const settings = settingsOf(await readConfig(room, task.base), await readSettings(io.homeDir));
   const quota = await readQuota(room, task.base);
   const dir = capsuleDir(sessionDir, task.number);
-  const isSandboxed = options.sandbox ?? (await canSandbox());
+  const isSandboxed = options.sandbox ?? (await canSandbox(io.homeDir));
   const sandbox = isSandboxed
     ? await sandboxOf(room, { quota, lane: await laneOf(room, task.base) })
     : undefined;

@@ -5,14 +5,14 @@
  */
 import type { CapsuleSettings } from "../../capsule/index.ts";
 import { type Lane, type LaneChoice, resolveLane, type Widening } from "../../lane/index.ts";
-import { assertSandbox, type Sandbox } from "../../process/index.ts";
+import type { Sandbox } from "../../process/index.ts";
 import { budgetReached, reachedLimits } from "../../session/index.ts";
 import { settleLast } from "../files/begin.ts";
 import { type StartingOptions, type StartingPoint, startingPoint } from "../files/starting-point.ts";
 import { readJudged } from "../room/config.ts";
 import { type Quota, quotaOf, readSettings } from "../room/quota.ts";
 import { type Room, settingsOf } from "../room/room.ts";
-import { sandboxOf } from "../room/sandbox.ts";
+import { assertSandbox, sandboxOf } from "../room/sandbox.ts";
 
 export interface Route {
   readonly number: number;
@@ -34,7 +34,7 @@ export async function findRoute(
 ): Promise<Route> {
   const { session, io } = room;
   const isSandboxed = options.sandbox ?? true;
-  if (isSandboxed) assertSandbox();
+  if (isSandboxed) await assertSandbox(io.homeDir);
   const limits = reachedLimits(session.state);
   if (limits.length > 0) throw budgetReached(limits);
   await settleLast(room);

@@ -15,7 +15,7 @@ import {
   sessionDirOf,
 } from "../../home/index.ts";
 import { acquireOwner, listSegments, readChain } from "../../journal/index.ts";
-import { canSandbox, findProgram } from "../../process/index.ts";
+import { taskUser, trySandbox, unusableTools } from "../../process/index.ts";
 import { toolsOf } from "../../task/index.ts";
 import { createFile, journalDir, saying, stagingDir, temporaryPath } from "../../util/index.ts";
 import { findLeftovers } from "../gc/leftovers.ts";
@@ -89,15 +89,12 @@ function trySearch(): void {
 async function examineCapsules(home: Home): Promise<Finding[]> {
   const probes = await probeStrategies(home.dir);
   const auto = await chooseStrategy(home.dir, "auto");
-  const hasSandbox = await canSandbox();
   return [
     ...probes.map(({ strategy, isAvailable, detail }): Finding => {
       const chosen = strategy === auto ? " (auto takes this one)" : "";
       return { level: isAvailable ? "ok" : "note", what: strategy, detail: `${detail}${chosen}` };
     }),
-    hasSandbox
-      ? { level: "ok", what: "sandbox", detail: "bubblewrap makes one" }
-      : { level: "note", what: "sandbox", detail: noSandbox() },
+    ...(await examineSandbox(home)),
     ...(await examineRead(home)),
   ];
 }
@@ -118,10 +115,29 @@ async function examineRead(home: Home): Promise<Finding[]> {
   }
 }
 
-function noSandbox(): string {
-  return findProgram("bwrap")
-    ? "bubblewrap is there and can't make one: user namespaces may be switched off"
-    : "bubblewrap is missing: apt install bubblewrap";
+/** Programs that nearly every task needs. */
+const TOOLS = ["git", "node", "npm", "python3", "claude", "codex", "opencode", "pi"];
+
+/** Tried as a task would have it. */
+async function examineSandbox(home: Home): Promise<Finding[]> {
+  const what = "sandbox";
+  const refusal = await trySandbox();
+  if (refusal) {
+    const { reason, wayOut } = refusal;
+    const detail = `none can be made: ${reason}; ${wayOut}. Until then tasks need --no-sandbox`;
+    return [{ level: "note", what, detail }];
+  }
+  const user = taskUser("/");
+  const whose = user ? `; tasks of root's run as the owner of their repo, or as user ${user.uid}` : "";
+  const findings: Finding[] = [{ level: "ok", what, detail: `bubblewrap makes one${whose}` }];
+  // Settings that can't be read are a finding of their own.
+  const tools = await toolsOf(home.dir).catch(() => undefined);
+  const unusable = tools ? await unusableTools(tools, TOOLS) : [];
+  for (const path of unusable) {
+    const detail = `a task can't run ${path}: ${user ? `user ${user.uid} may not read it` : "it is not shown"}; chmod -R o+rX its directory, or install it below /usr/local`;
+    findings.push({ level: "note", what: "tools", detail });
+  }
+  return findings;
 }
 
 async function examineLeftovers(home: Home): Promise<Finding[]> {

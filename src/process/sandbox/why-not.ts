@@ -1,0 +1,97 @@
+/**
+ * Owns the reasons for which a machine makes no sandbox, and what a person can do about each.
+ */
+import { existsSync } from "node:fs";
+import { readTextOr } from "../../util/index.ts";
+import { findProgram } from "../find-program.ts";
+
+export interface Refusal {
+  readonly reason: string;
+  readonly wayOut: string;
+}
+
+/** A part of a sandbox, and the words that it was refused with. */
+export interface Tried {
+  readonly what: "namespaces" | "processes" | "network" | "version" | "filter" | "user" | "whole";
+  readonly said: string;
+}
+
+const isRoot = () => process.getuid?.() === 0;
+
+export function missingProgram(): Refusal | undefined {
+  if (process.platform !== "linux")
+    return { reason: "sandboxes are Linux's", wayOut: "run it in a Linux machine or container" };
+  if (!findProgram("bwrap"))
+    return {
+      reason: "bubblewrap is not installed",
+      wayOut: "apt install bubblewrap, or as your system has it",
+    };
+  const others = ["nsenter", ...(isRoot() ? ["setpriv"] : [])];
+  const missing = others.find((name) => !findProgram(name));
+  if (missing === undefined) return undefined;
+  const why = missing === "setpriv" ? ", so that a task of root's can't become another user" : "";
+  return {
+    reason: `${missing} is missing${why}`,
+    wayOut: "apt install util-linux, or as your system has it",
+  };
+}
+
+const CONTAINER =
+  "allow this container more: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined, as root also --cap-add SYS_ADMIN --cap-add NET_ADMIN";
+const OLD_KERNEL = "use a kernel that has CONFIG_SECCOMP_FILTER, and a container that allows it";
+
+export function whyRefused(tried: Tried): Refusal {
+  const { reason, wayOut } = explained(tried);
+  const said = tried.said.trim().split("\n").at(-1) ?? "";
+  return { reason: said === "" ? reason : `${reason} (${said})`, wayOut };
+}
+
+function explained({ what, said }: Tried): Refusal {
+  const off = whyNamespacesAreOff(said);
+  if (off && what !== "filter" && what !== "user" && what !== "version") return off;
+  switch (what) {
+    case "namespaces":
+      return ofContainer("namespaces can't be made");
+    case "processes":
+      return ofContainer("a /proc of its own can't be mounted, as in a container whose /proc is masked");
+    case "network":
+      return ofContainer("a network of its own can't be made");
+    case "version":
+      return {
+        reason: "bubblewrap is too old to forbid namespaces inside",
+        wayOut: "install 0.8 or newer",
+      };
+    case "filter":
+      return { reason: "no filter of system calls can be set", wayOut: OLD_KERNEL };
+    case "user":
+      return ofContainer("root can't become another user");
+    case "whole":
+      return ofContainer("its parts can be made, and the whole can't");
+  }
+}
+
+/** An ordinary user needs namespaces of users, which many systems keep from them. */
+function whyNamespacesAreOff(said: string): Refusal | undefined {
+  if (isRoot() && !/uid map|RTM_NEWADDR/.test(said)) return undefined;
+  const setting = (path: string) => readTextOr(`/proc/sys/${path}`, "").trim();
+  if (setting("kernel/unprivileged_userns_clone") === "0")
+    return { reason: "user namespaces are off", wayOut: "sysctl -w kernel.unprivileged_userns_clone=1" };
+  if (setting("user/max_user_namespaces") === "0")
+    return { reason: "user namespaces are off", wayOut: "sysctl -w user.max_user_namespaces=10000" };
+  const isRestricted = setting("kernel/apparmor_restrict_unprivileged_userns") === "1";
+  // What it lets a program make it leaves without power, which shows where that is used first.
+  if (!isRestricted && !/setting up uid map: Permission denied|RTM_NEWADDR/.test(said)) return undefined;
+  return {
+    reason: "AppArmor keeps bubblewrap from using user namespaces",
+    wayOut:
+      "give bubblewrap a profile (apt install apparmor-profiles; ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/; apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict), or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+  };
+}
+
+function ofContainer(reason: string): Refusal {
+  const isContainer = ["/.dockerenv", "/run/.containerenv"].some((path) => existsSync(path));
+  return {
+    reason: `${reason}${isContainer ? ", which this container does not allow" : ""}`,
+    wayOut: CONTAINER,
+  };
+}
