@@ -8,6 +8,7 @@ import { giveTo } from "../capsule/index.ts";
 import type { TaskSpec } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/index.ts";
 import { addPeak } from "../line/index.ts";
+import { patternFor } from "../network/index.ts";
 import type { Session } from "../session/index.ts";
 import {
   type Driven,
@@ -55,7 +56,7 @@ export async function driveTask(parts: HostParts, assignment: Assignment): Promi
   const { request, spec, stop } = assignment;
   const spool = new Spool(sessionDirOf(home, session.id), request, () => session.secrets);
   const progress = new SpooledProgress(spool, home.io.clock, news);
-  parts.hosts(spool);
+  const hosts = parts.hosts(spool);
   try {
     return await runStages({
       home,
@@ -71,7 +72,7 @@ export async function driveTask(parts: HostParts, assignment: Assignment): Promi
           spool.add("setup", chunk);
           news();
         },
-        join: (task) => join(parts, assignment, task, spool),
+        join: (task) => join(parts, assignment, task, { spool, hosts }),
       },
     });
   } finally {
@@ -85,7 +86,7 @@ async function join(
   { home, session, feed, shells, door, terminal, news }: HostParts,
   { request, spec, stop }: Assignment,
   task: Task,
-  spool: Spool,
+  { spool, hosts }: { readonly spool: Spool; readonly hosts: TaskHosts },
 ): Promise<Joined> {
   const values = await valuesFor(task.room, { request, base: task.base, ...present({ env: spec.env }) });
   spool.begin(await outputRoom(task.room, task));
@@ -98,6 +99,8 @@ async function join(
   const screen = spec.agent.input === "terminal" ? await terminal() : undefined;
   const doorView = { dir: await door() };
   giveTo(task.sandbox?.user, doorView.dir);
+  // A port that could not be opened inside is refused there: the task goes on without it.
+  hosts.connect((host) => void task.network.allow(host).catch(() => {}));
   let watch: Watch | undefined;
   let exceeding: Promise<unknown> | undefined;
   return {
@@ -106,6 +109,10 @@ async function join(
       door: doorView,
       values,
       messages: feed,
+      // An address, and what leads to this machine, can't be allowed: the proxy's answer says so.
+      onRefused: ({ host, port, reason }) => {
+        if (reason === "unnamed" || reason === "private") hosts.refused(patternFor(host, port));
+      },
       onStart: (pid: number, input: Writable | null) => {
         const watched = { pid, dirs: [task.room.sessionDir], quota, sandbox: task.sandbox };
         watch = new Watch(home.io.clock, watched, (exceeded) => {

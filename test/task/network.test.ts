@@ -42,7 +42,7 @@ class Word implements AsyncDisposable {
 const ask = (port: number) => `curl -sS --max-time 10 http://localhost:${port}/ 2>&1; echo`;
 
 describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
-  it("T10 what the task was given is reached; the rest of this machine and the world is not, and both are on record", async () => {
+  it("T11 what the task was given is reached; the rest of this machine and the world is not, and both are on record", async () => {
     using home = new TaskHome();
     await using reached = await Word.say("REACHED");
     await using hidden = await Word.say("HIDDEN");

@@ -2,7 +2,7 @@
  * Owns the network of a task: begun with the first process that needs it, in the namespace of the capsule's holder, and
  * begun anew where that is another by now. The processes of a task find its proxy by their environment.
  *
- * T10 A task's processes reach what its lane names, or a person allowed for this task; what they asked for is on record
+ * T11 A task's processes reach what its lane names, or a person allowed for this task; what they asked for is on record
  *     at the end of each turn, and so is what they were refused.
  */
 import type { View } from "../../capsule/index.ts";
