@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
+import { runCli } from "../support/cli.ts";
 import { HostHome, until } from "../support/hosts.ts";
 import { lastAnswer, ScriptedModel } from "../support/model/server.ts";
 import { hasScript, Window } from "../support/terminal.ts";
@@ -35,7 +36,8 @@ class ByHand {
   }
 
   async #cli(...args: string[]): Promise<string> {
-    const { status, stdout, stderr } = await this.#home.cli(...args);
+    // The sandbox shows what the PATH of the person leads to.
+    const { status, stdout, stderr } = await runCli(this.#home.dir, args, { PATH: agentPath });
     expect(status, stderr).toBe(0);
     return stdout.trim();
   }
@@ -58,10 +60,12 @@ class ByHand {
   }
 
   async start(id: string, before = ""): Promise<void> {
-    const env = { PATH: agentPath, ...this.#agent.env(this.#model.url) };
+    const env = this.#agent.env(this.#model.url);
     const exports = Object.entries(env).map(([name, value]) => `export ${name}='${value}'; `);
     const command = `${exports.join("")}${before}${this.#agent.command}`;
-    await this.#cli("run", "-i", "--restart", "--detach", "--session", id, "--", "sh", "-c", command);
+    const host = `localhost:${new URL(this.#model.url).port}`;
+    const asked = ["-i", "--restart", "--detach", "--session", id, "--host", host];
+    await this.#cli("run", ...asked, "--", "sh", "-c", command);
   }
 
   /** Types it when the agent is ready, and again where it was not; resolves to what the model was asked then. */
