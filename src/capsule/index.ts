@@ -21,6 +21,7 @@ export { createCapsule } from "./life/create.ts";
 export { equip, findHanded, handBack, handOn, settleHandOn } from "./life/hand-on.ts";
 export type { CapsuleIo } from "./life/io.ts";
 export { type CapsuleOwner, type Custody, findCapsule, type OwnedCapsule } from "./life/owner.ts";
+export { assertReadable } from "./life/readable.ts";
 export { restoreCapsule } from "./life/restore.ts";
 export { hasDirectory, hasObject, listCommit, readCommittedBytes, treeOf } from "./repo/commits.ts";
 export {

@@ -84,6 +84,10 @@ export const errorCodes = {
     exitStatus.refused,
     "if you trust it, say so to git: git config --global --add safe.directory PATH, as the message names it",
   ],
+  repo_unreadable: [
+    exitStatus.refused,
+    "let the task's user read the repo's objects as the message says, give the repo to a user of its own (chown -R), or say --no-sandbox",
+  ],
   base_missing: [exitStatus.notFound, "fetch the commit into the repo first, or name another with --base"],
   directory_missing: [
     exitStatus.notFound,

@@ -59,10 +59,21 @@ it("E1 a home of the version before opens, and its sessions go on with their fil
   };
   const talk = hasSandbox ? 'grep -c talk "$HOME/talk"; ' : "echo 2; ";
   const { overlay = "", worktree = "", tornDown = "" } = ids;
+  // All that it finds there is its own to change, whoever made it.
+  const closed =
+    'find . "$HOME" "$TMPDIR" ! -type l ! -writable; for f in $(git ls-files) "$HOME"/talk; do echo >> "$f" || exit; done; git status -s | wc -l; git checkout -q .; git commit -qm x --allow-empty && id -u';
   expect((await hf.listSessions({ user })).map(({ id }) => id).sort()).toEqual(
     [overlay, worktree, tornDown].sort(),
   );
 
+  if (hasSandbox)
+    for (const id of [overlay, worktree, tornDown]) {
+      const { said } = await next(id, `${closed}; git reset -q --hard HEAD^`);
+      const [changed, uid, ...more] = said.split("\n").map(Number);
+      expect({ id, more, hasChanged: (changed ?? 0) > 0 }).toEqual({ id, more: [], hasChanged: true });
+      // Of root's sessions too.
+      expect(uid).toBeGreaterThan(0);
+    }
   // It keeps the branch that it published to last, and adds to it.
   const tip = gitIn(main, "rev-parse", `holdfast/${overlay}/2`);
   expect(await next(overlay, `${talk}cat one two; echo 3 > three`)).toEqual({

@@ -1,12 +1,13 @@
 /**
  * A home and a repo for tests of whole tasks.
  */
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Holdfast } from "../../src/library/holdfast.ts";
-import { markedProcesses } from "../../src/process/index.ts";
+import { cgroupLeftovers, markedProcesses } from "../../src/process/index.ts";
 import type { Session } from "../../src/session/session.ts";
 import type { Task } from "../../src/task/task.ts";
-import { signalIfThere } from "../../src/util/index.ts";
+import { sessionsDir, signalIfThere } from "../../src/util/index.ts";
 import { hasSandbox } from "./capsules.ts";
 import { TestHome } from "./home.ts";
 import { makeRepo } from "./repo.ts";
@@ -40,6 +41,10 @@ export class TaskHome extends TestHome {
 
   override [Symbol.dispose](): void {
     for (const pid of this.strays()) signalIfThere(pid, "SIGKILL");
+    const names = existsSync(sessionsDir(this.dir)) ? readdirSync(sessionsDir(this.dir)) : [];
+    // What a test did not put to rest has its cgroup yet, which is no file of the home.
+    for (const left of cgroupLeftovers((name) => !names.some((id) => name.includes(id))))
+      left.end().catch(() => {});
     super[Symbol.dispose]();
   }
 }

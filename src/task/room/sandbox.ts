@@ -3,7 +3,7 @@
  * Where none can be made, nothing begins that wants one.
  */
 import { readlinkSync, statSync } from "node:fs";
-import { cgroupOfTasks, sandboxAround } from "../../capsule/index.ts";
+import { assertReadable, cgroupOfTasks, sandboxAround } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
 import type { LaneInForce } from "../../lane/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
@@ -33,6 +33,7 @@ export async function sandboxOf(
 ): Promise<Sandbox> {
   await assertSandbox(io.homeDir);
   const around = sandboxAround(io.homeDir, repo, session.id);
+  assertReadable(around);
   const tools = await toolsOf(io.homeDir, around.at);
   const cgroup = { name: cgroupOfTasks(repo, session.id), limits: cgroupLimits(quota) };
   const limits = kernelLimits(quota, around.user);
