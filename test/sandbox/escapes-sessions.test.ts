@@ -2,26 +2,23 @@
  * An agent that wants what is the user's or another session's, started as a user starts it: by the built command, as
  * root and as an ordinary user, beside a session that is at work. The control is the same command without a sandbox.
  */
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Place } from "../support/attacked-home.ts";
 import {
   type Attempt,
   batchOf,
-  type Caller,
   callers,
   heardOf,
-  Lab,
   leaveOut,
   perl,
   WON,
   whyNoAttacks,
 } from "../support/attacks.ts";
-import { cliPath } from "../support/cli.ts";
 
 const speak = (path: string) =>
   perl(
@@ -123,52 +120,18 @@ const attempts: readonly Attempt[] = [
   { title: "a task for another session", script: 'mkdir -p "$H/sessions/made" && echo WON', says: READ_ONLY },
 ];
 
-class Place extends Lab {
-  readonly user = this.join("user");
-  readonly main = this.join("main");
-  readonly home = this.join("home");
-
-  constructor(caller: Caller) {
-    super(caller);
-    // A home is its owner's, who here is whoever calls.
-    if (caller.words.length > 0) this.give(this.path);
-  }
-
-  /** Words of a user's, in the main checkout. */
-  run(words: readonly string[], isOpen = false): Promise<string> {
-    const [program = "", ...args] = [...this.caller.words, ...words];
-    const env = {
-      ...{ PATH: process.env["PATH"], HOME: this.user, HOLDFAST_HOME: this.home, NO_COLOR: "1" },
-      ...{ USERS_SECRET: "PLANTED", LC_SECRET: "PLANTED", GIT_CONFIG_NOSYSTEM: "1" },
-    };
-    // A shell hands a descriptor down that the user has left open.
-    const shell = !isOpen
-      ? [program, ...args]
-      : ["sh", "-c", 'exec 7< "$0"; exec "$@"', this.join("open"), program, ...args];
-    return new Promise((resolve) => {
-      execFile(shell[0] ?? "", shell.slice(1), { cwd: this.main, env }, (_, stdout, stderr) =>
-        resolve(stdout + stderr),
-      );
-    });
-  }
-
-  holdfast(args: readonly string[], isOpen = false): Promise<string> {
-    return this.run([process.execPath, cliPath, ...args], isOpen);
-  }
-
-  script(other: string, tried = attempts): string {
-    const { home, user, main } = this;
-    const set = {
-      H: home,
-      U: user,
-      M: main,
-      A: other,
-      OTHER: this.join("other"),
-      SOCKET: join(user, "agent.sock"),
-    };
-    const exports = Object.entries(set).map(([name, value]) => `export ${name}='${value}';`);
-    return `${exports.join(" ")} ${batchOf(tried)}`;
-  }
+function scriptOf(place: Place, other: string, tried = attempts): string {
+  const { home, user, main } = place;
+  const set = {
+    H: home,
+    U: user,
+    M: main,
+    A: other,
+    OTHER: place.join("other"),
+    SOCKET: join(user, "agent.sock"),
+  };
+  const exports = Object.entries(set).map(([name, value]) => `export ${name}='${value}';`);
+  return `${exports.join(" ")} ${batchOf(tried)}`;
 }
 
 if (whyNoAttacks) leaveOut("agents beside others", whyNoAttacks);
@@ -207,7 +170,7 @@ for (const caller of callers) {
       agent.listen({ path: join(user, "agent.sock"), readableAll: true, writableAll: true });
       await once(agent, "listening");
       if (owned)
-        for (const dir of [user, main, place.join("other"), place.join("open")]) await chown(place, dir);
+        for (const dir of [user, main, place.join("other"), place.join("open")]) await place.giveAll(dir);
       const git = [
         "init -q",
         "config user.name A",
@@ -227,10 +190,10 @@ for (const caller of callers) {
         await place.run(["sh", "-c", 'echo "# PLANTED" > "$0"', join(home, name)]);
       const [other = ""] = readdirSync(join(home, "sessions"));
       while (!existsSync(join(home, "sessions", other, "home", "conversation"))) await sleep(50);
-      heard = await place.holdfast(["run", "--", "sh", "-c", place.script(other)], true);
+      heard = await place.holdfast(["run", "--", "sh", "-c", scriptOf(place, other)], true);
       inside = heardOf(attempts, heard);
       mainAfter = stateOf(place.main);
-      const control = ["run", "--no-sandbox", "--", "sh", "-c", place.script(other, controls)];
+      const control = ["run", "--no-sandbox", "--", "sh", "-c", scriptOf(place, other, controls)];
       outside = heardOf(controls, await place.holdfast(control, true));
     });
     afterAll(async () => {
@@ -258,11 +221,6 @@ for (const caller of callers) {
       expect(mainAfter).toBe(".env .git a.txt, no hook, objects: true, made: false");
     });
   });
-}
-
-function chown(place: Place, path: string): Promise<unknown> {
-  const { taskUid } = place.caller;
-  return new Promise((resolve) => execFile("chown", ["-R", `${taskUid}:${taskUid}`, path], resolve));
 }
 
 function stateOf(main: string): string {

@@ -185,10 +185,12 @@ export function itHolds(
         lab = new Lab(caller);
         planted = await plant(lab);
         inside = await lab.attack(attempts);
-        for (const guards of new Set(attempts.filter(hasControl).map(({ without }) => String(without)))) {
+        const guardsOf = new Set(attempts.filter(hasControl).map(({ without }) => String(without)));
+        const control = async (guards: string) => {
           const lacking = attempts.filter((one) => hasControl(one) && String(one.without) === guards);
           controls.set(guards, await lab.attack(lacking, guards.split(",") as Guard[]));
-        }
+        };
+        await Promise.all([...guardsOf].map(control));
       });
       afterAll(async () => {
         await planted?.[Symbol.asyncDispose]();

@@ -1,0 +1,126 @@
+/**
+ * An agent that takes all that it can get: processes, memory, files, space, terminals, watches. Each bomb is bounded, so
+ * that the machine survives a guard that fails; and a session beside it must go on.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Place } from "../support/attacked-home.ts";
+import { callers, leaveOut, perl, whyNoAttacks } from "../support/attacks.ts";
+
+interface Bomb {
+  readonly title: string;
+  /** Says `took` and how far it came, and holds what it has for a while. */
+  readonly script: string;
+  /** How far it may come at most; it tries more. Undefined: only the others count. */
+  readonly most?: number;
+}
+
+const HOLD_S = 2;
+const INOTIFY_INIT1 = process.arch === "arm64" ? 26 : 294;
+const counting = (most: number, take: string) =>
+  perl(
+    `$| = 1; my $n = 0; my @kept; $n++ while $n < ${most} && (${take}); print "took $n\n"; sleep ${HOLD_S};`,
+  );
+const MAX_PROCESSES = 100;
+const MAX_MEGABYTES = 100;
+
+/** Each group is one session. */
+const groups: readonly (readonly Bomb[])[] = [
+  [
+    {
+      title: "processes",
+      script: perl(`$| = 1; my $n = 0;
+        while ($n < 2000) { my $p = fork(); last unless defined $p; if (!$p) { sleep ${HOLD_S}; exit } $n++ }
+        print "took $n\n"; sleep ${HOLD_S}`),
+      most: 3 * MAX_PROCESSES,
+    },
+    {
+      title: "processes that start themselves",
+      script: "b() { [ $1 -gt 9 ] || { b $(($1 + 1)) & b $(($1 + 1)) & sleep 1; }; }; b 0",
+    },
+  ],
+  [
+    // Where the kernel counts no memory, this is all that it gets.
+    { title: "memory", script: counting(40, 'push(@kept, "x" x 33554432)') },
+    {
+      title: "space of TMPDIR",
+      script:
+        'head -c 300000000 /dev/zero > "$TMPDIR/full"; echo took $(($(stat -c %s "$TMPDIR/full") >> 20))',
+      most: MAX_MEGABYTES,
+    },
+    {
+      title: "space of TMPDIR at once",
+      script: 'fallocate -l 200G "$TMPDIR/huge"; echo took $(($(stat -c %s "$TMPDIR/huge") >> 20))',
+      most: MAX_MEGABYTES,
+    },
+    {
+      title: "space of the checkout at once",
+      script: "fallocate -l 200G huge; echo took $(($(stat -c %s huge) >> 20))",
+      most: MAX_MEGABYTES,
+    },
+    {
+      title: "space of /dev/shm",
+      script: "head -c 300000000 /dev/zero > /dev/shm/full; echo took $(($(stat -c %s /dev/shm/full) >> 20))",
+      most: MAX_MEGABYTES,
+    },
+  ],
+  [
+    { title: "files of the checkout", script: "mkdir -p many; cd many; seq 1 20000 | xargs touch" },
+    { title: "files of /tmp", script: counting(20_000, 'open(my $f, ">", "/tmp/many-$n")') },
+    {
+      title: "terminals",
+      script: counting(5000, 'sysopen(my $p, "/dev/ptmx", 2) && push(@kept, $p)'),
+    },
+    { title: "watches", script: counting(5000, `syscall(${INOTIFY_INIT1}, 0) >= 0`), most: 4096 },
+  ],
+];
+
+const settings = `quota:
+  processes: ${MAX_PROCESSES}
+  disk_mb: ${MAX_MEGABYTES}
+  files: 5000
+  memory_mb: 512
+`;
+const work =
+  "for i in 1 2 3 4 5 6 7 8; do (sleep 0.1; echo x > $i) & done; wait; ls | grep -c '^[1-8]$'; echo x > $TMPDIR/own && echo worked";
+
+if (whyNoAttacks) leaveOut("bombs", whyNoAttacks);
+for (const caller of callers) {
+  if (caller.why) leaveOut(`bombs, as ${caller.name}`, caller.why);
+  describe.skipIf(whyNoAttacks ?? caller.why)(`bombs, as ${caller.name}`, () => {
+    let place: Place;
+    const heard = new Map<Bomb, { readonly worked: string; readonly bomb: string }>();
+
+    beforeAll(async () => {
+      place = new Place(caller);
+      await place.makeMain({ "a.txt": "one\n" });
+      await place.holdfast(["run", "--name", "worker", "--", "true"]);
+      await place.run(["sh", "-c", 'printf %s "$1" > "$0"', `${place.home}/settings.yaml`, settings]);
+      for (const bombs of groups) {
+        const all = bombs.map(({ script }, index) => `(${script}) 2>&1 | sed 's/^/${index}: /' &`).join("\n");
+        const command = ["run", "--", "sh", "-c", `echo begun; ${all}\nwait`];
+        const bomb = place.holdfast(command);
+        // Once it is there, or as good as there.
+        await Promise.race([bomb, sleep(1000)]);
+        const worked = await place.holdfast(["run", "--session", "worker", "--", "sh", "-c", work]);
+        const said = await bomb;
+        for (const one of bombs) heard.set(one, { worked, bomb: said });
+      }
+    });
+    afterAll(() => place[Symbol.dispose]());
+
+    it.each(groups.flat())("beside $title a session goes on", (bomb) => {
+      expect(heard.get(bomb)?.worked).toMatch(/^8\nworked$/m);
+      expect(heard.get(bomb)?.bomb).toMatch(/^begun$/m);
+    });
+
+    it.each(groups.flatMap((bombs) => bombs.map((bomb, index) => ({ ...bomb, bomb, index }))))(
+      "$title come to an end",
+      ({ bomb, index, most }) => {
+        // One that was ended before it could say so came to its end as well.
+        const took = new RegExp(`^${index}: took (\\d+)$`, "m").exec(heard.get(bomb)?.bomb ?? "")?.[1] ?? "0";
+        expect(Number(took)).toBeLessThanOrEqual(most ?? Number.POSITIVE_INFINITY);
+      },
+    );
+  });
+}
