@@ -8,6 +8,7 @@ import { benchJournal, benchList } from "./journal.ts";
 import { printTable } from "./measure.ts";
 import { benchNetwork } from "./network.ts";
 import { benchProcesses } from "./processes.ts";
+import { benchSandbox } from "./sandbox.ts";
 import { benchSessions } from "./sessions.ts";
 
 const benches = {
@@ -15,6 +16,7 @@ const benches = {
   list: benchList,
   capsules: benchCapsules,
   processes: benchProcesses,
+  sandbox: benchSandbox,
   sessions: benchSessions,
   network: benchNetwork,
 };
