@@ -23,7 +23,8 @@ export type HostPattern =
 export type Permission = "named" | "matched";
 
 export const LOOPBACK = "localhost";
-const WEB_PORTS: readonly number[] = [443, 80];
+const HTTPS_PORT = 443;
+const WEB_PORTS: readonly number[] = [HTTPS_PORT, 80];
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 const MAX_NAME = 253;
 /** What a parser of URLs would read as the end of the name, or decode. */
@@ -75,6 +76,11 @@ export function mayReach(
     (one) => one.kind === "any" || (one.kind === "below" && name.endsWith(`.${one.name}`)),
   );
   return isMatched ? "matched" : undefined;
+}
+
+/** Whether any of these patterns lets a task fetch from a public host. */
+export function reaches(patterns: readonly string[], name: string): boolean {
+  return mayReach(patterns.map(parseHost), name, HTTPS_PORT) !== undefined;
 }
 
 /** V5 The one spelling of a name; undefined for what is none (V4). */

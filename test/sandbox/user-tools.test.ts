@@ -19,6 +19,17 @@ describe.skipIf(!hasSandbox)("a task", () => {
     );
   });
 
+  it("is told where the user's packages are, unless it may fetch others, which it keeps in its HOME", async () => {
+    using person = new Person(self);
+    person.user.file(".cargo/registry/one");
+    person.user.file(".rustup/settings.toml");
+    person.settleIn();
+    const script = ["--", "sh", "-c", 'echo "$CARGO_HOME $RUSTUP_HOME"'];
+    const [cargo, rustup] = [".cargo", ".rustup"].map((dir) => person.user.at(dir));
+    expect((await person.holdfast("run", ...script)).stdout).toBe(`${cargo} ${rustup}\n`);
+    expect((await person.holdfast("run", "--host", "*.crates.io", ...script)).stdout).toBe(` ${rustup}\n`);
+  });
+
   it("sees what the settings name, read-only; doctor says what of it is not shown, and why", async () => {
     using person = new Person(self);
     mkdirSync(person.dir, { mode: 0o700 });

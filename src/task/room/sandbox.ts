@@ -7,6 +7,7 @@ import { assertReadable, cgroupOfTasks, sandboxAround } from "../../capsule/inde
 import { HoldfastError } from "../../contract/index.ts";
 import type { LaneInForce } from "../../lane/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
+import { reaches } from "../../network/index.ts";
 import {
   findProgram,
   findTools,
@@ -34,18 +35,31 @@ export async function sandboxOf(
   await assertSandbox(io.homeDir);
   const around = sandboxAround(io.homeDir, repo, session.id);
   assertReadable(around);
-  const tools = await toolsOf(io.homeDir, around.at);
+  const tools = await toolsOf(io.homeDir, { checkout: around.at, hosts: lane.hosts });
   const cgroup = { name: cgroupOfTasks(repo, session.id), limits: cgroupLimits(quota) };
   const limits = kernelLimits(quota, around.user);
   return { ...around, tools, isReadOnly: lane.isReadOnly, limits, cgroup };
 }
 
+export interface ToolsFor {
+  readonly checkout?: string;
+  /** That the task may reach: then its tools keep what they fetch in its HOME. */
+  readonly hosts?: readonly string[];
+}
+
 /** What tasks of a home see of the user's tools, and of what the user names in `sandbox.read`. */
-export async function toolsOf(homeDir: string, checkout?: string): Promise<Tools> {
+export async function toolsOf(homeDir: string, { checkout, hosts = [] }: ToolsFor = {}): Promise<Tools> {
   const runtime = findHomeRuntimeDir(homeDir);
   const apart = runtime === undefined ? [homeDir] : [homeDir, runtime];
   const { read } = (await readSettings(homeDir)).sandbox;
-  return findTools({ env: process.env, userHome: userHome(), read, apart, checkout });
+  return findTools({
+    env: process.env,
+    userHome: userHome(),
+    read,
+    apart,
+    checkout,
+    reaches: (host) => reaches(hosts, host),
+  });
 }
 
 /** Fails with the reason, and with what can be done about it. */
