@@ -1,64 +1,14 @@
 /**
- * What every strategy must do. The same tests run for each that this machine can do; as-user.test.ts runs them
- * again as an ordinary user.
+ * What every strategy must do. The same tests run for each that this machine can do; elsewhere.test.ts runs them
+ * again as an ordinary user. What they must do with snapshots is in conformance-snapshots.test.ts.
  */
-import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import {
-  contentsOf,
-  makeWork,
-  probeStrategies,
-  publish,
-  type Snapshot,
-  userIdentity,
-} from "../../src/capsule/index.ts";
+import { contentsOf, publish, userIdentity } from "../../src/capsule/index.ts";
 import { CapsuleLab, inside, limits } from "../support/capsules.ts";
 import { commitFiles, fingerprint, gitIn, listTree } from "../support/repo.ts";
-
-const probeDir = mkdtempSync(join(tmpdir(), "holdfast-test-"));
-const available = (await probeStrategies(probeDir)).filter(({ isAvailable }) => isAvailable);
-rmSync(probeDir, { recursive: true });
-const who = process.getuid?.() === 0 ? "root" : "an ordinary user";
-console.log(
-  `capsules as ${who}: ${available.map(({ strategy, detail }) => `${strategy} (${detail})`).join(", ")}`,
-);
-
-const notGit = (path: string) => path === ".git" || path.startsWith(".git/");
-/** The files of a capsule, without its own gitdir. */
-const filesOf = async (capsule: { attach(): Promise<{ root: string }> }) =>
-  listTree((await capsule.attach()).root, notGit);
-const treeOf = async (
-  lab: CapsuleLab,
-  { manifest, contents, converted }: Snapshot,
-  store: Awaited<ReturnType<typeof storeOf>>,
-) => {
-  const repo = await lab.repo();
-  return makeWork({
-    repo,
-    store,
-    manifest,
-    contents,
-    converted,
-    identity: await userIdentity(repo),
-    message: "work\n",
-    atMs: 0,
-  });
-};
-const storeOf = (capsule: Awaited<ReturnType<CapsuleLab["create"]>>) => capsule.store();
+import { available, treeOf } from "../support/strategies.ts";
 
 describe.each(available)("$strategy", ({ strategy }) => {
   it("the files of the base are there, and git works inside as it does anywhere", async () => {
@@ -79,153 +29,6 @@ describe.each(available)("$strategy", ({ strategy }) => {
     ).toBe("c\ntwo\nthe first");
     expect(await inside(capsule, "git stash list | wc -l; git diff --stat main | tail -1")).toContain("1\n");
     expect(gitIn(lab.main, "branch", "--format=%(refname:short)")).toBe("main\nother");
-  });
-
-  it("K4 K8 a snapshot brings everything back, to the byte and the mode, whatever it is", async () => {
-    await using lab = new CapsuleLab(strategy, {
-      files: {
-        "a.txt": "one\n",
-        "dir/x": "x",
-        "dir/y": "y",
-        "gone/z": "z",
-        "file-then-dir": "f",
-        ".gitignore": "ignored*\n",
-      },
-    });
-    const capsule = await lab.create();
-    const { root } = await capsule.attach();
-    const at = (name: string) => join(root, name);
-    writeFileSync(at("a.txt"), "changed");
-    writeFileSync(at("with space\nand newline"), "n");
-    writeFileSync(Buffer.concat([Buffer.from(`${root}/not-utf8-`), Buffer.from([0xff, 0xfe])]), "bytes");
-    writeFileSync(at(":(top)magic"), "m");
-    writeFileSync(at('quote"back\\slash'), "q");
-    writeFileSync(at("CASE"), "1");
-    writeFileSync(at("case"), "2");
-    writeFileSync(at("run.sh"), "#!/bin/sh\n", { mode: 0o755 });
-    writeFileSync(at("private"), "p", { mode: 0o600 });
-    writeFileSync(at("crlf.txt"), "a\r\nb\r\n");
-    writeFileSync(at("ignored.bin"), Buffer.alloc(100_000, 7));
-    writeFileSync(at("empty-file"), "");
-    mkdirSync(at("empty-dir/inner"), { recursive: true });
-    symlinkSync("/etc/passwd", at("link"));
-    symlinkSync("nowhere", at("dangling"));
-    rmSync(at("gone"), { recursive: true });
-    rmSync(at("dir"), { recursive: true });
-    writeFileSync(at("dir"), "a file now");
-    rmSync(at("file-then-dir"));
-    mkdirSync(at("file-then-dir/deep"), { recursive: true });
-    writeFileSync(at("file-then-dir/deep/f"), "f");
-    for (const name of [".GIT", "git~1", "sub/.git"]) {
-      mkdirSync(at(name), { recursive: true });
-      writeFileSync(join(at(name), "config"), "[core]\n");
-    }
-    await inside(capsule, "git init -q nested");
-    writeFileSync(at("nested/inside"), "kept");
-    execFileSync("mkfifo", [at("pipe")]);
-    chmodSync(at("pipe"), 0o640);
-    await inside(capsule, "mkfifo \"$(printf 'pipe-\\377')\"");
-    writeFileSync(at("locked-file"), "secret", { mode: 0o000 });
-    mkdirSync(at("locked-dir"));
-    writeFileSync(at("locked-dir/inside"), "still here");
-    chmodSync(at("locked-dir"), 0o000);
-
-    const before = await filesOf(capsule);
-    expect(before.get("pipe-\xff")).toMatch(/^fifo /);
-    const snapshot = await capsule.snapshot("1", limits);
-    expect(await filesOf(capsule), "a snapshot changes nothing").toEqual(before);
-    await lab.remove(capsule);
-    expect(existsSync(capsule.layout.dir)).toBe(false);
-    const again = await lab.restore(snapshot.commit, capsule.spec.session);
-    expect(await filesOf(again)).toEqual(before);
-    const second = await again.snapshot("2", limits);
-    const store = await again.store();
-    expect((await treeOf(lab, second, store)).tree).toBe((await treeOf(lab, snapshot, store)).tree);
-    const roles = new Map(snapshot.manifest.entries.map(({ path, role }) => [path, role]));
-    expect(roles.get("ignored.bin")).toBe("ignored");
-    expect(roles.get("nested/inside")).toBe("work");
-    expect(roles.get("nested/.git/HEAD")).toBe("aside");
-    expect(roles.get("crlf.txt")).toBe("work");
-    chmodSync(join((await again.attach()).root, "locked-dir"), 0o700);
-  });
-
-  it("directories that were moved, over others too, come back as they were", async () => {
-    await using lab = new CapsuleLab(strategy, {
-      files: {
-        "d/sub/x": "x",
-        "d/same": "1",
-        "p/LICENSE": "l",
-        "p/index": "i",
-        "q/LICENSE": "l",
-        "q/other": "o",
-        "e/sub/y": "y",
-        "e/same": "2",
-        "e/other": "3",
-        "f/z": "z",
-      },
-    });
-    const capsule = await lab.create();
-    await inside(
-      capsule,
-      "rm -rf q; mv p q; rm -rf d; mv e d; mv f g; rm -rf g/z; mkdir -p h; mv g h/g; rm -r d/sub; mkdir d/sub; echo n > d/sub/new",
-    );
-    const before = await filesOf(capsule);
-    const first = await capsule.snapshot("1", limits);
-    await capsule.settle(first);
-    await inside(capsule, "mv d i; mv h d");
-    const later = await filesOf(capsule);
-    const second = await capsule.snapshot("2", limits);
-    await capsule.settle(second);
-    for (const [{ commit }, expected] of [
-      [first, before],
-      [second, later],
-    ] as const) {
-      const fork = await lab.restore(commit);
-      expect(await filesOf(fork)).toEqual(expected);
-      rmSync(join(lab.home, "repos", (await lab.repo()).key, "layers", `${commit}.json`), { force: true });
-      expect(await filesOf(await lab.restore(commit))).toEqual(expected);
-    }
-  });
-
-  it("a path of 3,000 directories is kept, where paths end at 4,096 bytes", async () => {
-    await using lab = new CapsuleLab(strategy);
-    const capsule = await lab.create();
-    // A shell keeps the whole path, and gives up at its limit.
-    await inside(
-      capsule,
-      `perl -e 'for (1..3000) { mkdir "d"; chdir "d" or die } open F, ">f"; print F "bottom"'`,
-    );
-    const snapshot = await capsule.snapshot("1", limits);
-    const deepest = `${"d/".repeat(3000)}f`;
-    expect(snapshot.manifest.entries.some(({ path }) => path === deepest)).toBe(true);
-    await lab.remove(capsule);
-    const again = await lab.restore(snapshot.commit);
-    expect(await inside(again, `perl -e 'for (1..3000) { chdir "d" or die } open F, "f"; print <F>'`)).toBe(
-      "bottom",
-    );
-    await lab.remove(again);
-    execFileSync("rm", ["-rf", ...[lab.trash]]);
-  });
-
-  it("K3 a file that was changed under its old size and time is in the tree", async () => {
-    await using lab = new CapsuleLab(strategy, { files: { "a.txt": "honest\n" } });
-    const capsule = await lab.create();
-    await inside(
-      capsule,
-      "git status; touch -r a.txt ref; printf 'forged\\n' > a.txt; touch -r ref a.txt; rm ref",
-    );
-    const snapshot = await capsule.snapshot("1", limits);
-    const { commit } = await treeOf(lab, snapshot, await capsule.store());
-    expect(snapshot.manifest.entries.map(({ path }) => path)).toContain("a.txt");
-    const store = await capsule.store();
-    const env = {
-      ...process.env,
-      GIT_DIR: store.gitDir,
-      GIT_ALTERNATE_OBJECT_DIRECTORIES: join(lab.main, ".git/objects"),
-    };
-    expect(execFileSync("git", ["cat-file", "blob", `${commit}:a.txt`], { env, encoding: "utf8" })).toBe(
-      "forged\n",
-    );
   });
 
   it("K6 no object of another task can be read: not beside it, not in a fork, not after a restore", async () => {
@@ -413,37 +216,5 @@ describe.each(available)("$strategy", ({ strategy }) => {
       existsSync(bases) ? [...listTree(bases).keys()].filter((path) => !path.endsWith(".lock")) : [],
     ).toEqual([]);
     expect(await inside(await lab.create(), "cat a.txt")).toBe("one");
-  });
-
-  it("K7 K13 a sealed layer and what a process of the task wrote after: the snapshot stays what it was", async () => {
-    await using lab = new CapsuleLab(strategy);
-    const capsule = await lab.create();
-    // Holds its file open, and writes as long as it lives.
-    await inside(capsule, `(exec 9>>log; while :; do echo tick >&9; done) >/dev/null 2>&1 & sleep 0.1`, {
-      HOLDFAST_CAPSULE: capsule.layout.dir,
-    });
-    await capsule.detach();
-    const snapshot = await capsule.snapshot("1", limits);
-    await capsule.settle(snapshot);
-    const fork = await lab.restore(snapshot.commit);
-    const log = snapshot.manifest.entries.find(({ path }) => path === "log");
-    const grown = statSync(join((await fork.attach()).root, "log")).size;
-    expect(grown).toBe(log?.size);
-    const again = await fork.snapshot("2", limits);
-    const ids = (one: Snapshot) => [...one.contents].filter(([path]) => !path.startsWith(".git/")).sort();
-    expect(ids(again)).toEqual(ids(snapshot));
-  });
-
-  it("times and an unchanged tree survive: a restore is no reason to build everything again", async () => {
-    await using lab = new CapsuleLab(strategy);
-    const capsule = await lab.create();
-    const { root } = await capsule.attach();
-    writeFileSync(join(root, "built"), "x");
-    utimesSync(join(root, "built"), 1_700_000_000, 1_700_000_000);
-    const snapshot = await capsule.snapshot("1", limits);
-    await lab.remove(capsule);
-    const again = await lab.restore(snapshot.commit);
-    expect(statSync(join((await again.attach()).root, "built")).mtimeMs).toBe(1_700_000_000_000);
-    expect(await inside(again, "git status --porcelain")).toBe("?? built");
   });
 });
