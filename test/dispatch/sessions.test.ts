@@ -9,7 +9,7 @@ import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
 import { realDisk } from "../../src/util/index.ts";
 import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
-import { Dispatcher, HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
+import { type Dispatcher, HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
 import { fingerprint, gitIn } from "../support/repo.ts";
 
 const statusOf = async (dispatcher: Dispatcher, id: string) => (await dispatcher.show(id)).status;
@@ -286,121 +286,6 @@ describe("a session process", () => {
     expect(shown.unread).toBe(1);
     expect(await typesOf(dispatcher, id)).toContain("message_set_aside");
     expect(readdirSync(home.sessionDir(id, "inbox/aside"))).toEqual(["000000000001-msg_bad"]);
-  });
-});
-
-/** A minute where there is time. */
-const STOP_MS = process.env["HOLDFAST_LONG"] ? 60_000 : 500;
-
-describe("owners", () => {
-  it("one that is stopped for a while keeps its session; nobody else gets in, and it goes on afterwards", {
-    timeout: STOP_MS + 60_000,
-  }, async () => {
-    using home = new HostHome();
-    const dispatcher = await home.dispatcher();
-    const id = await begin(home, dispatcher, "sleep 2; echo done > result");
-    await reaches(dispatcher, id, "running");
-    const pid = home.hostPid(id) ?? 0;
-    process.kill(pid, "SIGSTOP");
-    try {
-      await sleep(STOP_MS);
-      expect(await statusOf(dispatcher, id)).toBe("running");
-      await expect(dispatcher.holdfast.resumeSession(id)).rejects.toMatchObject({ code: "session_owned" });
-      // A task for it waits in its inbox; no second process is started for that.
-      const submitting = dispatcher.submit(id, script("true"));
-      await sleep(500);
-      expect(home.processes()).toEqual([pid]);
-      process.kill(pid, "SIGCONT");
-      await submitting;
-    } finally {
-      kill(pid, "SIGCONT");
-    }
-    await reaches(dispatcher, id, "paused");
-    expect(gitIn(home.main, "show", `${home.branchOf(id)}:result`)).toBe("done");
-    expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
-  });
-
-  it("clocks that jump, an hour ahead, a year back, give no session a second owner and put nothing out of order", async () => {
-    using home = new HostHome();
-    let aheadMs = 0;
-    const clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => performance.now() };
-    const dispatcher = await Dispatcher.open({ home: home.dir, clock });
-    const id = await begin(home, dispatcher, "sleep 3; echo done > result");
-    const pid = await until(() => home.hostPid(id));
-    const texts: string[] = [];
-    for (const jumpMs of [3_600_000, -365 * 86_400_000, 0, -1000, 86_400_000]) {
-      aheadMs = jumpMs;
-      texts.push(`at ${jumpMs}`);
-      await dispatcher.send(id, texts.at(-1) ?? "");
-      await expect(dispatcher.holdfast.resumeSession(id)).rejects.toMatchObject({ code: "session_owned" });
-      await dispatcher.submit(id, script(`echo ${texts.length} >> order`));
-      await dispatcher.look();
-      expect(home.hostPid(id)).toBe(pid);
-    }
-    await reaches(dispatcher, id, "paused");
-    const received: unknown[] = [];
-    for await (const { type, data } of dispatcher.holdfast.readJournal(id))
-      if (type === "message_received") received.push(data["text"]);
-    expect(received).toEqual(texts);
-    expect(gitIn(home.main, "show", `${home.branchOf(id)}:order`).trim()).toBe("1\n2\n3\n4\n5");
-    expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
-    // One whose last owner lived in the future is resumed in the present.
-    aheadMs = 0;
-    await dispatcher.submit(id, script("echo after > after"));
-    await reaches(dispatcher, id, "paused");
-    expect(gitIn(home.main, "show", `${home.branchOf(id)}:after`).trim()).toBe("after");
-  });
-
-  it("what a dead process left, lock file, names and sockets, keeps nobody out; a reused pid is not its owner", async () => {
-    using home = new HostHome();
-    const dispatcher = await home.dispatcher();
-    const id = await begin(home, dispatcher, "sleep 60");
-    await reaches(dispatcher, id, "running");
-    kill(home.hostPid(id) ?? 0, "SIGKILL");
-    await reaches(dispatcher, id, "interrupted");
-    // As if the pid were ours by now.
-    for (const name of ["owner.json", "host.json"]) {
-      const record = JSON.parse(readFileSync(home.sessionDir(id, name), "utf8"));
-      writeFileSync(home.sessionDir(id, name), JSON.stringify({ ...record, pid: process.pid }));
-    }
-    expect(await statusOf(dispatcher, id)).toBe("interrupted");
-    await dispatcher.resume(id);
-    await reaches(dispatcher, id, "paused");
-    const epochs = new Set<number>();
-    for await (const { epoch } of dispatcher.holdfast.readJournal(id)) epochs.add(epoch);
-    expect(epochs.size).toBeGreaterThan(2);
-  });
-});
-
-describe("twenty at once", () => {
-  it("holdfast run --detach in a shell loop in one repo just works", async () => {
-    using home = new HostHome();
-    const dispatcher = await home.dispatcher();
-    const runs = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        home.cli(
-          "run",
-          "--detach",
-          ...(hasSandbox ? [] : ["--no-sandbox"]),
-          "--repo",
-          home.main,
-          "--",
-          "sh",
-          "-c",
-          `echo ${index} > mine`,
-        ),
-      ),
-    );
-    expect(runs.map(({ status, stderr }) => (status === 0 ? 0 : stderr))).toEqual(runs.map(() => 0));
-    const ids = runs.map(({ stdout }) => home.idOf(stdout.trim()));
-    await until(
-      async () => (await dispatcher.list()).filter(({ task }) => task?.outcome === "done").length,
-      (done) => done === 20,
-    );
-    for (const [index, id] of ids.entries())
-      expect(gitIn(home.main, "show", `${home.branchOf(id)}:mine`)).toBe(String(index));
-    for (const id of ids) await dispatcher.pause(id);
-    await home.quiet();
   });
 });
 
