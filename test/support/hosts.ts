@@ -146,6 +146,15 @@ export function reaches(dispatcher: Dispatcher, id: string, wanted: string) {
   );
 }
 
+/** Until a session is shown like that. */
+export function shown(
+  dispatcher: Dispatcher,
+  id: string,
+  isIt: (one: Awaited<ReturnType<Dispatcher["show"]>>) => boolean,
+) {
+  return until(() => dispatcher.show(id), isIt);
+}
+
 export async function typesOf(dispatcher: Dispatcher, id: string): Promise<string[]> {
   const types: string[] = [];
   for await (const { type } of dispatcher.holdfast.readJournal(id)) types.push(type);

@@ -1,0 +1,203 @@
+/**
+ * What went wrong once with a task between a dispatcher and a session process, at an awkward moment.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { encodeEnvelope } from "../../src/mail/index.ts";
+import { signalIfThere as kill } from "../../src/util/process-identity.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { HostHome, reaches, script, shown, typesOf, until } from "../support/hosts.ts";
+import { commitFiles, gitIn } from "../support/repo.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const secret = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
+
+describe("a task", () => {
+  it("with a secret in its command runs as it was asked for; its record has no secret, and can't be run again", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin(
+      { repo: home.main },
+      script(`printf %s '${secret()}' | wc -c > count`),
+    );
+    await reaches(dispatcher, id, "paused");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:count`).trim()).toBe("40");
+    await expect(dispatcher.specOfLastTask(id)).rejects.toMatchObject({ code: "secret_not_kept" });
+    // Nor anywhere else of what is kept; also not of one that was taken back before it began.
+    await dispatcher.submit(id, script("sleep 60"));
+    await reaches(dispatcher, id, "running");
+    const behind = await dispatcher.submit(id, script(`echo ${secret()}`));
+    await dispatcher.cancel(id, behind.request);
+    await shown(dispatcher, id, ({ queue }) => queue === 0);
+    await dispatcher.pause(id);
+    for (const name of readdirSync(home.sessionDir(id, "inbox/cur")))
+      expect(readFileSync(home.sessionDir(id, "inbox/cur", name), "utf8")).toBe("");
+    await dispatcher.send(id, `the token is ${secret()}`);
+    await dispatcher.submit(id, script("true"));
+    await reaches(dispatcher, id, "paused");
+    for (const name of readdirSync(home.sessionDir(id, "inbox/cur")))
+      expect(readFileSync(home.sessionDir(id, "inbox/cur", name), "utf8")).toBe("");
+  });
+
+  it("whose process was killed before it began is shown as interrupted, and goes on with resume", async () => {
+    using home = new HostHome();
+    commitFiles(home.main, { "holdfast.yaml": "capsule: { setup: sleep 3 }\n" }, "a slow set-up");
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("echo done > result"));
+    await shown(dispatcher, id, ({ queue }) => queue === 1);
+    kill(home.hostPid(id) ?? 0, "SIGKILL");
+    await reaches(dispatcher, id, "interrupted");
+    await dispatcher.resume(id);
+    await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
+  });
+
+  it("that lies in the inbox beside the word that takes it back does not begin", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("true"));
+    await reaches(dispatcher, id, "paused");
+    await home.quiet();
+    const inbox = dispatcher.inboxOf(id);
+    const from = { from: "user:test", at: new Date().toISOString() };
+    const spec = script("touch taken-back");
+    await inbox.put(
+      "task_back",
+      encodeEnvelope({ ...from, id: "task_back", kind: "task", spec, priority: 9 }),
+    );
+    // A process takes in what is asked of it before everything else.
+    await inbox.put(
+      "ask_back",
+      encodeEnvelope({ ...from, id: "ask_back", kind: "cancel", request: "task_back" }),
+    );
+    await dispatcher.submit(id, script("true"));
+    await shown(dispatcher, id, ({ task }) => task?.number === 2 && task.outcome === "done");
+    await reaches(dispatcher, id, "paused");
+    expect((await dispatcher.show(id)).task?.number).toBe(2);
+    expect((await dispatcher.show(id)).inbox).toBe(0);
+  });
+
+  it("that comes just when its process leaves is not lost", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("true"));
+    for (let number = 2; number <= 12; number += 1) {
+      await shown(dispatcher, id, ({ task, queue }) => queue === 0 && task?.outcome === "done");
+      await sleep(Math.random() * 40);
+      await dispatcher.submit(id, script("true"));
+      await shown(dispatcher, id, ({ task }) => task?.number === number);
+    }
+    await reaches(dispatcher, id, "paused");
+  });
+
+  it("that can't begin, for its base, is refused where it is asked for, and leaves nothing", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const run = await home.cli("run", "--detach", "--repo", home.main, "--base", "no-such", "--", "true");
+    expect(run).toMatchObject({ status: 4, stderr: expect.stringContaining("base_missing") });
+    await until(
+      () => dispatcher.list(),
+      (sessions) => sessions.length === 0,
+    );
+    await home.quiet();
+  });
+
+  it("that waits in a session which is closed never begins, also when the session goes on later", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
+    await dispatcher.submit(id, script("touch ran"));
+    await shown(dispatcher, id, ({ queue }) => queue === 1);
+    await dispatcher.close(id);
+    expect(await dispatcher.show(id)).toMatchObject({ status: "closed", queue: 0, inbox: 0 });
+    await dispatcher.submit(id, script("ls > listing"));
+    await reaches(dispatcher, id, "paused");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:listing`)).not.toContain("ran");
+  });
+
+  it("that is taken back never runs: in the line, with its process starting, behind another", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const other = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
+    await reaches(dispatcher, other.id, "running");
+    const inLine = await dispatcher.begin({ repo: home.main }, script("touch ran"), { maxSessions: 1 });
+    await dispatcher.submit(inLine.id, script("echo kept > kept"));
+    await dispatcher.cancel(inLine.id, inLine.request);
+    expect(dispatcher.placeOf(inLine.id)).toBeDefined();
+    const behind = await dispatcher.submit(other.id, script("touch ran"));
+    await dispatcher.cancel(other.id, behind.request);
+    await dispatcher.interrupt(other.id);
+    await shown(dispatcher, inLine.id, ({ task }) => task?.outcome === "done");
+    expect(gitIn(home.main, "ls-tree", "--name-only", `${home.branchOf(inLine.id)}`)).toContain("kept");
+    await reaches(dispatcher, other.id, "paused");
+    expect((await dispatcher.show(other.id)).task?.number).toBe(1);
+    expect(await typesOf(dispatcher, other.id)).toContain("task_refused");
+  });
+
+  it("in the inbox of a session that is resumed begins; in the line, a pause keeps it and everything with it", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const other = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
+    await reaches(dispatcher, other.id, "running");
+    const run = home.spawnCli(["run", ...wall, "--max-sessions", "1", "--", "sh", "-c", "echo late > late"]);
+    let said = "";
+    run.stderr.on("data", (chunk) => {
+      said += chunk;
+    });
+    const [, waiting] = await until(
+      () => dispatcher.list(),
+      (all) => all[1]?.waits != null,
+    );
+    const id = waiting?.id ?? "";
+    await until(
+      () => said,
+      (text) => text.includes("[queue]"),
+    );
+    await dispatcher.send(id, "not to be lost");
+    await dispatcher.pause(id);
+    await until(
+      () => run.exitCode,
+      (status) => status !== null,
+    );
+    expect(said).toContain("the session was paused or closed");
+    expect(await dispatcher.show(id)).toMatchObject({ status: "paused", inbox: 2 });
+    await dispatcher.pause(other.id);
+    expect(await dispatcher.resume(id)).toMatchObject({ process: "started" });
+    await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
+    expect((await dispatcher.show(id)).unread).toBe(1);
+  });
+
+  it("that crashed keeps what it had written, whoever comes next; and blocks nobody when its files are gone", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    for (const verb of ["pause", "close", "teardown"]) {
+      const { id } = await dispatcher.begin({ repo: home.main }, script("echo said; sleep 60"));
+      await until(() => {
+        const spools = readdirSync(home.sessionDir(id, "log")).filter((name) => name.endsWith(".out"));
+        return spools.some((name) => readFileSync(home.sessionDir(id, "log", name), "utf8").includes("said"));
+      });
+      kill(home.hostPid(id) ?? 0, "SIGKILL");
+      await reaches(dispatcher, id, "interrupted");
+      expect((await home.cli(verb, id)).status).toBe(0);
+      expect((await home.cli("log", id, "--json")).stdout).toContain("It had written:\\nsaid");
+      if (verb !== "teardown") continue;
+      await dispatcher.enter(id, { by: "serve" });
+      await dispatcher.look();
+      await shown(dispatcher, id, ({ task }) => task?.outcome === "interrupted");
+      await until(() => dispatcher.placeOf(id) === undefined);
+      await reaches(dispatcher, id, "paused");
+    }
+  });
+
+  it("of a fork or an import is not started again there", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60", { restart: true }));
+    await reaches(dispatcher, id, "running");
+    await dispatcher.pause(id);
+    const fork = await dispatcher.holdfast.forkSession(id);
+    await fork.release();
+    expect(await dispatcher.show(fork.id)).toMatchObject({ status: "open", task: { request: null } });
+    expect(await dispatcher.resume(fork.id)).toMatchObject({ process: "none" });
+  });
+});
