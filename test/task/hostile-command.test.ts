@@ -1,0 +1,108 @@
+/**
+ * The attacker controls the command, or the shell that starts us: what can be reached from there.
+ */
+import { spawn } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { hasSandbox } from "../support/capsules.ts";
+import { cliPath } from "../support/cli.ts";
+import { sandbox, TaskHome, turn } from "../support/tasks.ts";
+
+describe.skipIf(!hasSandbox)("in the sandbox", () => {
+  it("Q3 the kernel's settings, the home, the system and other users' files can't be written", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const targets = [
+      "/proc/sys/kernel/core_pattern",
+      "/proc/sys/vm/drop_caches",
+      "/proc/sysrq-trigger",
+      "/sys/kernel/mm/ksm/run",
+      "/etc/hostname",
+      `${home.dir}/x`,
+      `${home.dir}/repos/x`,
+    ];
+    // Opened for writing, and closed again: nothing is changed where it would succeed.
+    const said = await turn(
+      task,
+      targets.map((path) => `if (: >> ${path}) 2>/dev/null; then echo writable ${path}; fi`).join("; "),
+    );
+    // /dev/null stands in the place of the trigger.
+    expect(said.replace("writable /proc/sysrq-trigger", "")).toBe("");
+    await task.rest();
+    await session.pause();
+  });
+
+  it("what it keeps in memory is bounded, and there is no other place for it", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const said = await turn(
+      task,
+      "df -k --output=size /tmp /dev/shm | tail -n 2; (: > /dev/x) 2>/dev/null && echo writable; echo fine > /dev/null",
+    );
+    const sizes = said.split("\n").map(Number);
+    expect(sizes).toHaveLength(2);
+    for (const kilobytes of sizes) expect(kilobytes).toBeLessThanOrEqual(1024 * 1024);
+    await task.rest();
+    await session.pause();
+  });
+
+  it("a descriptor that a shell left open does not reach the command", async () => {
+    using home = new TaskHome();
+    writeFileSync(home.join("lock"), "");
+    const script = `exec 200>>${home.join("lock")}; exec ${process.execPath} ${cliPath} run --repo ${home.main} -- sh -c 'ls -l /proc/self/fd; echo x >&200'`;
+    const child = spawn("bash", ["-c", script], {
+      env: { ...process.env, HOLDFAST_HOME: home.dir },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let said = "";
+    child.stdout.on("data", (chunk) => {
+      said += chunk;
+    });
+    await new Promise((resolve) => child.on("close", resolve));
+    expect(said).toContain("/dev/null");
+    expect(said).not.toContain("lock");
+    expect(readFileSync(home.join("lock"), "utf8")).toBe("");
+  });
+});
+
+describe("a variable of the shell that starts us", () => {
+  it.each([
+    ["in the sandbox", true],
+    ["without one", false],
+  ])("does not reach the command or set-up %s", async (_, isSandboxed) => {
+    if (isSandboxed && !hasSandbox) return console.log("left out: the environment in the sandbox");
+    using home = new TaskHome({
+      "holdfast.yaml": "capsule: { setup: env > set-up.txt }\n",
+    });
+    process.env["PLANTED_API_KEY"] = "PLANTED";
+    try {
+      const hf = await home.open();
+      const session = await hf.openSession({ repo: home.main });
+      const task = await hf.startTask(session, { sandbox: isSandboxed });
+      const said = await turn(task, "env; cat set-up.txt");
+      expect(said.match(/^PATH=/gm)).toHaveLength(2);
+      expect(said).not.toContain("PLANTED");
+      await task.rest();
+      await session.pause();
+    } finally {
+      delete process.env["PLANTED_API_KEY"];
+    }
+  });
+});
+
+it("a home that is reached through a link works by its real name", async () => {
+  using home = new TaskHome();
+  mkdirSync(home.join("real"));
+  chmodSync(home.join("real"), 0o700);
+  symlinkSync(home.join("real"), home.join("link"));
+  const { openHoldfast } = await import("../../src/index.ts");
+  const hf = await openHoldfast({ home: home.join("link") });
+  const session = await hf.openSession({ repo: home.main });
+  const task = await hf.startTask(session, sandbox);
+  await task.runTurn(["sh", "-c", "echo x > x"]);
+  const { stat } = await task.end("done");
+  await session.pause();
+  expect(stat.paths).toEqual(["x"]);
+});
