@@ -4,59 +4,29 @@
  * time, without syncing and without the cached fold.
  */
 
-import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
-
-export interface ReadRecord {
-  seq: number;
-  at: string;
-  epoch: number;
-  durable: number;
-  type: string;
-  data: Record<string, unknown>;
-  redacted?: string[];
-  hash: string;
-}
+import {
+  check,
+  Damage,
+  isCount,
+  isObject,
+  isPosition,
+  type Json,
+  LF,
+  parseJson,
+  readSealed,
+  sha256,
+} from "./independent-form.ts";
+import { type Files, findWay, type ReadRecord, readJournal } from "./independent-journal.ts";
 
 export type ReadResult =
   | { kind: "whole"; records: ReadRecord[]; tornBytes: number }
   | { kind: "damaged"; records: ReadRecord[]; file: string; offset: number; reason: string };
 
-type Json = Record<string, unknown>;
-/** What stands at a path like "journal/000001.jsonl", uncompressed; undefined where nothing does. */
-type Files = (path: string) => Buffer | undefined;
-type Position = { segment: number; bytes: number; seq: number; hash: string };
-type Segment = { path: string; number: number; start: number; prev: Position | null; bytes: Buffer };
-/** What is read of a journal; `records` keeps the good ones when damage is thrown. */
-type Journal = { files: Files; head: Position; isFinal: boolean; records: ReadRecord[] };
-
-const FORMAT = 1;
-const LF = 0x0a;
-const MAX_LINE = 1024 * 1024;
-const SEAL = /^,"hash":"[0-9a-f]{64}"\}\n$/;
-const SEGMENT = /^(?:journal\/)?(\d{6,})\.jsonl(?:\.zst)?$/;
 const MESSAGE = /^inbox\/new\/\d{12}-([a-z0-9_]{1,64})$/;
 const ARTIFACT = /^tasks\/[1-9]\d*\/artifacts\/(?!\.tmp-|\.*$)[^/\\\p{Cc}]+$/u;
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-const ORDER = /^\{"seq":\d+,"at":"[^"]*","epoch":\d+,"durable":\d+,"type":"[^"]*","data":\{/;
-const START = { segment: 0, bytes: 0, seq: 0, hash: "0".repeat(64), at: "" };
-
-class Damage extends Error {
-  readonly file: string;
-  readonly offset: number;
-
-  constructor(file: string, offset: number, reason: string) {
-    super(`${file}, byte ${offset}: ${reason}`);
-    this.file = file;
-    this.offset = offset;
-  }
-}
-
-function check(good: boolean, file: string, offset: number, reason: string): asserts good {
-  if (!good) throw new Damage(file, offset, reason);
-}
 
 /** Reads a session directory (sessions/<session>). */
 export function readSession(sessionDir: string): ReadResult {
@@ -198,205 +168,4 @@ function unpack(stream: Buffer, list: unknown[], file: string): Map<string, Buff
   }
   check(offset === stream.length, file, 0, "something stands behind the last file");
   return contents;
-}
-
-// Sealed lines
-
-/** The object in a line that has the form of a sealed one; whether its hash fits is not asked. */
-function parseSealed(line: Buffer): Json | undefined {
-  const value = SEAL.test(line.subarray(-76).toString("latin1")) ? parseJson(line) : undefined;
-  return isObject(value) ? value : undefined;
-}
-
-function fits(line: Buffer, salt: string): boolean {
-  const body = line.subarray(0, -76);
-  return sha256(Buffer.concat([Buffer.from(salt), body])) === line.subarray(-67, -3).toString("latin1");
-}
-
-/** The object in a file or header that is one sealed line with an empty salt. */
-function readSealed(line: Buffer | undefined, file: string): Json {
-  check(line !== undefined && line.indexOf(LF) === line.length - 1, file, 0, "it is missing or not one line");
-  const value = parseSealed(line);
-  check(value !== undefined && fits(line, ""), file, 0, "its hash does not fit");
-  check(!repeatsKey(line), file, 0, "an object in it has a key twice");
-  const format = value["holdfast"] ?? FORMAT;
-  check(isCount(format) && format <= FORMAT, file, 0, `it has format ${format}`);
-  return value;
-}
-
-// Which segments count
-
-/** The segments of the journal, oldest first: from the last one back, as each names the one before. */
-function findWay(files: Files, names: string[]): Segment[] {
-  const numbers = names.map((name) => Number(SEGMENT.exec(name)?.[1] ?? 0));
-  const descending = numbers.filter((number) => number > 0).sort((a, b) => b - a);
-  let next = descending.find((number) => hasHeader(files(segmentPath(number)))) ?? 1;
-  const way: Segment[] = [];
-  while (next > 0) {
-    const segment = openSegment(files, next);
-    way.unshift(segment);
-    next = segment.prev?.segment ?? 0;
-  }
-  return way;
-}
-
-function segmentPath(number: number): string {
-  return `journal/${String(number).padStart(6, "0")}.jsonl`;
-}
-
-/** Whether there is a header, whole or damaged. Without a line feed, or with a zero first, there is none yet. */
-function hasHeader(bytes: Buffer | undefined): boolean {
-  return bytes?.includes(LF) === true && bytes[0] !== 0;
-}
-
-function openSegment(files: Files, number: number): Segment {
-  const path = segmentPath(number);
-  const bytes = files(path) ?? Buffer.alloc(0);
-  const start = bytes.indexOf(LF) + 1;
-  const { segment, prev } = readSealed(bytes.subarray(0, start), path);
-  check(segment === number, path, 0, "its header has another number");
-  check(prev === null || isPosition(prev), path, 0, "its prev is not a position");
-  check(prev === null || (prev.segment > 0 && prev.segment < number), path, 0, "its prev does not lead back");
-  return { path, number, start, prev, bytes };
-}
-
-// Records
-
-/** Reads all records; returns how many bytes of the last segment are a torn tail. */
-function readJournal(way: Segment[], journal: Journal): number {
-  const { head, isFinal, records } = journal;
-  let tornBytes = 0;
-  for (const [index, segment] of way.entries()) {
-    const { path, bytes, number } = segment;
-    const next = way[index + 1]?.prev;
-    const named = next ?? (isFinal && head.segment === number ? head : undefined);
-    const end = named?.bytes ?? bytes.length;
-    const stop = readSegment(segment, end, journal, named ? Number.POSITIVE_INFINITY : head.seq);
-    const { seq, hash } = records.at(-1) ?? START;
-    const fitting = named ? stop === end && seq === named.seq && hash === named.hash : seq >= head.seq;
-    check(fitting, path, stop, "this is not the end that the next segment or the head names");
-    check(next !== undefined || end === bytes.length, path, end, "something stands behind the head");
-    tornBytes = end - stop;
-  }
-  return tornBytes;
-}
-
-/** Reads a segment's records up to `end`; returns where it stopped, which is before a torn tail. */
-function readSegment(segment: Segment, end: number, { files, head, records }: Journal, mark: number): number {
-  const { path, bytes, start } = segment;
-  let offset = start;
-  for (const line of linesOf(bytes.subarray(start, end))) {
-    const before = records.at(-1) ?? START;
-    const seq = before.seq + 1;
-    const record = parseRecord(line);
-    if (record?.seq !== seq) {
-      const torn = seq > mark && seq > highestDurable(bytes.subarray(offset));
-      check(torn, path, offset, `this is not record ${seq}, which was on disk`);
-      return offset;
-    }
-    check(fits(line, before.hash), path, offset, "its hash does not fit");
-    check(ORDER.test(line.toString("latin1")), path, offset, "its fields are not in their order");
-    check(!repeatsKey(line), path, offset, "an object in it has a key twice");
-    check(seq !== head.seq || record.hash === head.hash, path, offset, "the head has another hash");
-    check(TIME.test(record.at) && record.at >= before.at, path, offset, "its time is wrong");
-    check(record.durable < seq, path, offset, "its durable is not below its seq");
-    check(seq > 1 || record.type === "session_opened", path, offset, "the first is not session_opened");
-    records.push({ ...record, data: withBlobs(record.data, files, path, offset) });
-    offset += line.length;
-  }
-  return offset;
-}
-
-/** The lines, each with its line feed; the last may have none. */
-function* linesOf(bytes: Buffer): Generator<Buffer> {
-  for (let offset = 0; offset < bytes.length; ) {
-    const end = bytes.indexOf(LF, offset) + 1 || bytes.length;
-    yield bytes.subarray(offset, end);
-    offset = end;
-  }
-}
-
-function highestDurable(bytes: Buffer): number {
-  let highest = 0;
-  for (const line of linesOf(bytes)) highest = Math.max(highest, parseRecord(line)?.durable ?? 0);
-  return highest;
-}
-
-/** The record in a line that is sealed and has all fields; whether it is a good one is not asked. */
-function parseRecord(line: Buffer): ReadRecord | undefined {
-  const value = line.length - 1 <= MAX_LINE ? parseSealed(line) : undefined;
-  if (value === undefined) return undefined;
-  const { seq, at, epoch, durable, type, data, redacted, hash } = value;
-  if (!isCount(seq) || !isCount(epoch) || !isCount(durable) || !isObject(data)) return undefined;
-  if (typeof at !== "string" || typeof type !== "string" || typeof hash !== "string") return undefined;
-  if (redacted === undefined) return { seq, at, epoch, durable, type, data, hash };
-  const rules = Array.isArray(redacted) && redacted.every((rule) => typeof rule === "string");
-  return rules ? { seq, at, epoch, durable, type, data, redacted, hash } : undefined;
-}
-
-/** The data with its long fields in their places. What names them wrongly is damage of the line at `offset`. */
-function withBlobs(data: Json, files: Files, path: string, offset: number): Json {
-  const fields = Object.entries(data).map(([name, value]) => {
-    if (!isObject(value) || !("$blob" in value)) return [name, value];
-    const { sha256: hash, bytes, as } = isObject(value["$blob"]) ? value["$blob"] : {};
-    const named = typeof hash === "string" && /^[0-9a-f]{64}$/.test(hash) && (as === "text" || as === "json");
-    check(named, path, offset, "it does not name its blob");
-    const blob = files(`blobs/${hash}`) ?? Buffer.alloc(0);
-    check(blob.length === bytes && sha256(blob) === hash, `blobs/${hash}`, 0, "it is missing or wrong");
-    const content = as === "text" ? decodeText(blob) : parseJson(blob);
-    const good = content !== undefined && (as === "text" || !repeatsKey(blob));
-    check(good, `blobs/${hash}`, 0, `it is not ${as}`);
-    return [name, content];
-  });
-  return Object.fromEntries(fields);
-}
-
-// Values
-
-function sha256(bytes: Buffer): string {
-  return createHash("sha256").update(bytes).digest("hex");
-}
-
-function decodeText(bytes: Buffer): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(decodeText(bytes) ?? "");
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether an object in these bytes, which are JSON, has a key twice. */
-function repeatsKey(bytes: Buffer): boolean {
-  const tokens = bytes.toString("utf8").match(/"(?:[^"\\]|\\.)*"|[{}[\]:]/g) ?? [];
-  const keys: Set<unknown>[] = [];
-  return tokens.some((token, index) => {
-    if (token === "{" || token === "[") keys.push(new Set());
-    if (token === "}" || token === "]") keys.pop();
-    if (token !== ":") return false;
-    const key: unknown = JSON.parse(tokens[index - 1] ?? "");
-    const isSecond = keys.at(-1)?.has(key) ?? false;
-    keys.at(-1)?.add(key);
-    return isSecond;
-  });
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
-}
-
-function isPosition(value: unknown): value is Position {
-  const { segment, bytes, seq, hash } = isObject(value) ? value : {};
-  return isCount(segment) && isCount(bytes) && isCount(seq) && typeof hash === "string";
 }
