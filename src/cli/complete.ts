@@ -6,6 +6,7 @@
  */
 import { existsSync } from "node:fs";
 import type { Argument, Command, Option } from "commander";
+import { shippedLanes } from "../contract/index.ts";
 import { homeManifestPath, present, printable } from "../util/index.ts";
 import { verbs } from "./verbs.ts";
 
@@ -100,15 +101,19 @@ function scopeOf(values: ReadonlyMap<string, string>): Where {
 
 /** What an argument, or the value of a flag, may be. */
 async function valuesOf(slot: Argument | Option, current: string, where: Where): Promise<Candidate[]> {
-  if (slot.argChoices)
+  const choices = slot.argChoices ?? (isLane(slot) ? shippedLanes : undefined);
+  if (choices)
     return beginningWith(
       current,
-      slot.argChoices.map((word) => ({ word, about: "" })),
+      choices.map((word) => ({ word, about: "" })),
     );
   return isSession(slot) ? sessionsFor(current, where) : [];
 }
 
 const SESSIONS: ReadonlySet<string> = new Set(["session", "sessions", "other"]);
+
+/** A repo may have others, which are in a commit. */
+const isLane = (slot: Argument | Option) => "flags" in slot && slot.long === "--lane";
 
 /** As its help names it. */
 function isSession(slot: Argument | Option): boolean {

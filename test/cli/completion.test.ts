@@ -62,6 +62,7 @@ describe("completion", () => {
     expect(home.inBash("audit", "--d")).toEqual(["--deep"]);
     expect(home.inBash("usage", "--by", "")).toEqual(["user", "agent", "repo"]);
     expect(home.inBash("token", "r")).toEqual(["rotate", "revoke"]);
+    expect(home.inBash("run", "--lane", "re")).toEqual(["read-only", "repo-fix"]);
     const short = shortIds([first, second]);
     const [one = "", other = ""] = [first, second].map((id) => short.get(id));
     expect(tail(first).startsWith(one) && tail(second).startsWith(other)).toBe(true);

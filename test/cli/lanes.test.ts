@@ -38,6 +38,8 @@ const run = (home: HostHome, ...args: string[]) => inRepo(home, "run", ...wall, 
 describe("lanes and trust on the command line", () => {
   it("lanes explains each, and names what is not accepted; trust accepts it, lists it and forgets it", async () => {
     using home = laneHome();
+    expect((await inRepo(home, "lanes")).stderr).toMatch(/^holdfast: home_not_found: /);
+    await inRepo(home, "trust");
     const before = await inRepo(home, "lanes");
     expect(before).toMatchObject({ status: 0, stderr: "" });
     expect(before.stdout).toMatch(

@@ -24,7 +24,7 @@ export function command(): Command {
       "as holdfast.yaml of this commit has them (default: what a new session begins with)",
     )
     .action(async ({ repo = ".", base, ...options }: Options) => {
-      const { home } = await openDispatcher(options, { create: true });
+      const { home } = await openDispatcher(options);
       const file = await readRepoFile(home, { repo, ...present({ base }) });
       if (options.json) return sayJson(document(file));
       for (const { isDefault, notAccepted, ...lane } of explained(file)) {
