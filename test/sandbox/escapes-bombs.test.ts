@@ -19,7 +19,7 @@ const HOLD_S = 2;
 const INOTIFY_INIT1 = process.arch === "arm64" ? 26 : 294;
 const counting = (most: number, take: string) =>
   perl(
-    `$| = 1; my $n = 0; my @kept; $n++ while $n < ${most} && (${take}); print "took $n\n"; sleep ${HOLD_S};`,
+    `$| = 1; my $n = 0; my @kept; my $take = sub { ${take} }; $n++ while $n < ${most} && $take->(); print "took $n\n"; sleep ${HOLD_S};`,
   );
 const MAX_PROCESSES = 100;
 const MAX_MEGABYTES = 100;
@@ -41,7 +41,7 @@ const groups: readonly (readonly Bomb[])[] = [
   ],
   [
     // Where the kernel counts no memory, this is all that it gets.
-    { title: "memory", script: counting(40, 'push(@kept, "x" x 33554432)') },
+    { title: "memory", script: counting(40, 'push(@kept, "x" x (33554432 + $n))') },
     {
       title: "space of TMPDIR",
       script:
@@ -69,7 +69,8 @@ const groups: readonly (readonly Bomb[])[] = [
     { title: "files of /tmp", script: counting(20_000, 'open(my $f, ">", "/tmp/many-$n")') },
     {
       title: "terminals",
-      script: counting(5000, 'sysopen(my $p, "/dev/ptmx", 2) && push(@kept, $p)'),
+      script: counting(5000, 'my $p; sysopen($p, "/dev/ptmx", 2) && push(@kept, $p)'),
+      most: 4096,
     },
     { title: "watches", script: counting(5000, `syscall(${INOTIFY_INIT1}, 0) >= 0`), most: 4096 },
   ],

@@ -70,7 +70,7 @@ export const whyNoAttacks = !hasSandbox
     ? undefined
     : "perl is not installed";
 
-/** What fixtures/attack.ts is told. */
+/** What attack-main.ts is told. */
 export interface Launched {
   readonly files: string;
   readonly planted: string;
@@ -129,7 +129,7 @@ export class Lab extends TempDir {
       without,
       script: batchOf(attempts),
     };
-    const main = join(import.meta.dirname, "..", "fixtures", "attack.ts");
+    const main = join(import.meta.dirname, "..", "fixtures", "attack-main.ts");
     const [program = "", ...args] = [...this.caller.words, ...this.before, process.execPath, main];
     const { stdout, stderr } = await new Promise<Record<"stdout" | "stderr", string>>((resolve) => {
       const env = { PATH: process.env["PATH"], LC_ALL: "C" };
