@@ -67,6 +67,8 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   stage_started: staying([...working, "paused", "closed"]),
   stage_ended: staying([...working, "paused", "closed"]),
   task_ended: staying([...working, "paused", "closed"]),
+  // What was reached is written down when a turn is over, and its budget may be, too.
+  network_used: staying([...working, "paused"]),
   session_rewound: staying([...working, "paused"]),
   session_kept: staying([...working, "handed_off", "paused", "closed", "archived"]),
   // A budget is raised, and a message arrives, also while nobody works on the session.

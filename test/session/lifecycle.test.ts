@@ -62,6 +62,7 @@ for (const type of [
   "message_set_aside",
   "task_halted",
   "task_refused",
+  "network_used",
   "session_rewound",
 ] as const)
   legal[type] = wherever("open", "active", "paused");

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../src/contract/index.ts";
 import { findProgram } from "../../src/process/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { commitFiles } from "../support/repo.ts";
@@ -66,6 +67,26 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     ]);
     await task.end("done");
     await session.close();
+  });
+
+  it("T11 what was asked for is on record, however long the name, and also when the turn has used up the budget", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const session = await hf.openSession({ repo: home.main, title: "asks", budget: { turns: 1 } });
+    const task = await hf.startTask(session);
+    const long = `${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(60)}.example`;
+    await turn(
+      task,
+      `curl -s http://${long}:65535/; for n in $(seq 110); do curl -s http://h$n.example/; done`,
+    );
+    const records = new Map<string, JsonObject>();
+    for await (const { type, data } of hf.readJournal(session.id)) records.set(type, data);
+    expect(records.get("network_used")).toMatchObject({ allowed: [], more: { allowed: 0, refused: 11 } });
+    expect(JSON.stringify(records.get("network_used"))).toContain(`${long}:65535`);
+    // The checkpoint behind the turn is taken all the same.
+    expect(records.has("checkpoint_taken")).toBe(true);
+    expect(session.state.status).toBe("paused");
+    await session.release();
   });
 
   it("a host that is allowed while the task runs is reached from then on; the next task has it no more", async () => {

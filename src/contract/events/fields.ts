@@ -7,6 +7,8 @@ import "../words.ts";
 
 export const fields = z.looseObject;
 export const name = z.string().check(z.minLength(1), z.maxLength(200));
+/** A host may have a longer name than other things, and a port behind it. */
+export const host = z.string().check(z.minLength(1), z.maxLength(300));
 export const count = z.int().check(z.nonnegative());
 export const turn = z.int().check(z.positive());
 export const task = z.int().check(z.positive());

@@ -2,9 +2,9 @@
  * Owns the forms of the events of processes: commands, shells beside them, and what they took too much of.
  */
 import * as z from "zod/mini";
-import { count, fields, name } from "./fields.ts";
+import { count, fields, host, name } from "./fields.ts";
 
-const contact = z.strictObject({ host: name, connections: count });
+const contact = z.strictObject({ host, connections: count });
 
 export const processEvents = {
   /** More than its share of the disk, of files, of processes or of memory: its turn was ended. */

@@ -2,7 +2,7 @@
  * Owns the forms of the events of what is asked of a person, and of what is refused or let through without one.
  */
 import * as z from "zod/mini";
-import { content, fields, moment, name, sha256, task } from "./fields.ts";
+import { content, fields, host, moment, name, sha256, task } from "./fields.ts";
 
 export const requestEvents = {
   question_asked: () =>
@@ -25,6 +25,5 @@ export const requestEvents = {
   tool_refused: () => fields({ tool: name, reason: z.string() }),
   sandbox_waived: () => fields({ task, reason: z.string() }),
   /** A person let the task that runs reach one more host, until it ends. */
-  host_allowed: () => fields({ task, host: name, by: name }),
-  host_contacted: () => fields({ host: name, allowed: z.boolean() }),
+  host_allowed: () => fields({ task, host, by: name }),
 } as const;

@@ -2,7 +2,7 @@
  * Owns the forms of the events of a task, and of what it leaves.
  */
 import * as z from "zod/mini";
-import { content, count, fields, gitObject, home, name, sha256, task, turn } from "./fields.ts";
+import { content, count, fields, gitObject, home, host, name, sha256, task, turn } from "./fields.ts";
 
 /** What a task goes through, in order. */
 export const stages = ["route", "capsule", "plan", "act", "verify", "approve", "persist"] as const;
@@ -39,7 +39,7 @@ export const taskEvents = {
       lane: z.optional(name),
       /** Of its lane: whether its capsule is read-only, and the hosts that it may reach. */
       isReadOnly: z.optional(z.boolean()),
-      hosts: z.optional(z.array(name)),
+      hosts: z.optional(z.array(host)),
       /** What the repo's file asked for beyond that, and no person has accepted. */
       notAccepted: z.optional(z.array(z.looseObject({ key: name, value: content }))),
     }),

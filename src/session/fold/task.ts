@@ -30,6 +30,9 @@ import { ofNoTask, withoutTask } from "./requests.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 import { refusalWhileOpen } from "./turn.ts";
 
+/** More than a person allows one by one (M2). */
+const MAX_HOSTS = 200;
+
 export const taskRules: readonly Rule[] = [
   // Recorded before its task is.
   rule("sandbox_waived", { task: amountIn }, { apply: (_, { task }) => ({ waivedTask: task }) }),
@@ -83,10 +86,13 @@ export const taskRules: readonly Rule[] = [
     "host_allowed",
     { task: amountIn, host: textIn },
     {
-      refuse: (state, { task }) =>
-        task === state.task?.number && state.task.outcome === null
+      refuse: ({ task: current }, { task }) => {
+        if (task !== current?.number || current.outcome !== null)
+          return refuse("invalid_data", `task ${task} is not under way`);
+        return (current.lane?.hosts.length ?? 0) < MAX_HOSTS
           ? undefined
-          : refuse("invalid_data", `task ${task} is not under way`),
+          : refuse("invalid_data", `task ${task} may reach ${MAX_HOSTS} hosts already`);
+      },
       apply: (state, { host }) => withHost(state, host),
     },
   ),

@@ -1,0 +1,58 @@
+/**
+ * The hosts that a person allows while a task runs: for that task, on record, and as many as a person would.
+ */
+import { describe, expect, it } from "vitest";
+import { eventSchema } from "../../src/contract/index.ts";
+import { type Event, folded, next } from "../support/fold.ts";
+
+describe("hosts that are allowed while a task runs", () => {
+  const started: Event = ["task_started", { task: 1, lane: "repo-fix", hosts: ["a.example"] }];
+  const allowed = (host: unknown, task = 1): Event => [
+    "host_allowed",
+    { task, host, by: "user:ani" } as never,
+  ];
+  const hostsOf = (...events: Event[]) => folded(...events).task?.lane?.hosts;
+
+  it("are hosts of its lane from then on, each once", () => {
+    expect(hostsOf(started, allowed("b.example"), allowed("localhost:5432"), allowed("b.example"))).toEqual([
+      "a.example",
+      "b.example",
+      "localhost:5432",
+    ]);
+  });
+
+  it("are gone with the task: the next one has its own", () => {
+    const ended: Event = ["task_ended", { task: 1, outcome: "done" }];
+    const second: Event = ["task_started", { task: 2, lane: "repo-fix", hosts: [] }];
+    expect(hostsOf(started, allowed("b.example"), ended, second)).toEqual([]);
+  });
+
+  it("what is no host, or of no task that runs, allows nothing", () => {
+    for (const one of [allowed("127.0.0.1"), allowed("https://x/"), allowed(7), allowed("b.example", 2)])
+      expect(next(folded(started), one).task?.lane?.hosts, JSON.stringify(one)).toEqual(["a.example"]);
+    const over = folded(started, ["task_ended", { task: 1, outcome: "done" }]);
+    expect(next(over, allowed("b.example"))).toMatchObject({
+      oddities: 1,
+      task: { lane: { hosts: ["a.example"] } },
+    });
+  });
+
+  it("M2 are bounded", () => {
+    const many = Array.from({ length: 300 }, (_, index) => allowed(`h${index}.example`));
+    const state = folded(started, ...many);
+    expect(state.task?.lane?.hosts.length).toBe(200);
+    expect(state.oddities).toBe(101);
+  });
+
+  it("what was reached is recorded as it is counted", () => {
+    const schema = eventSchema("network_used");
+    const counted = {
+      allowed: [{ host: "a.example", connections: 2 }],
+      refused: [{ host: `${"a.".repeat(125)}org:65535`, connections: 1 }],
+      more: { allowed: 0, refused: 40 },
+    };
+    expect(schema.safeParse({ task: 1, turn: 2, ...counted }).success).toBe(true);
+    expect(schema.safeParse({ task: 1, turn: 2, allowed: [], refused: [] }).success).toBe(true);
+    expect(schema.safeParse({ task: 1, turn: 2, allowed: [{ host: "a" }], refused: [] }).success).toBe(false);
+  });
+});
