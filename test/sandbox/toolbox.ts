@@ -130,13 +130,15 @@ function makePyenv({ user }: Person): void {
   user.link("pythons/3.99/bin/python3", "/usr/bin/python3");
 }
 
+/** Who the task is, and whose its directories are. */
+export const identity: Tool = {
+  name: "identity",
+  needs: [],
+  script: 'id -u; for dir in . "$HOME" "$TMPDIR"; do test -w "$dir" && test -O "$dir" && echo own; done',
+  says: /^[1-9]\d*\nown\nown\nown$/,
+};
+
 export const light: readonly Tool[] = [
-  {
-    name: "Q6 the task is no root, and what it may write is its own",
-    needs: [],
-    script: 'id -u; for dir in . "$HOME" "$TMPDIR"; do test -w "$dir" && test -O "$dir" && echo own; done',
-    says: /^[1-9]\d*\nown\nown\nown$/,
-  },
   {
     name: "npm test of a project with installed dependencies",
     needs: ["npm", "node"],

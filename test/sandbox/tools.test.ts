@@ -5,7 +5,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { kinds, Person } from "../support/person.ts";
-import { light, project, type Tool, toolPath, wayTo } from "./toolbox.ts";
+import { identity, light, project, type Tool, toolPath, wayTo } from "./toolbox.ts";
 
 if (!hasSandbox) console.log("left out: the tests of real tools: bubblewrap is not installed");
 for (const { name, needs } of light)
@@ -24,7 +24,7 @@ for (const kind of kinds) {
       for (const { make } of light) make?.(person);
       person.settleIn();
       // One task for all: each tool says its part behind its name.
-      const parts = light
+      const parts = [identity, ...light]
         .filter(isHere)
         .map(({ name, script }) => `echo "== ${name}"; (${script}\n) </dev/null`);
       for (const part of (await person.run(`${parts.join("\n")}\n:`)).split(/^== /m).slice(1)) {
@@ -32,6 +32,9 @@ for (const kind of kinds) {
         said.set(name, lines.join("\n"));
       }
     });
+
+    it("Q6 no process of the task is root, and what it may write is its own", () =>
+      expect(said.get(identity.name)).toMatch(identity.says));
 
     for (const tool of light)
       it.skipIf(!isHere(tool))(tool.name, () => expect(said.get(tool.name)).toMatch(tool.says));
