@@ -89,7 +89,7 @@ describe.skipIf(!hasSandbox)("what makes the sandbox", () => {
   });
 
   it.skipIf(!hasCompiler)(
-    "Q11 a library that a task's variable names is loaded by the task alone",
+    "Q10 a library that a task's variable names is loaded by the task alone",
     async () => {
       using temp = new TempDir();
       chmodSync(temp.path, 0o755);
@@ -109,7 +109,7 @@ describe.skipIf(!hasSandbox)("what makes the sandbox", () => {
     },
   );
 
-  it("Q11 variables that loaders and shells run code for get their names inside, and nowhere before", async () => {
+  it("Q10 variables that loaders and shells run code for get their names inside, and nowhere before", async () => {
     using temp = new TempDir();
     chmodSync(temp.path, 0o755);
     const names = [

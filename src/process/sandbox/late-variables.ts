@@ -2,7 +2,7 @@
  * Owns the variables that a command gets only when it stands in its sandbox, as its user. They tell a program's loader
  * or its shell to run code from a file; and the programs that make the sandbox run outside of it, as root perhaps.
  *
- * Q11 No variable of a task makes a program that is not the task's load anything.
+ * Q10 No variable of a task makes a program that is not the task's load anything.
  */
 const LATE =
   /^(LD_\w+|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|GETCONF_DIR|MALLOC_TRACE|HOSTALIASES|RES_OPTIONS|RESOLV_HOST_CONF|LOCALDOMAIN|NIS_PATH|TZDIR|BASH_ENV|ENV)$/;
