@@ -12,7 +12,7 @@ import {
   readlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
@@ -163,6 +163,23 @@ describe.skipIf(!hasSandbox)("the wall", () => {
       expect(await inside(temp.path, `ipcs -m -i ${id}`)).not.toContain("shmid=");
     } finally {
       spawnSync("ipcrm", ["-m", id]);
+    }
+  });
+
+  it("Q7 a port of this machine's loopback is not reached, and the only interface is a loopback of its own", async () => {
+    using temp = new TempDir();
+    const server = createServer((socket) => socket.end("REACHED")).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    try {
+      const { port } = server.address() as AddressInfo;
+      const knock = `perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new("127.0.0.1:${port}"); print $s ? <$s> : "nothing"'`;
+      expect(await outside(knock)).toBe("REACHED");
+      const heard = await inside(temp.path, `${knock}; echo; cat /proc/net/dev`);
+      expect(heard).toMatch(/^nothing$/m);
+      expect([...heard.matchAll(/^ *(\w+): /gm)].map(([, name]) => name)).toEqual(["lo"]);
+    } finally {
+      server.close();
+      await once(server, "close");
     }
   });
 
