@@ -6,7 +6,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { encodeEnvelope, Maildir } from "../../src/mail/index.ts";
-import { realDisk } from "../../src/util/index.ts";
+import { readTextOr, realDisk } from "../../src/util/index.ts";
 import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { type Dispatcher, HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
@@ -290,6 +290,7 @@ describe("a session process", () => {
 });
 
 function isCommand(pid: number): boolean {
-  const words = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  // It may end while it is looked at.
+  const words = readTextOr(`/proc/${pid}/cmdline`, "");
   return words.includes("sleep\u000060");
 }
