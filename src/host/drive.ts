@@ -9,6 +9,7 @@ import type { TaskSpec } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/index.ts";
 import { addPeak } from "../line/index.ts";
 import { patternFor } from "../network/index.ts";
+import { refusalsFromNow } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
 import {
   type Driven,
@@ -101,6 +102,8 @@ async function join(
   giveTo(task.sandbox?.user, doorView.dir);
   // A port that could not be opened inside is refused there: the task goes on without it.
   hosts.connect((host) => void task.network.allow(host).catch(() => {}));
+  const cgroup = task.sandbox?.cgroup;
+  const refused = cgroup && refusalsFromNow(cgroup.name);
   let watch: Watch | undefined;
   let exceeding: Promise<unknown> | undefined;
   return {
@@ -114,7 +117,7 @@ async function join(
         if (reason === "unnamed" || reason === "private") hosts.refused(patternFor(host, port));
       },
       onStart: (pid: number, input: Writable | null) => {
-        const watched = { pid, dirs: [task.room.sessionDir], quota, sandbox: task.sandbox };
+        const watched = { pid, dirs: [task.room.sessionDir], quota, refused };
         watch = new Watch(home.io.clock, watched, (exceeded) => {
           // First it is stopped: the record of it may need the space that it takes.
           ended.abort();

@@ -25,8 +25,6 @@ export interface Cgroup {
   /** The words that put a command into it. They go before all others: it takes rights that the others give up. */
   readonly enter: readonly string[];
   pids(): number[];
-  /** Since we know it. */
-  refused(): Refused;
   /** Ends what is in it, and takes it away. It may be gone already. */
   end(): Promise<void>;
 }
@@ -60,6 +58,17 @@ export function findCgroup(name: string, proc = OWN_PROC): Cgroup | undefined {
   return dirs.length === 0 ? undefined : cgroupIn(name, dirs, { processes: false, memory: false });
 }
 
+/** What the kernel refuses in it from now on. It may be made later. */
+export function refusalsFromNow(name: string, proc = OWN_PROC): () => Refused {
+  const dirsNow = () =>
+    cgroupParents(["pids", "memory"], proc).flatMap((parents) => findDir(parents, name) ?? []);
+  const before = refusedIn(dirsNow());
+  return () => {
+    const now = refusedIn(dirsNow());
+    return { processes: now.processes - before.processes, memory: now.memory - before.memory };
+  };
+}
+
 /** Those of ours that nothing answers for. Other homes have theirs in the same place: `isLive` is asked of each name. */
 export function cgroupLeftovers(isLive: (name: string) => boolean, proc = OWN_PROC): Cgroup[] {
   const dirs = ourDirectories(proc).flatMap((dir) => directoriesIn(dir).map((name) => ({ name, dir })));
@@ -76,16 +85,11 @@ function assertSafe(name: string): void {
 
 function cgroupIn(name: string, dirs: readonly string[], limits: Cgroup["limits"]): Cgroup {
   const pids = () => [...new Set(dirs.flatMap(pidsIn))];
-  const before = refusedIn(dirs);
   return {
     name,
     limits,
     enter: entering(dirs),
     pids,
-    refused: () => {
-      const now = refusedIn(dirs);
-      return { processes: now.processes - before.processes, memory: now.memory - before.memory };
-    },
     end: async () => {
       for (const dir of dirs) {
         // Nothing in it can become more, and where the kernel can end all at once, it does.

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { type Cgroup, cgroupLeftovers, makeCgroup } from "../../src/process/cgroup.ts";
+import { type Cgroup, cgroupLeftovers, makeCgroup, refusalsFromNow } from "../../src/process/cgroup.ts";
 import { runProgram } from "../../src/process/index.ts";
 import { TempDir } from "../support/home.ts";
 
@@ -46,6 +46,7 @@ function start(cgroup: Cgroup, ...argv: string[]): ChildProcess {
 describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
   it("Q5 a fork bomb in one leaves the other going on, and ends with its cgroup", async () => {
     const [wild, calm] = [make("wild", { maxProcesses: 40 }), make("calm", { maxProcesses: 40 })];
+    const [wilds, calms] = [refusalsFromNow(wild.name), refusalsFromNow(calm.name)];
     const bomb = start(wild, "perl", "-e", `$| = 1; ${BOMB}`);
     const ended = once(bomb, "close");
     for (let heard = 0; heard < 30; )
@@ -54,8 +55,8 @@ describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
     expect((await run(calm, "sh", "-c", many)).stdout.toString()).toBe("9\n".repeat(5));
     expect(wild.pids().length).toBeGreaterThan(30);
     expect(wild.pids().length).toBeLessThanOrEqual(40);
-    expect(wild.refused().processes).toBeGreaterThan(0);
-    expect(calm.refused()).toEqual({ processes: 0, memory: 0 });
+    expect(wilds().processes).toBeGreaterThan(0);
+    expect(calms()).toEqual({ processes: 0, memory: 0 });
     await wild.end();
     await ended;
     expect(bomb.signalCode).toBe("SIGKILL");
@@ -74,12 +75,13 @@ describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
   it.skipIf(!trial?.limits.memory)("one that takes too much memory is ended, and no other", async () => {
     const limits = { maxProcesses: 40, maxMemoryBytes: 64 * MEGABYTE };
     const [greedy, calm] = [make("greedy", limits), make("beside", limits)];
+    const [greedys, calms] = [refusalsFromNow(greedy.name), refusalsFromNow(calm.name)];
     const take = (megabytes: number) => ["perl", "-e", `$x = "a" x (${megabytes} << 20); print length $x`];
     const [killed, fine] = await Promise.all([run(greedy, ...take(200)), run(calm, ...take(10))]);
     expect(killed.signal).toBe("SIGKILL");
     expect(fine.stdout.toString()).toBe(String(10 * MEGABYTE));
-    expect(greedy.refused().memory).toBeGreaterThan(0);
-    expect(calm.refused().memory).toBe(0);
+    expect(greedys().memory).toBeGreaterThan(0);
+    expect(calms().memory).toBe(0);
   });
 
   it("what was left behind is found, from wherever, and taken away; what is live is not", async () => {
@@ -173,11 +175,12 @@ describe("a cgroup in the new form", () => {
     using system = new NewForm("/slice/leaf", { "/slice": "memory pids", "/slice/leaf": "" });
     system.prepare("/slice");
     const cgroup = makeCgroup("one", limits, system.proc);
+    const refused = refusalsFromNow("one", system.proc);
     system.write("tree/slice/holdfast/one/cgroup.procs", "0\n12\n13\n");
     system.write("tree/slice/holdfast/one/pids.events", "max 7\n");
     system.write("tree/slice/holdfast/one/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
     expect(cgroup?.pids()).toEqual([12, 13]);
-    expect(cgroup?.refused()).toEqual({ processes: 7, memory: 2 });
+    expect(refused()).toEqual({ processes: 7, memory: 2 });
   });
 
   it("is taken away, and the directory of all of ours with the last one", async () => {

@@ -165,13 +165,21 @@ describe("capsule.setup", () => {
 
   it.skipIf(!hasSandbox || !hasCgroups)("Q5 is counted with its session's processes", async () => {
     using home = new TaskHome({
-      "setup.sh": `${many(500, "kill 9, 0")} > counted; true\n`,
+      "setup.sh": `${many(500, "kill 9, 0")}; true\n`,
       "holdfast.yaml": "capsule: { setup: sh ./setup.sh }\nquota: { processes: 20 }\n",
     });
     const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    expect(await turn(task, "cat counted")).toMatch(/^started ([12]\d|3\d)$/);
-    await task.end("done");
+    const session = await hf.openSession({ repo: home.main });
+    let said = "";
+    const onSetup = (chunk: Buffer) => {
+      said += chunk;
+    };
+    await expect(hf.startTask(session, { ...sandbox, onSetup })).rejects.toMatchObject({
+      code: "quota_reached",
+      facts: { limit: "processes" },
+    });
+    expect(said).toMatch(/^started ([12]\d|3\d)$/m);
+    expect(cgroupsOf(session)).toEqual([]);
     await session.pause();
   });
 });

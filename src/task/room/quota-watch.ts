@@ -5,14 +5,7 @@
  */
 import { statfsSync } from "node:fs";
 import type { EventData } from "../../contract/index.ts";
-import {
-  type Cgroup,
-  diskUse,
-  findCgroup,
-  measureTree,
-  type Sandbox,
-  unnamedBytes,
-} from "../../process/index.ts";
+import { diskUse, measureTree, type refusalsFromNow, unnamedBytes } from "../../process/index.ts";
 import type { Clock } from "../../util/index.ts";
 import { CountSchedule, type FreeSpace } from "./count-schedule.ts";
 import type { Quota } from "./quota.ts";
@@ -28,19 +21,20 @@ const SHORT_FACTOR = 8;
 /** How long until the directories are counted in any case. */
 const COUNT_ANYWAY_MS = 30_000;
 
+type Refused = ReturnType<typeof refusalsFromNow>;
+
 /** What is watched. */
 export interface Watched {
   /** With all that it started. */
   readonly pid: number;
   readonly dirs: readonly string[];
   readonly quota: Quota;
-  /** That it was started in. Where the kernel counts for us, it tells what it refused. */
-  readonly sandbox?: Sandbox | undefined;
+  /** Where the kernel counts for us: what it refused since before this was started. */
+  readonly refused?: Refused | undefined;
 }
 
 export class Watch {
   readonly #watched: Watched;
-  readonly #cgroup: Cgroup | undefined;
   readonly #onExceeded: (exceeded: Exceeded) => void;
   #timer: NodeJS.Timeout;
   #peakBytes = 0;
@@ -54,8 +48,6 @@ export class Watch {
     { countAnywayMs = COUNT_ANYWAY_MS }: { readonly countAnywayMs?: number } = {},
   ) {
     this.#watched = watched;
-    const { cgroup } = watched.sandbox ?? {};
-    this.#cgroup = cgroup && findCgroup(cgroup.name);
     this.#onExceeded = onExceeded;
     this.#counting = new CountSchedule(clock, this.#free(), countAnywayMs);
     this.#timer = setTimeout(() => this.#look(), SHORT_LOOK_MS);
@@ -63,29 +55,31 @@ export class Watch {
 
   /** The peak. Nothing is watched after this. */
   end(): number {
-    // One that the kernel ended at once was not looked at since.
-    const { maxMemoryBytes } = this.#watched.quota;
-    if (maxMemoryBytes !== undefined) this.#lookAtMemory(0, maxMemoryBytes);
+    // What the kernel refused may have been its end, before it was looked at.
+    this.#judge({ processes: 0, bytes: 0 });
     this.#isOver = true;
     clearTimeout(this.#timer);
     return this.#peakBytes;
   }
 
   #look(): void {
-    const { pid, quota } = this.#watched;
-    const { processes, bytes } = measureTree(pid);
-    this.#peakBytes = Math.max(this.#peakBytes, bytes);
-    const { maxProcesses, maxMemoryBytes } = quota;
-    if (processes > maxProcesses) this.#exceeded("processes", processes, maxProcesses);
-    if (maxMemoryBytes !== undefined) this.#lookAtMemory(bytes, maxMemoryBytes);
+    const measured = measureTree(this.#watched.pid);
+    this.#peakBytes = Math.max(this.#peakBytes, measured.bytes);
+    this.#judge(measured);
     const isShort = this.#lookAtDisk();
     if (!this.#isOver) this.#timer = setTimeout(() => this.#look(), isShort ? SHORT_LOOK_MS : LOOK_MS);
   }
 
-  /** The kernel may have kept it to that already, by ending one of its processes. */
-  #lookAtMemory(bytes: number, maxBytes: number): void {
-    const wasEnded = (this.#cgroup?.refused().memory ?? 0) > 0;
-    if (wasEnded || bytes > maxBytes) this.#exceeded("memory", Math.max(bytes, maxBytes), maxBytes);
+  /** The kernel may have kept it to its share already: a process was not started, or was ended. */
+  #judge({ processes, bytes }: Pick<ReturnType<typeof measureTree>, "processes" | "bytes">): void {
+    const { quota, refused } = this.#watched;
+    const { maxProcesses, maxMemoryBytes } = quota;
+    const kernel = refused?.() ?? { processes: 0, memory: 0 };
+    if (processes > maxProcesses || kernel.processes > 0)
+      this.#exceeded("processes", Math.max(processes, maxProcesses), maxProcesses);
+    if (maxMemoryBytes === undefined) return;
+    if (bytes > maxMemoryBytes || kernel.memory > 0)
+      this.#exceeded("memory", Math.max(bytes, maxMemoryBytes), maxMemoryBytes);
   }
 
   /** Whether space is short. */

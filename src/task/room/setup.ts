@@ -5,7 +5,7 @@
 import { type RunSetup, type SetupNetwork, setupRunner } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
 import type { Refusal } from "../../network/index.ts";
-import type { Sandbox } from "../../process/index.ts";
+import { refusalsFromNow, type Sandbox } from "../../process/index.ts";
 import { withHosts } from "./network.ts";
 import type { Quota } from "./quota.ts";
 import { type Exceeded, Watch } from "./quota-watch.ts";
@@ -26,11 +26,13 @@ export function setupFor({ io }: Pick<Room, "io">, { quota, hosts, ...options }:
   const onRefused = ({ sentence }: Refusal) => onOutput(Buffer.from(`holdfast: ${sentence}\n`));
   const network: SetupNetwork = (work) => withHosts(hosts, onRefused, work);
   const reachesHosts = sandbox !== undefined && hosts.length > 0;
+  const refused = sandbox?.cgroup && refusalsFromNow(sandbox.cgroup.name);
   return setupRunner({
     ...options,
     ...(reachesHosts && { network }),
     watch: ({ pid, dirs, end }) => {
-      const watch = new Watch(io.clock, { pid, dirs, quota, sandbox }, (exceeded) => end(tooMuch(exceeded)));
+      const watched = { pid, dirs, quota, refused };
+      const watch = new Watch(io.clock, watched, (exceeded) => end(tooMuch(exceeded)));
       return { [Symbol.dispose]: () => void watch.end() };
     },
   });
