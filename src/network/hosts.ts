@@ -87,7 +87,7 @@ export function reaches(patterns: readonly string[], name: string): boolean {
 export function hostName(text: string): string | undefined {
   if (NOT_IN_A_NAME.test(text)) return undefined;
   const name = domainToASCII(text).toLowerCase().replace(/\.$/, "");
-  if (name.length > MAX_NAME || isIP(name) !== 0) return undefined;
+  if (name.length > MAX_NAME) return undefined;
   const labels = name.split(".");
   // A last label that is a number makes the whole an address, or nothing at all.
   return labels.every((label) => LABEL.test(label)) && !/^(\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "")
