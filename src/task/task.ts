@@ -64,7 +64,7 @@ export class Task implements TaskInHand {
     this.capsule = capsule;
     this.sandbox = of.sandbox;
     this.lane = of.lane;
-    this.network = new RoomNetwork(of.lane, Object.values(capsule.spec.ports));
+    this.network = RoomNetwork.of(capsule.layout.dir, of.lane, Object.values(capsule.spec.ports));
     this.missingIncludes = of.missingIncludes;
   }
 

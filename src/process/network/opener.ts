@@ -42,6 +42,8 @@ export async function listenInside(
         onAnswer: (answer, socket) => {
           if (answer.kind === "listening" && socket instanceof Server) {
             socket.on("connection", (one) => onConnection(one, answer.port));
+            // A program of one's own ends when its work is done, whether it closed this or not.
+            socket.unref();
             servers.push(socket);
           } else if (answer.kind === "all_listening") resolve();
           else reject(notOpened(answer.kind === "failed" ? answer.reason : "a socket was lost on its way"));

@@ -17,16 +17,25 @@ interface Begun {
   readonly network: Promise<TaskNetwork>;
 }
 
+/** Of capsules, by their directories: what stands in the same namespace has the same network. */
+const open = new Map<string, RoomNetwork>();
+
 export class RoomNetwork {
+  readonly #capsule: string;
   readonly #hosts: string[];
   readonly #ports: readonly number[];
   #begun: Begun | undefined;
   #onRefused: OnRefused = () => {};
 
-  /** `ports`: those that are leased to the task, and lead in to it. */
-  constructor({ hosts }: LaneInForce, ports: readonly number[]) {
+  private constructor(capsule: string, { hosts }: LaneInForce, ports: readonly number[]) {
+    this.#capsule = capsule;
     this.#hosts = [...hosts];
     this.#ports = ports;
+  }
+
+  /** The one that is open for this capsule, or a new one. `ports`: those that are leased to it, and lead in to it. */
+  static of(capsule: string, lane: LaneInForce, ports: readonly number[]): RoomNetwork {
+    return open.get(capsule) ?? new RoomNetwork(capsule, lane, ports);
   }
 
   /** Who hears of a host that was refused, once of each. */
@@ -42,6 +51,7 @@ export class RoomNetwork {
     if (there?.holder === holder) return (await there.network).environment;
     const network = this.#begin(view.network);
     this.#begun = { holder, network };
+    open.set(this.#capsule, this);
     closeWhenOpen(there);
     return (await network).environment;
   }
@@ -60,6 +70,7 @@ export class RoomNetwork {
   async close(): Promise<void> {
     const begun = this.#begun;
     this.#begun = undefined;
+    if (open.get(this.#capsule) === this) open.delete(this.#capsule);
     await closeWhenOpen(begun);
   }
 
