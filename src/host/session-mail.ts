@@ -105,7 +105,8 @@ export class SessionMail {
       this.#sessionDir,
       (request) => !isTaskOver(this.#session.state, request) || waiting.has(request),
     );
-    await inbox.emptyAllBut((request) => needed.has(request));
+    // Asked of each when its turn comes: one may have been taken in meanwhile.
+    await inbox.emptyAllBut((request) => needed.has(request) || !isTaskOver(this.#session.state, request));
     await this.#outbox.forgetOld();
   }
 
