@@ -87,11 +87,11 @@ describe("holdfast ls and show", () => {
         .trim()
         .split("\n")
         .slice(1)
-        .map((row) => row.split(/ {2,}/).slice(0, 5));
+        .map((row) => row.split(/ {2,}/).slice(0, 6));
     expect(await rows()).toEqual([
-      ["good", "done", "main", "holdfast/good", "1"],
-      ["bad", "failed", "other", "-", "0"],
-      ["idle", "new", "main", "-", "-"],
+      ["good", "done", "main", "holdfast/good", "repo-fix", "1"],
+      ["bad", "failed", "other", "-", "repo-fix", "0"],
+      ["idle", "new", "main", "-", "-", "-"],
     ]);
     expect((await rows("--repo", other)).map(([name]) => name)).toEqual(["bad"]);
     expect((await rows("--status", "done,new")).map(([name]) => name)).toEqual(["good", "idle"]);

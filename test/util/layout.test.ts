@@ -56,6 +56,8 @@ const deeper: Readonly<Record<string, readonly string[]>> = {
   "task/room/invocation.ts": ["token"],
   // HOME and TMPDIR of the session process, in its own directory.
   "host/start.ts": ["home", "tmp"],
+  // Of Go's modules.
+  "process/sandbox/tools.ts": ["cache"],
   // A maildir's own.
   "mail/maildir.ts": ["tmp"],
   // An earlier version had a HOME for each task.
