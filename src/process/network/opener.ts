@@ -9,7 +9,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Server, Socket } from "node:net";
-import { HoldfastError } from "../../contract/index.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
+import { deadline, systemClock } from "../../util/index.ts";
 import { onlyStdio } from "../descriptors.ts";
 import { ownProgram } from "../own-program.ts";
 import type { ConnectRequest, OpenerAnswer } from "./main.ts";
@@ -25,9 +27,34 @@ const START_MS = 20_000;
 /** How long an opener that connects is kept after its last use: a page asks for many files. */
 const IDLE_MS = 5000;
 const STDERR_KEPT = 2000;
+/** How long an opener may take that nobody waits for any more. */
+const TAKEN_MS = 10_000;
+/** Its end is told to nobody: it is not our child. */
+const AGAIN_MS = 50;
 
-/** Listens on these ports of loopback in there. `onConnection` hears of every connection, from the first. */
+/**
+ * Listens on these ports of loopback in there. `onConnection` hears of every connection, from the first. The session
+ * process before us may have been killed while an opener of its own was at work: that lets go of the ports soon.
+ */
 export async function listenInside(
+  enter: EnterWords,
+  ports: readonly number[],
+  onConnection: (socket: Socket, port: number) => void,
+): Promise<InsideListener> {
+  for (const patience = deadline(systemClock, TAKEN_MS); ; ) {
+    try {
+      return await listenOnce(enter, ports, onConnection);
+    } catch (error) {
+      if (!isTaken(error) || patience.isPast) throw error;
+      await sleep(AGAIN_MS);
+    }
+  }
+}
+
+const isTaken = (error: unknown) =>
+  isHoldfastError(error, "network_failed") && error.facts["reason"] === "EADDRINUSE";
+
+async function listenOnce(
   enter: EnterWords,
   ports: readonly number[],
   onConnection: (socket: Socket, port: number) => void,
