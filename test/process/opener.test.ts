@@ -38,6 +38,16 @@ async function talker(namespace: TestNamespace, port: number, host: string): Pro
 }
 
 describe.skipIf(!hasSandbox)("the opener", () => {
+  it("waits for a port that the opener of a killed process has for a moment longer", async () => {
+    await using namespace = await TestNamespace.start();
+    const other = await talker(namespace, 18_128, "127.0.0.1");
+    const opening = listenInside(namespace.enter, [18_128], () => {});
+    // Long enough for a first attempt, which finds the port taken.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    other[Symbol.dispose]();
+    (await opening).close();
+  });
+
   it("V7 listens inside, on both kinds of loopback, where only what stands inside gets through to us", async () => {
     await using namespace = await TestNamespace.start();
     const heard: number[] = [];

@@ -28,7 +28,7 @@ const START_MS = 20_000;
 const IDLE_MS = 5000;
 const STDERR_KEPT = 2000;
 /** How long an opener may take that nobody waits for any more. */
-const TAKEN_MS = 10_000;
+const TAKEN_MS = 5000;
 /** Its end is told to nobody: it is not our child. */
 const AGAIN_MS = 50;
 
