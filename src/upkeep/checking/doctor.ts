@@ -116,7 +116,7 @@ async function examineRead(home: Home): Promise<Finding[]> {
 }
 
 /** Programs that nearly every task needs. */
-const TOOLS = ["git", "node", "npm", "python3", "claude", "codex", "opencode", "pi"];
+const TOOLS = ["node", "npm", "python3", "claude", "codex", "opencode", "pi"];
 
 /** Tried as a task would have it. */
 async function examineSandbox(home: Home): Promise<Finding[]> {
