@@ -17,7 +17,7 @@ import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 const isLong = process.env["HOLDFAST_LONG"] === "1";
 // Of the long run, one test may take its time.
 if (isLong) vi.setConfig({ testTimeout: 900_000 });
-const INDEXES = isLong ? 2000 : 200;
+const INDEXES = isLong ? 2000 : 100;
 const LARGE = isLong ? "2G" : "32M";
 const strategies = ["overlay", "worktree"] as const;
 const INDEXES_EACH = INDEXES / strategies.length;

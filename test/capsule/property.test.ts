@@ -93,7 +93,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
           await lab.remove(fork);
         }
       }),
-      { numRuns: process.env["HOLDFAST_LONG"] ? 300 : 25, interruptAfterTimeLimit: 60 * 60_000 },
+      { numRuns: process.env["HOLDFAST_LONG"] ? 300 : 10, interruptAfterTimeLimit: 60 * 60_000 },
     );
   });
 });

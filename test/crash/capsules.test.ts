@@ -11,7 +11,7 @@ import { TestChild } from "../support/children.ts";
 import { fingerprint } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";
 
-const KILLS = process.env["HOLDFAST_LONG"] ? 2000 : 120;
+const KILLS = process.env["HOLDFAST_LONG"] ? 2000 : 45;
 const KILLS_PER_HOME = 15;
 
 async function numberIn(hf: Holdfast, id: string): Promise<number> {

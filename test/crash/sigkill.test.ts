@@ -1,13 +1,13 @@
 /**
  * A process that appends turns is killed at random moments, again and again, on the same session.
- * 100 times here; HOLDFAST_LONG=1 (npm run test:crash) makes it 1,000.
+ * 50 times here; HOLDFAST_LONG=1 (npm run test:crash) makes it 1,000.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { TestChild } from "../support/children.ts";
 import { TestHome } from "../support/home.ts";
 
-const KILLS = process.env["HOLDFAST_LONG"] ? 1000 : 100;
+const KILLS = process.env["HOLDFAST_LONG"] ? 1000 : 50;
 const PARALLEL = 2;
 
 async function killAgainAndAgain(

@@ -11,7 +11,7 @@ import { memoryDir, TestHome } from "../support/home.ts";
 
 const RECORDS = 100;
 /** Every byte takes minutes: that is for the long run. Elsewhere a part of them, other ones each time. */
-const STEP = process.env["HOLDFAST_LONG"] ? 1 : 7;
+const STEP = process.env["HOLDFAST_LONG"] ? 1 : 21;
 const offsetsIn = ({ length }: Buffer) => {
   const first = Math.floor(Math.random() * STEP);
   return Array.from({ length: Math.ceil((length - first) / STEP) }, (_, index) => first + index * STEP);

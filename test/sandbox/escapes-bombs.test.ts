@@ -35,6 +35,13 @@ const groups: readonly (readonly Bomb[])[] = [
       most: 3 * MAX_PROCESSES,
     },
     {
+      title: "threads",
+      script: `perl -Mthreads -e '$| = 1; my $n = 0;
+        while ($n < 2000) { my $t = threads->create(sub { sleep ${HOLD_S} }); last unless $t; $t->detach; $n++ }
+        print "took $n\n"; sleep ${HOLD_S}'`,
+      most: 3 * MAX_PROCESSES,
+    },
+    {
       title: "processes that start themselves",
       script: "b() { [ $1 -gt 9 ] || { b $(($1 + 1)) & b $(($1 + 1)) & sleep 1; }; }; b 0",
     },

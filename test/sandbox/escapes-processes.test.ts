@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { type Attempt, callOf, itHolds, type Lab, perl, perlCall } from "../support/attacks.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -13,7 +14,8 @@ const GONE = /No such (file|process)|errno (2|3)\b|nothing/;
 const pids = ["pids"] as const;
 /** An ordinary user's sandbox stands in two user namespaces, and whoever has rights in the inner one has none to mount. */
 const asRoot = { without: ["filter", "user", "namespaces"], controlAs: "root" } as const;
-const [PTRACE, READV, PIDFD_OPEN] = isArm ? [117, 270, 434] : [101, 310, 434];
+const [PTRACE, READV] = isArm ? [117, 270] : [101, 310];
+const [PIDFD_OPEN, PIDFD_GETFD] = [434, 438];
 const [SETHOSTNAME, ADJTIMEX, SCHED_SETSCHEDULER, PRLIMIT] = isArm
   ? [161, 171, 119, 261]
   : [170, 159, 144, 302];
@@ -87,6 +89,14 @@ const victim: Attempt[] = [
     without: pids,
   },
   {
+    title: "a copy of a descriptor of its",
+    script: perl(`my $p = syscall(${PIDFD_OPEN}, $ENV{HOST_PID} + 0, 0);
+      my $f = $p < 0 ? -1 : syscall(${PIDFD_GETFD}, $p, 0, 0); print $f < 0 ? "errno " . ($! + 0) : "WON";`),
+    says: GONE,
+    without: pids,
+    controlAs: "root",
+  },
+  {
     title: "its limits",
     script: askVictim(PRLIMIT, "$ENV{HOST_PID} + 0, 7, 0, 0"),
     says: GONE,
@@ -95,15 +105,18 @@ const victim: Attempt[] = [
   },
   {
     title: "its priority",
-    script: "renice -n 5 -p $HOST_PID >/dev/null && echo WON",
+    script: "renice -n 19 -p $HOST_PID >/dev/null && echo WON",
     says: GONE,
     without: pids,
   },
   {
     title: "every process at once",
-    script: perl('print kill(0, -1) ? "WON" : "errno " . ($! + 0)'),
-    wins: /^$/,
-    says: /errno|WON/,
+    script: perl(
+      // ptrace has stopped it.
+      'kill CONT => $ENV{HOST_PID}; kill URG => -1; for (1 .. 20) { last if -e "was-hit"; select(undef, undef, undef, 0.1) } print -e "was-hit" ? "WON" : "sent"',
+    ),
+    says: /^sent$/,
+    without: pids,
   },
   {
     title: "the first process's program",
@@ -270,11 +283,12 @@ async function plant(lab: Lab): Promise<AsyncDisposable> {
     ? ["setpriv", "--reuid", String(taskUid), "--regid", String(taskUid), "--clear-groups"]
     : [];
   spawnSync("sh", ["-c", 'echo PLANTED > "$0/secret"', lab.planted]);
-  const [program = "sh", ...args] = [
+  const [program = "perl", ...args] = [
     ...become,
-    "sh",
-    "-c",
-    "echo ready; read -r line",
+    "perl",
+    "-e",
+    '$SIG{URG} = sub { open(F, ">", shift @ARGV) }; $| = 1; print "ready\n"; sleep 1000 while 1',
+    join(lab.files, "was-hit"),
     `victim-of-${process.pid}`,
   ];
   const victim: ChildProcess = spawn(program, args, {

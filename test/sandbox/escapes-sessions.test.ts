@@ -2,6 +2,7 @@
  * An agent that wants what is the user's or another session's, started as a user starts it: by the built command, as
  * root and as an ordinary user, beside a session that is at work. The control is the same command without a sandbox.
  */
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -28,6 +29,8 @@ const knock = (token: string) =>
   perl(`use Socket; socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($ENV{HOLDFAST_DOOR})) or die "$!";
     syswrite(S, "GET /v1/inbox HTTP/1.1\\r\\nHost: x\\r\\nAuthorization: Bearer ${token}\\r\\nConnection: close\\r\\n\\r\\n"); print <S>`);
 const look = (title: string, script: string): Attempt => ({ title, script, without: ["view"] });
+/** git's name for `PLANTED-KEPT`, a line of a task that failed: its work is kept, and on no branch. */
+const KEPT = createHash("sha1").update("blob 13\0PLANTED-KEPT\n").digest("hex");
 const READ_ONLY = /Read-only|No such file|Directory nonexistent|Permission denied|cannot/;
 
 /** `$H` is the Holdfast home, `$A` the other session, `$U` the user's home, `$M` the main checkout. */
@@ -48,6 +51,10 @@ const attempts: readonly Attempt[] = [
   look(
     "the store of snapshots",
     'ls -d "$H"/repos/*/store* "$H"/repos/*/snapshots* "$H"/repos/*/layers* | grep . && echo WON',
+  ),
+  look(
+    "what another session's checkpoint keeps, asked for by its name",
+    `for at in .git "$H"/repos/*/store.git; do git --git-dir="$at" cat-file -p ${KEPT}; done`,
   ),
   look("where sockets stand", 'cat "$H/runtime" && ls "$(cat "$H/runtime" | tr -d "\\n")" && echo WON'),
   look("another session's door", "ls -d /tmp/holdfast-*/*/door && echo WON"),
@@ -186,6 +193,7 @@ for (const caller of callers) {
       const work =
         'echo PLANTED | tee unpublished "$HOME/conversation" > "$TMPDIR/scratch"; echo PLANTED-OUT; exec sleep 9876';
       await place.holdfast(["run", "--detach", "--name", "other", "--", "sh", "-c", work]);
+      await place.holdfast(["run", "--", "sh", "-c", "echo PLANTED-KEPT > kept; exit 1"]);
       for (const name of ["settings.yaml", "api-token"])
         await place.run(["sh", "-c", 'echo "# PLANTED" > "$0"', join(home, name)]);
       const [other = ""] = readdirSync(join(home, "sessions"));

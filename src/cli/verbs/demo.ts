@@ -74,10 +74,13 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   guide.step("Each has a queue: the next task goes on with the files of the last");
   for (const [index, id] of ids.entries())
     await dispatcher.submit(id, shell(`echo "${TITLES[index]}, step 2" >> notes.txt`));
-  await dispatcher.submit(victim, shell('echo "step 3, half" >> notes.txt; echo working; sleep 60'));
+  const half = await dispatcher.submit(
+    victim,
+    shell('echo "step 3, half" >> notes.txt; echo working; sleep 60'),
+  );
   for (const id of ids.slice(1))
     await untilShown(dispatcher, id, ({ task }) => task?.number === 2 && task.outcome === "done");
-  await untilShown(dispatcher, victim, ({ status, turns }) => status === "running" && turns === 3);
+  await untilSaid(dispatcher, victim, half, "working");
   await list(guide, home);
 
   guide.step("One of them is killed in the middle of a command (SIGKILL); the others go on");
@@ -175,6 +178,22 @@ async function follow(
     if (happening.kind === "record" && happening.record.type === "task_ended") return;
   }
   throw new Error(`a task of the tour did not end: ${id}`);
+}
+
+/** Once the process of a task has said a word, what stands before that word in its script has happened. */
+async function untilSaid(
+  dispatcher: Dispatcher,
+  id: string,
+  { request, outputFd }: Awaited<ReturnType<Dispatcher["submit"]>>,
+  word: string,
+): Promise<void> {
+  const signal = AbortSignal.timeout(WAIT_MS);
+  let said = "";
+  for await (const happening of dispatcher.follow(id, { request, outputFd, fromSeq: 1, signal })) {
+    if (happening.kind === "output") said += happening.chunk.toString("utf8");
+    if (said.includes(word)) return;
+  }
+  throw new Error(`the tour waits in vain for ${id} to say ${word}`);
 }
 
 type Shown = Awaited<ReturnType<Dispatcher["show"]>>;
