@@ -16,8 +16,23 @@ export interface ProcessOptions {
   readonly hasInput?: boolean;
   /** Whether it stands in a terminal, which a person can open. */
   readonly hasTerminal?: boolean;
-  /** What it writes, as it comes; it is shown and kept in any case. */
+  /** What it writes, as it comes; it is shown and kept in any case, but for a protocol. */
   readonly onOutput?: (chunk: Buffer, stream: OutputStream) => void;
+  /** Its standard output is for the adapter alone, which shows what a person should see of it. */
+  readonly isProtocol?: boolean;
+  /** Variables that it gets beside those of its task. Never a secret: they stand in no record, but others may read them. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** What it finds in HOME when it starts. */
+  readonly files?: readonly HomeFile[];
+}
+
+/** A file below HOME. The agent's own HOME is writable: this says how it starts, not what it stays. */
+export interface HomeFile {
+  /** From HOME. */
+  readonly path: string;
+  readonly content: string | Buffer;
+  /** Whether one that is there is left as it is. */
+  readonly isKept?: boolean;
 }
 
 /** A process in the task's sandbox, with all that it starts. */
@@ -28,6 +43,8 @@ export interface AgentProcess {
   freeze(): void;
   /** Lets it go on. */
   thaw(): void;
+  /** Ends all of it. */
+  end(): void;
   /** Resolves when all of it is gone, and that is on record. */
   readonly ended: Promise<ProcessEnd>;
 }
@@ -67,8 +84,43 @@ export interface Messages {
   close(): Promise<void>;
 }
 
+/** Where an agent reaches a model: an address inside its sandbox, and a key that opens nothing anywhere else. */
+export interface ModelAccess {
+  readonly url: string;
+  readonly key: string;
+  /** What stands behind it: a key of the provider's, or the login of an agent. */
+  readonly kind: "key" | "login";
+}
+
+/** What an agent holds with its model, by the agent's own id. */
+export interface Conversation {
+  readonly id: string;
+  readonly how: EventData<"conversation_begun">["how"];
+}
+
+/** What a task may use. */
+export interface ToolClasses {
+  readonly isReadOnly: boolean;
+  readonly hasHosts: boolean;
+}
+
 /** Where an agent works: the capsule of its task, its session's record, and its inbox. */
 export interface Workplace {
+  /** Of session and task: what is made from it is the same after a crash. */
+  readonly id: string;
+  /** Where its processes start, as they see it. */
+  directory(): Promise<string>;
+  readonly tools: ToolClasses;
+  /** Whether the task was cut off before, and is driven again. */
+  readonly isGoingOn: boolean;
+  /** The session's last conversation with this agent, and whether it was begun or taken up in this task. */
+  conversationOf(agent: string): { readonly id: string; readonly isOfThisTask: boolean } | undefined;
+  /** Puts on record that it is held from now on. */
+  beginConversation(agent: string, conversation: Conversation): Promise<void>;
+  /** What happened in the session before, in words for an agent that does not know it; undefined where nothing did. */
+  story(): Promise<string | undefined>;
+  /** The way to a provider's models. Fails where there is none. */
+  model(provider: string): Promise<ModelAccess>;
   /** Aborted when the turn is to end. */
   readonly stop: AbortSignal;
   readonly messages: Messages;

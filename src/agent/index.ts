@@ -3,11 +3,15 @@ export type {
   AgentEnd,
   AgentProcess,
   AgentTurn,
+  Conversation,
+  HomeFile,
   Message,
   Messages,
+  ModelAccess,
   OutputStream,
   ProcessEnd,
   ProcessOptions,
+  ToolClasses,
   Workplace,
 } from "./adapter.ts";
 export { adapterOf } from "./adapters.ts";

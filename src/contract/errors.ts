@@ -66,6 +66,14 @@ export const errorCodes = {
   export_refused: [exitStatus.refused, "the file goes beyond the limits of an import"],
   file_unwritable: [exitStatus.refused, "choose a directory that is there and yours"],
   file_exists: [exitStatus.refused, "choose another name"],
+  agent_failed: [
+    exitStatus.failed,
+    "holdfast output shows what it said; the session is as it was before that turn, and holdfast retry runs the task again",
+  ],
+  no_model: [
+    exitStatus.refused,
+    "holdfast doctor says which keys were found; keys in settings.yaml, or a variable such as ANTHROPIC_API_KEY, give one",
+  ],
   program_missing: [exitStatus.refused, "install it, or correct the name"],
   sandbox_missing: [
     exitStatus.refused,

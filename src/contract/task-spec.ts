@@ -9,6 +9,7 @@ import { laneNameSchema } from "./lane.ts";
 import { MAX_VARIABLES, variableSchema } from "./variables.ts";
 
 const text = z.string().check(z.maxLength(4096));
+const MAX_PROMPT = 200_000;
 const isName = (part: string) => part !== "" && part !== "." && part !== ".." && !part.includes("\0");
 
 /** Any command. */
@@ -22,8 +23,34 @@ const execSchema = z.strictObject({
 });
 export type ExecSpec = z.infer<typeof execSchema>;
 
+/** An agent that holds a conversation with a model. */
+const conversing = {
+  /** What a person asks of it. */
+  prompt: z.string().check(z.maxLength(MAX_PROMPT)),
+  /** As the agent calls it; without one, the agent's own choice. */
+  model: z.optional(z.string().check(z.minLength(1), z.maxLength(200))),
+  /** Goes on with the session's conversation, where that is one of this agent's. */
+  continues: z.boolean(),
+  /** How a person speaks to it while it works: by messages, or in its own interface in a terminal. */
+  input: z.enum(["messages", "terminal"]),
+};
+
+/** Claude Code, over its control protocol. */
+const claudeSchema = z.strictObject({ adapter: z.literal("claude"), ...conversing });
+export type ClaudeSpec = z.infer<typeof claudeSchema>;
+
+/** Any agent that speaks the Agent Client Protocol. */
+const acpSchema = z.strictObject({
+  adapter: z.literal("acp"),
+  /** Which agent it is: what is known of it goes by this name. */
+  agent: z.string().check(z.regex(/^[a-z][a-z0-9-]{0,39}$/, "is no name of an agent")),
+  command: z.array(z.string()).check(z.minLength(1)),
+  ...conversing,
+});
+export type AcpSpec = z.infer<typeof acpSchema>;
+
 /** Which adapter drives the agent, and with what. */
-const agentSchema = z.discriminatedUnion("adapter", [execSchema]);
+const agentSchema = z.discriminatedUnion("adapter", [execSchema, claudeSchema, acpSchema]);
 export type AgentSpec = z.infer<typeof agentSchema>;
 
 const formSchema = z.strictObject({

@@ -8,7 +8,7 @@ import { CutOutput } from "../host/index.ts";
 import { loadLongFields, probeOwner, readDurable } from "../journal/index.ts";
 import { hasProcess, readPlace, withLine } from "../line/index.ts";
 import { decodeEnvelope } from "../mail/index.ts";
-import { commandLine, redactingValues, withoutSecrets } from "../redaction/index.ts";
+import { askedIn, redactingValues, withoutSecrets } from "../redaction/index.ts";
 import {
   drivenTask,
   inspectSession,
@@ -83,7 +83,7 @@ async function lyingIn(home: Home, { dir }: FoundSession): Promise<Lying[]> {
     const envelope = bytes ? decodeEnvelope(bytes) : undefined;
     if (envelope?.kind !== "task") continue;
     const { id: request, priority, at, spec } = envelope;
-    lying.push({ request, priority, at, asked: askedIn(spec) });
+    lying.push({ request, priority, at, asked: titleOf(spec) });
   }
   return lying;
 }
@@ -97,12 +97,12 @@ async function takenIn({ dir }: FoundSession, { queue }: SessionState): Promise<
     const priority = wanted.get(request);
     if (record.type !== "task_queued" || priority === undefined) continue;
     const { spec } = await loadLongFields(dir, record);
-    records.set(request, { request, priority, at: record.at, asked: askedIn(parseTaskSpec(spec)) });
+    records.set(request, { request, priority, at: record.at, asked: titleOf(parseTaskSpec(spec)) });
   }
   return queue.flatMap(({ request }) => records.get(request) ?? []);
 }
 
-const askedIn = ({ title, agent }: TaskSpec) => title ?? commandLine(agent.command);
+const titleOf = ({ title, agent }: TaskSpec) => title ?? askedIn(agent);
 
 function whyItWaits(home: Home, { id, dir }: FoundSession, state: SessionState): string | null {
   const place = readPlace(home, id);

@@ -3,7 +3,7 @@
  * `export DB_PASSWORD=…`. It holds in command lines alone: in source code the same characters are a comparison, a
  * parameter or a column.
  */
-import type { Json, JsonObject } from "../contract/index.ts";
+import type { AgentSpec, Json, JsonObject } from "../contract/index.ts";
 import type { Redaction } from "../journal/index.ts";
 
 const RULE = "assignment";
@@ -47,6 +47,11 @@ function withoutValueOfWord(word: string, index: number, words: readonly unknown
 /** The words of a command as one text. Where one ends can't be seen there, so the values are taken out before. */
 export function commandLine(words: readonly string[]): string {
   return words.map(withoutValueOfWord).join(" ");
+}
+
+/** What a task is asked to do, as one text: its command, or the words of a person. */
+export function askedIn(agent: AgentSpec): string {
+  return agent.adapter === "exec" ? commandLine(agent.command) : agent.prompt;
 }
 
 /** Takes the values out of the command lines of a record. */

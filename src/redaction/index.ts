@@ -1,4 +1,4 @@
-export { commandLine } from "./assignments.ts";
+export { askedIn, commandLine } from "./assignments.ts";
 export { RedactedPieces } from "./pieces.ts";
 export { redactSecrets, withoutSecrets } from "./redaction.ts";
 export {

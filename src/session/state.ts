@@ -160,6 +160,14 @@ export interface PendingRequest {
   readonly expiresAt: string | null;
 }
 
+export interface ConversationState {
+  readonly agent: string;
+  /** By the agent's own id. */
+  readonly id: string;
+  /** The task that it was begun or taken up in. */
+  readonly task: number;
+}
+
 export interface SessionState {
   readonly id: string;
   readonly user: string;
@@ -197,6 +205,8 @@ export interface SessionState {
   readonly waivedTask: number | null;
   /** Whether a task of it was given variables: its agent's own commits may have a value in them. */
   readonly hadValues: boolean;
+  /** The agent's own conversation, which lies in HOME; null before the first. */
+  readonly conversation: ConversationState | null;
   /** HOME at the last checkpoint; null where none was taken of it. */
   readonly home: HomeState | null;
   /** In the order in which they will begin. */
@@ -243,6 +253,7 @@ export const emptyState: SessionState = {
   head: null,
   waivedTask: null,
   hadValues: false,
+  conversation: null,
   home: null,
   queue: [],
   unread: [],

@@ -94,6 +94,11 @@ export class ToolCall {
     return this.#settle("error", output);
   }
 
+  /** It did not run. */
+  refused(output: Json): Promise<Appended> {
+    return this.#settle("refused", output);
+  }
+
   interrupted(output: Json): Promise<Appended> {
     return this.#settle("interrupted", output);
   }

@@ -2,23 +2,28 @@
  * Owns the agent port of a task: processes in its sandbox, turns with a checkpoint behind each, and what the session
  * process joins to them.
  */
+import { join } from "node:path";
 import type { Writable } from "node:stream";
 import type {
   AgentProcess,
   AgentTurn,
+  Conversation,
   Messages,
+  ModelAccess,
   OutputStream,
   ProcessEnd,
   ProcessOptions,
+  ToolClasses,
   Workplace,
 } from "../agent/index.ts";
-import type { Json, Usage, Values } from "../contract/index.ts";
+import { HoldfastError, type Json, type Usage, type Values } from "../contract/index.ts";
 import { freezeTree, runCommand, thawTree } from "../process/index.ts";
 import { commandLine, WholeValues } from "../redaction/index.ts";
 import { Excerpt, type Turn } from "../session/index.ts";
 import type { TaskInHand } from "./in-hand.ts";
 import { type DoorView, invocationOf } from "./room/invocation.ts";
 import type { OnRefused } from "./room/network.ts";
+import { storyOf } from "./story.ts";
 
 /** What stands around the processes of a task. */
 export interface WorkplaceOptions {
@@ -27,6 +32,10 @@ export interface WorkplaceOptions {
   readonly door?: DoorView | undefined;
   /** What they were given by name. */
   readonly values?: Values | undefined;
+  /** Leads to a provider's models. */
+  readonly models?: Pick<Workplace, "model"> | undefined;
+  /** Whether the task was cut off, and is driven again. */
+  readonly isGoingOn?: boolean | undefined;
   /** Where they start, unless something else is asked for. */
   readonly cwd?: string | undefined;
   readonly messages?: Messages | undefined;
@@ -51,6 +60,45 @@ export class TaskWorkplace implements Workplace {
     this.messages = around.messages;
     if (around.onRefused) task.network.hear(around.onRefused);
     this.stop = around.signal ?? new AbortController().signal;
+  }
+
+  get id(): string {
+    return `${this.#task.room.session.id}/${this.#task.number}`;
+  }
+
+  async directory(): Promise<string> {
+    const top = this.#task.sandbox?.at ?? (await this.#task.capsule.attach()).workTree;
+    return join(top, this.#around.cwd ?? ".");
+  }
+
+  get tools(): ToolClasses {
+    const { isReadOnly, hosts } = this.#task.lane;
+    return { isReadOnly, hasHosts: hosts.length > 0 };
+  }
+
+  get isGoingOn(): boolean {
+    return this.#around.isGoingOn ?? false;
+  }
+
+  conversationOf(agent: string): { readonly id: string; readonly isOfThisTask: boolean } | undefined {
+    const { conversation } = this.#task.room.session.state;
+    if (conversation?.agent !== agent) return undefined;
+    return { id: conversation.id, isOfThisTask: conversation.task === this.#task.number };
+  }
+
+  async beginConversation(agent: string, { id: conversation, how }: Conversation): Promise<void> {
+    const { room, number: task } = this.#task;
+    await room.session.append("conversation_begun", { task, agent, conversation, how });
+  }
+
+  story(): Promise<string | undefined> {
+    return storyOf(this.#task.room.session);
+  }
+
+  async model(provider: string): Promise<ModelAccess> {
+    const { models } = this.#around;
+    if (!models) throw new HoldfastError("no_model", `nothing leads to the models of ${provider} here`);
+    return models.model(provider);
   }
 
   async beginTurn(input: Json): Promise<AgentTurn> {
@@ -88,16 +136,25 @@ export class TaskWorkplace implements Workplace {
       cwd: options.cwd ?? cwd,
       hasTerminal,
       values,
+      env: options.env,
+      files: options.files,
     });
+    // One that we hold on to: `AbortSignal.any` may be collected while it is waited for.
+    const ending = new AbortController();
+    const end = () => ending.abort();
+    this.stop.addEventListener("abort", end, { once: true });
+    if (this.stop.aborted) end();
     const written = new Written(() => session.secrets);
     const started = Promise.withResolvers<{ readonly pid: number; readonly input: Writable | null }>();
     const running = runCommand({
       ...invocation,
-      signal: this.stop,
+      signal: ending.signal,
       hasInput: options.hasInput ?? false,
       onOutput: (chunk, stream) => {
-        written.add(chunk, stream);
-        this.#around.onOutput?.(chunk, stream);
+        if (!(options.isProtocol && stream === "stdout")) {
+          written.add(chunk, stream);
+          this.#around.onOutput?.(chunk, stream);
+        }
         options.onOutput?.(chunk, stream);
       },
       onStart: async (pid, input) => {
@@ -106,10 +163,12 @@ export class TaskWorkplace implements Workplace {
         started.resolve({ pid, input });
       },
     });
-    const ended = this.#ended(started.promise, running, written);
+    const ended = this.#ended(started.promise, running, written).finally(() =>
+      this.stop.removeEventListener("abort", end),
+    );
     // One that can't be started has no process to wait for.
     const { pid, input } = await Promise.race([started.promise, ended.then(() => started.promise)]);
-    return { pid, input, ended, freeze: () => freezeTree(pid), thaw: () => thawTree(pid) };
+    return { pid, input, ended, end, freeze: () => freezeTree(pid), thaw: () => thawTree(pid) };
   }
 
   async #ended(

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Adapter } from "../../src/agent/adapter.ts";
-import type { AgentSpec } from "../../src/contract/task-spec.ts";
+import type { ExecSpec } from "../../src/contract/task-spec.ts";
 import { HostHome } from "../support/hosts.ts";
 import { sandbox, TaskHome } from "../support/tasks.ts";
 
@@ -15,7 +15,7 @@ describe("a loop of one's own", () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
-    const loop: Adapter<AgentSpec> = {
+    const loop: Adapter<ExecSpec> = {
       name: "exec",
       goesOn: () => true,
       async drive(work, { command }) {

@@ -56,6 +56,7 @@ const before: SessionState = {
   head: "h",
   waivedTask: 3,
   hadValues: true,
+  conversation: { agent: "claude", id: "c-1", task: 1 },
   home: { commit: "c", manifest: "m" },
   queue: [{ request: "task_4", priority: 1 }],
   unread: [{ message: "msg_1", isHanded: false }],

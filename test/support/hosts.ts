@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { TaskSpec } from "../../src/contract/task-spec.ts";
+import type { ExecSpec, TaskSpec } from "../../src/contract/task-spec.ts";
 import { readProcessRecord } from "../../src/home/index.ts";
 import { isAlive, signalIfThere } from "../../src/util/index.ts";
 import { hasSandbox } from "./capsules.ts";
@@ -16,7 +16,7 @@ const library = join(import.meta.dirname, "..", "..", "dist", "index.js");
 export const { Dispatcher } = (await import(library)) as typeof import("../../src/index.ts");
 export type Dispatcher = Awaited<ReturnType<typeof Dispatcher.open>>;
 
-export type ScriptOptions = Partial<Omit<TaskSpec, "agent"> & Pick<TaskSpec["agent"], "input" | "restart">>;
+export type ScriptOptions = Partial<Omit<TaskSpec, "agent"> & Pick<ExecSpec, "input" | "restart">>;
 
 /** A shell script as a task. */
 export function script(

@@ -2,7 +2,7 @@
  * Owns the forms of the events of a turn: what went in, what the agent did, what came out.
  */
 import * as z from "zod/mini";
-import { content, count, fields, name, turn } from "./fields.ts";
+import { content, count, fields, name, task, turn } from "./fields.ts";
 
 const usageSchema = z.strictObject({
   inputTokens: z.optional(count),
@@ -12,6 +12,12 @@ const usageSchema = z.strictObject({
 export type Usage = z.infer<typeof usageSchema>;
 
 export const turnEvents = {
+  /**
+   * The agent's own conversation, by the agent's own id. `how`: it is new; it is new and was told what had happened in
+   * the session before; or an earlier one goes on.
+   */
+  conversation_begun: () =>
+    fields({ task, agent: name, conversation: name, how: z.enum(["new", "primed", "resumed"]) }),
   turn_started: () => fields({ turn, input: content, by: z.optional(name) }),
   message_added: () => fields({ turn, role: z.enum(["assistant", "user", "system"]), content }),
   /** The intent: on disk before the tool runs. */

@@ -57,6 +57,8 @@ export const inheritance: Ways<Omit<SessionState, "task">> = {
   // Of a task: what comes after it is asked anew.
   waivedTask: both("dropped"),
   hadValues: both("kept"),
+  // It lies in HOME. Where that did not come along, its agent says that it is not there.
+  conversation: both("kept"),
   // Unless it came along, an import's HOME stays where it was.
   home: { fork: "kept", import: "recorded" },
 };

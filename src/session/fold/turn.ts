@@ -9,6 +9,11 @@ import { type Rule, refuse, rule } from "./rule.ts";
 
 export const turnRules: readonly Rule[] = [
   rule(
+    "conversation_begun",
+    { task: amountIn, agent: textIn, conversation: textIn },
+    { apply: (_, { task, agent, conversation: id }) => ({ conversation: { agent, id, task } }) },
+  ),
+  rule(
     "turn_started",
     { turn: amountIn },
     {

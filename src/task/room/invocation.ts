@@ -2,6 +2,7 @@
  * Owns what a task's command is started with: the words before it, its environment, and what it sees of its session.
  */
 import { join } from "node:path";
+import type { HomeFile } from "../../agent/index.ts";
 import { type Capsule, giveTo } from "../../capsule/index.ts";
 import type { Values } from "../../contract/index.ts";
 import {
@@ -16,6 +17,7 @@ import {
   userHome,
 } from "../../process/index.ts";
 import { makeSessionHome } from "../home/session-home.ts";
+import { giveFiles, withGiven } from "./given.ts";
 import type { RoomNetwork } from "./network.ts";
 import type { Quota } from "./quota.ts";
 import { makeScratch, type Room } from "./room.ts";
@@ -41,6 +43,10 @@ export interface InvocationOptions {
   readonly network: RoomNetwork;
   /** What it was given by name. Never a word of its argv, which everybody can read. */
   readonly values?: Values | undefined;
+  /** Variables of its adapter's. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** What it finds in HOME. Without a sandbox, too, it has the session's own HOME then. */
+  readonly files?: readonly HomeFile[] | undefined;
 }
 
 /** In the sandbox /tmp is a file system of its own. */
@@ -50,7 +56,7 @@ export async function invocationOf(
   room: Room,
   capsule: Capsule,
   command: readonly string[],
-  { sandbox, quota, door, cwd, hasTerminal, network, values }: InvocationOptions,
+  { sandbox, quota, door, cwd, hasTerminal, network, values, env, files }: InvocationOptions,
 ): Promise<Invocation> {
   const view = await capsule.attach();
   const { task, ports } = capsule.spec;
@@ -62,6 +68,7 @@ export async function invocationOf(
     ...(hasTerminal && { TERM: process.env["TERM"] ?? "xterm-256color" }),
     ...(sandbox && (await network.environment(view))),
     ...values,
+    ...env,
     HOLDFAST_SESSION: room.session.id,
     HOLDFAST_TASK: String(task),
     [CAPSULE_MARK]: capsule.layout.dir,
@@ -69,15 +76,17 @@ export async function invocationOf(
     // `script` asks it how to start a command.
     ...(hasTerminal && { SHELL: "/bin/sh" }),
   };
+  if (files && door) giveFiles(door.dir, files);
+  const whole = files && doorDir !== undefined ? withGiven(doorDir, command) : command;
   // Inside the sandbox, so that the terminal's processes are all in one pid namespace.
-  const inside = hasTerminal ? inTerminal(command) : command;
+  const inside = hasTerminal ? inTerminal(whole) : whole;
   if (!sandbox) {
     // The shell goes there itself: the tree may be mounted only where it stands.
     const start = join(view.workTree, cwd ?? ".");
     const inTree = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", start];
     const limits = limited({ maxFileBytes: quota.maxBytes });
     const argv = [...view.enter, ...dyingWithUs(), ...limits, ...inTree, ...inside];
-    return { argv, cwd: "/", env: baseEnvironment({ HOME: userHome(), ...own }) };
+    return { argv, cwd: "/", env: baseEnvironment({ HOME: files ? home : userHome(), ...own }) };
   }
   for (const dir of [home, tmp]) giveTo(sandbox.user, dir);
   return launch(sandbox, {

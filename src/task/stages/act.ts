@@ -29,10 +29,17 @@ export interface Acted {
 /** Why a turn was ended from outside. */
 export type Stop = "interrupt" | "pause";
 
+export interface ActOptions {
+  readonly stop: AbortSignal;
+  /** Whether its agent was cut off, and is driven again. */
+  readonly isGoingOn: boolean;
+  readonly join: () => Promise<Joined>;
+}
+
 export async function act(
   task: Task,
   { agent, cwd }: TaskSpec,
-  { stop, join }: { readonly stop: AbortSignal; readonly join: () => Promise<Joined> },
+  { stop, isGoingOn, join }: ActOptions,
 ): Promise<Acted> {
   const { session } = task.room;
   // Durable with the turn's own beginning, which follows it.
@@ -44,7 +51,7 @@ export async function act(
   const joined = await join();
   let isOverQuota = false;
   const end = await adapter
-    .drive(task.workplace({ ...joined.surroundings, cwd }), agent)
+    .drive(task.workplace({ ...joined.surroundings, cwd, isGoingOn }), agent)
     .finally(async () => {
       ({ isOverQuota } = await joined.part());
     });

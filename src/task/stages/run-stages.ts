@@ -15,7 +15,7 @@ import { adapterOf } from "../../agent/index.ts";
 import type { TaskSpec } from "../../contract/index.ts";
 import { type Home, layBallast, sessionDirOf } from "../../home/index.ts";
 import { assertTerminal } from "../../process/index.ts";
-import { commandLine, shortened } from "../../redaction/index.ts";
+import { askedIn, shortened } from "../../redaction/index.ts";
 import type { Session, SessionState } from "../../session/index.ts";
 import { type OnProgress, present } from "../../util/index.ts";
 import type { TaskEnd, TaskOptions } from "../in-hand.ts";
@@ -120,7 +120,7 @@ function optionsOf({ session, request, spec, stop, around }: TaskRun): TaskOptio
 /** A session's title is what its first task is about. */
 function askedOf({ state, secrets }: Session, { title, agent }: TaskSpec): string {
   const ofSession = state.task === null ? state.title : null;
-  return shortened(title ?? ofSession ?? commandLine(agent.command), ASKED_LENGTH, secrets);
+  return shortened(title ?? ofSession ?? askedIn(agent), ASKED_LENGTH, secrets);
 }
 
 /** One that a crash or a pause cut off. Undefined: its files can't be had. */
@@ -143,7 +143,7 @@ async function actFrom(run: TaskRun, task: Task, first: First): Promise<Acted> {
   const isCut = first !== "route";
   if (first === "persist") return { ...notOver, outcome: actedAs(session.state) };
   if (isCut && !(await canGoOn(run))) return { ...notOver, outcome: "interrupted" };
-  return act(task, spec, { stop, join: () => around.join(task) });
+  return act(task, spec, { stop, isGoingOn: isCut, join: () => around.join(task) });
 }
 
 /** Without what it was promised it is not started again: that is said, and its work is kept. */

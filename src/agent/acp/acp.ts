@@ -1,0 +1,116 @@
+/**
+ * Owns the adapter for agents that speak the Agent Client Protocol. The agent's conversation lies in the session's HOME,
+ * where it keeps it, and so in the session's checkpoints.
+ *
+ * What a kill leaves: an open turn, whose calls are closed as interrupted by the session's next owner. The agent is
+ * asked to load its conversation; where it can't, a new one is told what happened.
+ */
+import { PassThrough } from "node:stream";
+import { methods, type NewSessionRequest, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
+import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
+import type { AgentEnd, AgentProcess, Conversation, Workplace } from "../adapter.ts";
+import { endIfItStays } from "../leaving.ts";
+import { newOpening, openingOf } from "../opening.ts";
+import { startOf } from "./agents.ts";
+import { AcpTalk } from "./talk.ts";
+
+export async function driveAcp(work: Workplace, spec: AcpSpec): Promise<AgentEnd> {
+  const start = await startOf(work, spec);
+  const output = new PassThrough();
+  const process = await work.start(start.command, {
+    hasInput: true,
+    isProtocol: true,
+    env: start.env,
+    files: start.files,
+    onOutput: (chunk, stream) => void (stream === "stdout" && output.write(chunk)),
+  });
+  const talk = new AcpTalk(work, process, output);
+  process.ended.finally(() => output.end()).catch(() => {});
+  const outcome = await converse(work, spec, process, talk).catch(async (error: unknown) => {
+    // It is gone, or does not speak the protocol: either way nothing of it stays.
+    process.end();
+    await process.ended;
+    if (work.stop.aborted) return "stopped" as const;
+    work.show(`${error instanceof Error ? error.message : String(error)}\n`);
+    return "failed" as const;
+  });
+  const { exitCode, signal } = await process.ended;
+  return { outcome, exitCode, signal };
+}
+
+/** The agent's answers to what it is asked, one after the other, until nothing is left to ask. */
+async function converse(
+  work: Workplace,
+  spec: AcpSpec,
+  process: AgentProcess,
+  talk: AcpTalk,
+): Promise<AgentEnd["outcome"]> {
+  const { id, text: first } = await begin(work, spec, talk);
+  let input: { readonly text: string; readonly message?: string } = { text: first };
+  for (;;) {
+    await using turn = await work.beginTurn({ prompt: input.text });
+    talk.open(turn);
+    if (input.message !== undefined) await work.messages.entered(input.message);
+    const { stopReason } = await talk.connection.agent.request(methods.agent.session.prompt, {
+      sessionId: id,
+      prompt: [{ type: "text", text: input.text }],
+    });
+    const isDone = stopReason === "end_turn";
+    if (!isDone) work.show(`The agent stopped: ${stopReason}\n`);
+    const next = isDone ? await work.messages.next(0, work.stop) : undefined;
+    await talk.settle();
+    if (!next) {
+      // Its turn ends with its process, so that nothing writes while its files are kept.
+      await leave(process);
+      await (isDone ? turn.end() : turn.fail());
+      return isDone ? "done" : "failed";
+    }
+    process.freeze();
+    await turn.end().finally(() => process.thaw());
+    input = { text: `Message from ${next.from}:\n\n${next.text}`, message: next.message };
+  }
+}
+
+async function leave(process: AgentProcess): Promise<void> {
+  process.input?.end();
+  endIfItStays(process, Promise.resolve());
+  await process.ended;
+}
+
+interface Begun {
+  readonly id: string;
+  readonly text: string;
+}
+
+async function begin(work: Workplace, spec: AcpSpec, talk: AcpTalk): Promise<Begun> {
+  const { agent } = talk.connection;
+  const { agentCapabilities } = await agent.request(methods.agent.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+    clientInfo: { name: "holdfast", version: "0" },
+  });
+  const opening = await openingOf(work, spec.agent, spec);
+  const where: NewSessionRequest = { cwd: await work.directory(), mcpServers: [] };
+  const hold = async (conversation: Conversation, text: string): Promise<Begun> => {
+    await work.beginConversation(spec.agent, conversation);
+    return { id: conversation.id, text };
+  };
+  if (opening.how === "resumed") {
+    const { conversation: id, text } = opening;
+    const known = { ...where, sessionId: id };
+    const { resume } = agentCapabilities?.sessionCapabilities ?? {};
+    const method = resume ? methods.agent.session.resume : methods.agent.session.load;
+    const isThere =
+      (resume || agentCapabilities?.loadSession) &&
+      (await agent.request(method, known).then(
+        () => true,
+        () => false,
+      ));
+    if (isThere) return hold({ id, how: "resumed" }, text);
+    work.show("The agent does not have its conversation any more: a new one begins.\n");
+  }
+  const { how, text } = opening.how === "resumed" ? await newOpening(work, spec) : opening;
+  const { sessionId } = await agent.request(methods.agent.session.new, where);
+  if (how === "resumed") throw new HoldfastError("agent_failed", "a new conversation can't be resumed");
+  return hold({ id: sessionId, how }, text);
+}

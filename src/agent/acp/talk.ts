@@ -1,0 +1,126 @@
+/**
+ * Owns the connection to an agent that speaks the Agent Client Protocol: what it says becomes messages and calls of the
+ * turn that is open, in the order in which it came.
+ *
+ * The protocol tells of most tools while they run, so a call is on record before its tool runs only where the agent asks.
+ * What holds the agent to its lane is the sandbox.
+ */
+import { type PassThrough, Readable, Writable } from "node:stream";
+import {
+  type ClientConnection,
+  client,
+  methods,
+  ndJsonStream,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+  type SessionUpdate,
+} from "@agentclientprotocol/sdk";
+import type { Json } from "../../contract/index.ts";
+import type { ToolCall } from "../../session/index.ts";
+import type { AgentProcess, AgentTurn, Workplace } from "../adapter.ts";
+
+const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
+
+type ToolUpdate = Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_update" }>;
+
+export class AcpTalk {
+  readonly connection: ClientConnection;
+  readonly #work: Workplace;
+  readonly #calls = new Map<string, ToolCall>();
+  #turn: AgentTurn | undefined;
+  #said = "";
+  #recorded: Promise<void> = Promise.resolve();
+
+  /** `output`: what the agent's process writes. */
+  constructor(work: Workplace, process: AgentProcess, output: PassThrough) {
+    this.#work = work;
+    const { input } = process;
+    if (!input) throw new Error("the agent's process has no input");
+    const stream = ndJsonStream(
+      Writable.toWeb(input) as WritableStream<Uint8Array>,
+      Readable.toWeb(output) as ReadableStream<Uint8Array>,
+      { maxMessageBytes: MAX_MESSAGE_BYTES },
+    );
+    this.connection = client({ name: "holdfast" })
+      .onRequest(methods.client.session.requestPermission, ({ params }) => this.#permit(params))
+      .onNotification(methods.client.session.update, ({ params }) =>
+        this.#queue(() => this.#note(params.update)),
+      )
+      .connect(stream);
+  }
+
+  /** What it says from now on belongs to this turn; what it says outside of one is history that it repeats. */
+  open(turn: AgentTurn): void {
+    this.#turn = turn;
+  }
+
+  /** All that it said is on record after this, and no call is open. */
+  async settle(): Promise<void> {
+    await this.#queue(async () => {
+      await this.#endSaying();
+      for (const call of this.#calls.values()) await call.interrupted("the agent told no result");
+      this.#calls.clear();
+      this.#turn = undefined;
+    });
+  }
+
+  /** One after the other: the protocol's library hands messages out without waiting. */
+  #queue(step: () => Promise<void>): Promise<void> {
+    this.#recorded = this.#recorded.then(step);
+    return this.#recorded;
+  }
+
+  async #note(update: SessionUpdate): Promise<void> {
+    if (!this.#turn) return;
+    if (update.sessionUpdate === "agent_message_chunk" && update.content.type === "text") {
+      this.#work.show(update.content.text);
+      this.#said += update.content.text;
+    } else if (update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update")
+      await this.#noteTool(update);
+  }
+
+  async #noteTool(update: ToolUpdate): Promise<void> {
+    const { toolCallId: id, status } = update;
+    await this.#begin(update);
+    const call = this.#calls.get(id);
+    if (!call || (status !== "completed" && status !== "failed")) return;
+    this.#calls.delete(id);
+    const output = asJson(update.rawOutput ?? update.content);
+    await (status === "completed" ? call.returned(output) : call.failed(output));
+  }
+
+  /** Once of each call. An agent may tell of a call before it knows what it is about. */
+  async #begin(update: Omit<ToolUpdate, "sessionUpdate">): Promise<void> {
+    const { toolCallId: call, name, kind, title, rawInput, status } = update;
+    const isOpen = this.#calls.has(call);
+    if (isOpen || (status === "pending" && rawInput === undefined)) return;
+    await this.#endSaying();
+    const tool = name ?? kind ?? title ?? "tool";
+    const args = asJson(rawInput ?? title);
+    const made = await this.#turn?.callTool(tool.slice(0, 200), args, { call });
+    if (made) this.#calls.set(call, made);
+  }
+
+  async #endSaying(): Promise<void> {
+    const text = this.#said;
+    this.#said = "";
+    if (text.trim() === "") return;
+    this.#work.show("\n");
+    await this.#turn?.addMessage("assistant", text);
+  }
+
+  /** It may do what its sandbox lets it do: once, each time. */
+  async #permit({ options, toolCall }: RequestPermissionRequest): Promise<RequestPermissionResponse> {
+    await this.#queue(() => this.#begin({ ...toolCall, status: "in_progress" }));
+    const isWriting = toolCall.kind !== "read" && toolCall.kind !== "search" && toolCall.kind !== "think";
+    const isRefused = isWriting && this.#work.tools.isReadOnly;
+    const wanted = isRefused ? "reject_once" : "allow_once";
+    const option = options.find(({ kind }) => kind === wanted);
+    return {
+      outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" },
+    };
+  }
+}
+
+const asJson = (value: unknown): Json =>
+  value === undefined ? null : (JSON.parse(JSON.stringify(value)) as Json);

@@ -1,0 +1,196 @@
+/**
+ * Owns what is said between us and Claude Code while its process runs: turns are begun and ended by it, each tool is on
+ * record before it runs, and messages of the inbox are handed on in the middle of its work.
+ *
+ * A tool runs after its intent is on disk: the agent asks before each, and is answered then. A message counts as read
+ * when the agent says that it has taken it in, and never before. One that was handed to it and may have been taken in
+ * before a crash is handed to it again under the same id, which it knows.
+ */
+import type { JsonObject } from "../../contract/index.ts";
+import type { ToolCall } from "../../session/index.ts";
+import { sha256Hex } from "../../util/index.ts";
+import type { AgentProcess, AgentTurn, Message, Workplace } from "../adapter.ts";
+import { answerTo, type Block, INITIALIZE, questionIn, type Said, saidIn, userMessage } from "./protocol.ts";
+import { whyNotTool } from "./tools.ts";
+
+interface Handed {
+  readonly message: Message;
+  readonly taken: PromiseWithResolvers<void>;
+}
+
+/** The wait for a message is begun anew after so long; none may ever come. */
+const LISTEN_MS = 60_000;
+
+export class Dialogue {
+  readonly #work: Workplace;
+  readonly #calls = new Map<string, ToolCall>();
+  /** Messages that were handed over and not taken in yet, by the ids that the agent knows them by. */
+  readonly #handed = new Map<string, Handed>();
+  readonly #over = new AbortController();
+  #process: AgentProcess | undefined;
+  #turn: AgentTurn | undefined;
+  #last: { readonly isError: boolean } | undefined;
+  #hasBegun = false;
+
+  constructor(work: Workplace) {
+    this.#work = work;
+  }
+
+  /** Whether the agent came to begin its conversation. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  get outcome(): "done" | "failed" {
+    return this.#last?.isError === false ? "done" : "failed";
+  }
+
+  /** Resolves when nothing more is said to it. */
+  get whenOver(): Promise<void> {
+    const { signal } = this.#over;
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  }
+
+  /** The first words. */
+  async open(process: AgentProcess, text: string): Promise<void> {
+    this.#process = process;
+    // It may end while it is spoken to: that is seen by its end.
+    process.input?.on("error", () => {});
+    this.#tell(INITIALIZE);
+    this.#turn = await this.#work.beginTurn({ prompt: text });
+    this.#tell(userMessage(uuidOf(`${this.#work.id} ${this.#turn.number}`), text));
+    this.#listen().catch(() => this.#end());
+  }
+
+  async receive(message: JsonObject): Promise<void> {
+    const said = saidIn(message);
+    if (!said) return;
+    if (said.type === "system" && said.subtype === "init") this.#hasBegun = true;
+    else if (said.type === "control_request") await this.#answer(said);
+    else if (said.type === "assistant") await this.#say(said);
+    else if (said.type === "stream_event") this.#show(said);
+    else if (said.type === "user") await this.#hear(said);
+    else if (said.type === "result") await this.#result(said);
+  }
+
+  /** Its process is gone, and all that it wrote was received. */
+  async close(isStopped: boolean): Promise<void> {
+    this.#end();
+    const isDone = this.#last?.isError === false;
+    await this.#endTurn(isStopped && !isDone ? "interrupt" : isDone ? "end" : "fail");
+  }
+
+  async #endTurn(how: "end" | "fail" | "interrupt"): Promise<void> {
+    const turn = this.#turn;
+    this.#turn = undefined;
+    // Of calls whose result was never told.
+    for (const call of this.#calls.values()) await call.interrupted("the agent told no result");
+    this.#calls.clear();
+    await turn?.[how]();
+  }
+
+  #tell(message: object): void {
+    const input = this.#process?.input;
+    if (input?.writable) input.write(`${JSON.stringify(message)}\n`);
+  }
+
+  async #answer({ request_id: id, request }: Extract<Said, { type: "control_request" }>): Promise<void> {
+    const question = questionIn(request);
+    if (!question) return;
+    const refusal = whyNotTool(question.tool, this.#work.tools);
+    const turn = this.#turn;
+    if (turn && !this.#calls.has(question.call)) {
+      const call = await turn.callTool(question.tool, question.args, { call: question.call });
+      if (refusal === undefined) this.#calls.set(question.call, call);
+      else await call.refused(refusal);
+    }
+    this.#tell(answerTo(id, request, refusal));
+  }
+
+  async #say({ message, parent_tool_use_id: parent }: Extract<Said, { type: "assistant" }>): Promise<void> {
+    // What an agent of its own says is for the agent that started it.
+    if (parent) return;
+    for (const block of message.content)
+      if (isText(block) && block.text !== "") await this.#turn?.addMessage("assistant", block.text);
+  }
+
+  #show({ event, parent_tool_use_id: parent }: Extract<Said, { type: "stream_event" }>): void {
+    if (parent) return;
+    if (event.type === "content_block_delta" && event.delta?.type === "text_delta")
+      this.#work.show(event.delta.text ?? "");
+    if (event.type === "message_stop") this.#work.show("\n");
+  }
+
+  /** Results of tools come as what a user says, and so do messages that it takes in. */
+  async #hear({ message, uuid = "", isReplay }: Extract<Said, { type: "user" }>): Promise<void> {
+    const taken = this.#handed.get(uuid);
+    if (isReplay && taken) await this.#takeIn(uuid, taken);
+    if (typeof message.content === "string") return;
+    for (const block of message.content) {
+      const call = isResult(block) ? this.#calls.get(block.tool_use_id) : undefined;
+      if (!isResult(block) || !call) continue;
+      this.#calls.delete(block.tool_use_id);
+      const output = block.content ?? "";
+      await (block.is_error ? call.failed(output) : call.returned(output));
+    }
+  }
+
+  async #takeIn(uuid: string, { message: { message, from, text }, taken }: Handed): Promise<void> {
+    if (this.#turn) await this.#turn.addMessage("user", { from, text });
+    else this.#turn = await this.#work.beginTurn({ message: text, from });
+    await this.#work.messages.entered(message);
+    this.#handed.delete(uuid);
+    taken.resolve();
+  }
+
+  async #result(result: Extract<Said, { type: "result" }>): Promise<void> {
+    const isError = result.is_error === true || result.subtype !== "success";
+    this.#last = { isError };
+    if (isError) this.#work.show(`${result.result ?? result.subtype}\n`);
+    // Its turn ends with its process, so that nothing writes while its files are kept.
+    if (this.#handed.size === 0 || isError) return this.#end();
+    // A message that it has not taken in yet is what it goes on with.
+    this.#process?.freeze();
+    await this.#endTurn("end").finally(() => this.#process?.thaw());
+    this.#last = undefined;
+  }
+
+  /** One message at a time: the next is handed over when this one was taken in. */
+  async #listen(): Promise<void> {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      const message = await this.#work.messages.next(LISTEN_MS, signal);
+      if (!message || signal.aborted) continue;
+      const uuid = uuidOf(message.message);
+      const taken = Promise.withResolvers<void>();
+      this.#handed.set(uuid, { message, taken });
+      this.#tell(userMessage(uuid, `Message from ${message.from}:\n\n${message.text}`));
+      await taken.promise;
+    }
+  }
+
+  /** Nothing more is said to it: it ends when it has heard that. */
+  #end(): void {
+    this.#over.abort();
+    this.#process?.input?.end();
+    for (const { taken } of this.#handed.values()) taken.resolve();
+  }
+}
+
+const isText = (block: Block): block is Extract<Block, { type: "text" }> =>
+  block.type === "text" && typeof block["text"] === "string";
+const isResult = (block: Block): block is Extract<Block, { type: "tool_result" }> =>
+  block.type === "tool_result" && typeof block["tool_use_id"] === "string";
+
+/** In the form that the agent wants; the same for the same text. */
+function uuidOf(text: string): string {
+  const hex = sha256Hex(text);
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `4${hex.slice(13, 16)}`,
+    `8${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join("-");
+}

@@ -1,0 +1,122 @@
+/**
+ * Owns the messages of Claude Code's control protocol, as far as we go by them: what it says, and what it is told. What
+ * has another form is none of ours, and passes.
+ */
+import * as z from "zod/mini";
+import type { Json } from "../../contract/index.ts";
+
+const text = z.string();
+const json = z.custom<Json>();
+/** Of an agent that it started itself, which tool call that was. */
+const parent = { parent_tool_use_id: z.optional(z.nullable(text)) };
+
+const block = z.union([
+  z.looseObject({ type: z.literal("text"), text }),
+  z.looseObject({ type: z.literal("tool_use"), id: text, name: text, input: json }),
+  z.looseObject({
+    type: z.literal("tool_result"),
+    tool_use_id: text,
+    content: z.optional(json),
+    is_error: z.optional(z.nullable(z.boolean())),
+  }),
+  z.looseObject({ type: text }),
+]);
+export type Block = z.infer<typeof block>;
+
+const said = z.discriminatedUnion("type", [
+  z.looseObject({
+    type: z.literal("control_request"),
+    request_id: text,
+    request: z.looseObject({
+      subtype: text,
+      /** Of a question before a tool. */
+      tool_name: z.optional(text),
+      input: z.optional(json),
+      tool_use_id: z.optional(text),
+    }),
+  }),
+  z.looseObject({ type: z.literal("system"), subtype: text }),
+  z.looseObject({
+    type: z.literal("assistant"),
+    message: z.looseObject({ content: z.array(block) }),
+    ...parent,
+  }),
+  z.looseObject({
+    type: z.literal("user"),
+    message: z.looseObject({ content: z.union([text, z.array(block)]) }),
+    uuid: z.optional(text),
+    isReplay: z.optional(z.boolean()),
+    ...parent,
+  }),
+  z.looseObject({
+    type: z.literal("stream_event"),
+    event: z.looseObject({
+      type: text,
+      delta: z.optional(z.looseObject({ type: z.optional(text), text: z.optional(text) })),
+    }),
+    ...parent,
+  }),
+  z.looseObject({
+    type: z.literal("result"),
+    subtype: text,
+    is_error: z.optional(z.boolean()),
+    result: z.optional(text),
+  }),
+]);
+export type Said = z.infer<typeof said>;
+
+const hook = z.looseObject({ tool_name: text, tool_input: json, tool_use_id: text });
+export type ToolQuestion = {
+  readonly call: string;
+  readonly tool: string;
+  readonly args: Json;
+};
+
+/** Undefined for what we do not go by. */
+export function saidIn(message: unknown): Said | undefined {
+  return said.safeParse(message).data;
+}
+
+type Asked = Extract<Said, { type: "control_request" }>["request"];
+
+/** The tool that it asks about: by its own permissions, or by the hook that it was given. */
+export function questionIn({ subtype, tool_name, input, tool_use_id }: Asked): ToolQuestion | undefined {
+  if (subtype === "can_use_tool" && tool_name !== undefined)
+    return { call: tool_use_id ?? "", tool: tool_name, args: input ?? null };
+  const asked = subtype === "hook_callback" ? hook.safeParse(input).data : undefined;
+  return asked && { call: asked.tool_use_id, tool: asked.tool_name, args: asked.tool_input };
+}
+
+/** It asks before each tool, and waits for the answer. */
+export const INITIALIZE = {
+  type: "control_request",
+  request_id: "initialize",
+  request: {
+    subtype: "initialize",
+    hooks: { PreToolUse: [{ matcher: null, hookCallbackIds: ["before_tool"] }] },
+  },
+};
+
+/** `refusal`: why it may not. */
+export function answerTo(requestId: string, { subtype, input }: Asked, refusal: string | undefined): object {
+  const ofHook = {
+    hookSpecificOutput: {
+      hookEventName: "PreToolUse",
+      permissionDecision: refusal === undefined ? "allow" : "deny",
+      ...(refusal !== undefined && { permissionDecisionReason: refusal }),
+    },
+  };
+  const ofPermission =
+    refusal === undefined
+      ? { behavior: "allow", updatedInput: input }
+      : { behavior: "deny", message: refusal };
+  const response = subtype === "hook_callback" ? ofHook : ofPermission;
+  return { type: "control_response", response: { subtype: "success", request_id: requestId, response } };
+}
+
+/** A message that has been taken in under the same id is not taken in again. */
+export const userMessage = (uuid: string, content: string) => ({
+  type: "user",
+  uuid,
+  message: { role: "user", content },
+});
