@@ -21,7 +21,7 @@ import { turnEvents } from "./events/turn.ts";
 
 export { MOMENT } from "./events/fields.ts";
 export { type PauseReason, pauseReasons } from "./events/life.ts";
-export { type Stage, stages } from "./events/task.ts";
+export { type Parked, type ParkReason, parkReasons, type Stage, stages } from "./events/task.ts";
 export type { Usage } from "./events/turn.ts";
 
 /** Every event type, with the form of its data; each is made when it is first needed, because a start is short. */

@@ -3,12 +3,12 @@
  * than the old. Pure, as the fold.
  */
 import { type Budget, type BudgetLimit, HoldfastError } from "../contract/index.ts";
-import type { SessionState } from "./state.ts";
+import { type SessionState, tokensIn } from "./state.ts";
 
 /** Which limits of the budget are reached. */
 export function reachedLimits({ budget, spent }: SessionState): BudgetLimit[] {
   const used: Record<BudgetLimit, number> = {
-    tokens: spent.inputTokens + spent.outputTokens,
+    tokens: tokensIn(spent),
     usd: spent.usd,
     minutes: spent.durationMs / 60_000,
     turns: spent.turns,

@@ -69,6 +69,8 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   task_ended: staying([...working, "paused", "closed"]),
   // What was reached is written down when a turn is over, and its budget may be, too.
   network_used: staying([...working, "paused"]),
+  usage_metered: staying([...working, "paused"]),
+  task_parked: staying([...working, "paused"]),
   session_rewound: staying([...working, "paused"]),
   session_kept: staying([...working, "handed_off", "paused", "closed", "archived"]),
   // A budget is raised, and a message arrives, also while nobody works on the session.

@@ -1,7 +1,7 @@
 /**
  * Owns the form of a session's state: what its records add up to, and what it is before the first.
  */
-import type { Budget, PauseReason, Stage } from "../contract/index.ts";
+import type { Budget, ParkReason, PauseReason, Stage } from "../contract/index.ts";
 import type { StoredStatus } from "./lifecycle.ts";
 
 export interface OpenTurn {
@@ -20,8 +20,11 @@ export const isInHistory = ({ history }: Pick<SessionState, "history">, turn: nu
   history.some(([first, last]) => first <= turn && turn <= last);
 
 export interface Spent {
+  /** Without those that were read from a cache or written to one. */
   readonly inputTokens: number;
   readonly outputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
   readonly usd: number;
   readonly durationMs: number;
   readonly turns: number;
@@ -52,6 +55,14 @@ export interface LaneState {
   readonly hosts: readonly string[];
 }
 
+/** Why a task stands still. */
+export interface ParkedState {
+  readonly reason: ParkReason;
+  /** From then on it may go on by itself; null where a person has to say so. */
+  readonly until: string | null;
+  readonly detail: string | null;
+}
+
 /** The latest task. */
 export interface TaskState {
   readonly number: number;
@@ -70,6 +81,8 @@ export interface TaskState {
   readonly stage: Stage | null;
   /** How its agent ended, while what it left is being kept. */
   readonly acted: string | null;
+  /** Null while it is not parked. */
+  readonly parked: ParkedState | null;
   /** What its work is against its base, in numbers; null until it ends. */
   readonly changed: {
     readonly files: number;
@@ -109,6 +122,7 @@ export const newTask: TaskState = {
   outcome: null,
   stage: null,
   acted: null,
+  parked: null,
   changed: null,
   ...noCommandEnded,
   capsule: "none",
@@ -227,7 +241,22 @@ export interface SessionState {
   readonly oddities: number;
 }
 
-const nothingSpent: Spent = { inputTokens: 0, outputTokens: 0, usd: 0, durationMs: 0, turns: 0 };
+const nothingSpent: Spent = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  usd: 0,
+  durationMs: 0,
+  turns: 0,
+};
+
+/** All that a model read and wrote, from a cache or not. */
+export function tokensIn(spent: Pick<Spent, TokenKind>): number {
+  return spent.inputTokens + spent.outputTokens + spent.cacheReadTokens + spent.cacheWriteTokens;
+}
+
+type TokenKind = "inputTokens" | "outputTokens" | "cacheReadTokens" | "cacheWriteTokens";
 
 export const emptyState: SessionState = {
   id: "",

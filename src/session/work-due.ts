@@ -3,6 +3,7 @@
  * cut off. Pure: whether a process does it already is the lock's to say, and whether a person wants it, the status's.
  *
  * A task that a harness drives by itself has no request. It is under way, but no session process has to go on with it.
+ * One that is parked is under way, too, and due for nothing until it is let go on; those in the queue come after it.
  */
 import type { SessionState, TaskState } from "./state.ts";
 
@@ -18,21 +19,24 @@ export type WorkDue =
 type Driven = TaskState & { readonly request: string };
 
 export function workDue(state: Pick<SessionState, "task" | "queue">): WorkDue {
+  if (taskUnderWay(state)?.parked) return nothing;
   const driven = drivenTask(state);
   if (driven) {
     const { request, number: task, capsule } = driven;
     return { kind: capsule === "torn_down" ? "end" : "go_on", request, task };
   }
   const [next] = state.queue;
-  return next ? { kind: "begin", request: next.request } : { kind: "nothing", request: null };
+  return next ? { kind: "begin", request: next.request } : nothing;
 }
+
+const nothing: WorkDue = { kind: "nothing", request: null };
 
 /** The task that began and has not ended. */
 export function taskUnderWay({ task }: Pick<SessionState, "task">): TaskState | null {
   return task?.outcome === null ? task : null;
 }
 
-/** The task that began from the queue and has not ended: a session process is at it, or was until it was cut off. */
+/** The task that began from the queue and has not ended: a process is at it, or was until it was cut off or parked. */
 export function drivenTask(state: Pick<SessionState, "task">): Driven | null {
   const task = taskUnderWay(state);
   return task && isDriven(task) ? task : null;

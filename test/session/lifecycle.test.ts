@@ -63,6 +63,8 @@ for (const type of [
   "task_halted",
   "task_refused",
   "network_used",
+  "usage_metered",
+  "task_parked",
   "session_rewound",
 ] as const)
   legal[type] = wherever("open", "active", "paused");

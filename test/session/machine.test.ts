@@ -166,7 +166,15 @@ describe("the fold", () => {
         },
       ],
     );
-    expect(state.spent).toEqual({ inputTokens: 90, outputTokens: 20, usd: 0.5, durationMs: 1500, turns: 1 });
+    expect(state.spent).toEqual({
+      inputTokens: 90,
+      outputTokens: 20,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      usd: 0.5,
+      durationMs: 1500,
+      turns: 1,
+    });
     expect(reachedLimits(state)).toEqual(["tokens"]);
     expect(
       reachedLimits(fold(state, record(4, "budget_raised", { budget: { tokens: 200, turns: 1 } }))),

@@ -10,6 +10,8 @@ import { type Event, folded } from "../support/fold.ts";
 const queued = (number: number): Event => ["task_queued", { request: `task_${number}`, spec: {} }];
 const started = (task: number, request = `task_${task}`): Event => ["task_started", { task, request }];
 const ended: Event = ["task_ended", { task: 1, outcome: "done" }];
+const parked: Event = ["task_parked", { task: 1, reason: "budget" }];
+const unparked: Event = ["task_unparked", { task: 1, by: "user:ani" }];
 const tornDown: Event = ["capsule_torn_down", { task: 1, freedBytes: 0 }];
 
 describe("what is due", () => {
@@ -22,6 +24,11 @@ describe("what is due", () => {
       [[queued(1), started(1), ended], { kind: "nothing", request: null }],
       [[queued(1), queued(2), started(1), tornDown], { kind: "end", request: "task_1", task: 1 }],
       [[queued(1), started(1), ended, tornDown], { kind: "nothing", request: null }],
+      // A parked one waits for a word, and those behind it wait for its end.
+      [[queued(1), queued(2), started(1), parked], { kind: "nothing", request: null }],
+      [[queued(1), queued(2), started(1), parked, tornDown], { kind: "nothing", request: null }],
+      [[queued(1), queued(2), started(1), parked, unparked], { kind: "go_on", request: "task_1", task: 1 }],
+      [[queued(1), queued(2), started(1), parked, ended], { kind: "begin", request: "task_2" }],
       // A harness goes on by itself.
       [[["task_started", { task: 1 }]], { kind: "nothing", request: null }],
       // A person went back, and has to say what is next.
@@ -45,7 +52,14 @@ describe("what is due", () => {
 
   it("agrees with every other question about the same state, whatever was recorded", () => {
     const types = Object.keys(eventForms) as EventType[];
-    const often = ["task_queued", "task_started", "task_ended", "capsule_torn_down"];
+    const often = [
+      "task_queued",
+      "task_started",
+      "task_parked",
+      "task_unparked",
+      "task_ended",
+      "capsule_torn_down",
+    ];
     const data = fc.record(
       {
         task: fc.integer({ min: 1, max: 3 }),
@@ -60,8 +74,10 @@ describe("what is due", () => {
         const state = folded(...events);
         const due = workDue(state);
         const requests = requestsDue(state);
-        expect(due.request).toBe(requests[0] ?? null);
-        expect(due.kind === "end" || due.kind === "go_on").toBe(drivenTask(state) !== null);
+        const isParked = taskUnderWay(state)?.parked != null;
+        // A parked task is never due, and neither is what waits behind it.
+        expect(due.request).toBe(isParked ? null : (requests[0] ?? null));
+        expect(due.kind === "end" || due.kind === "go_on").toBe(!isParked && drivenTask(state) !== null);
         expect(drivenTask(state) === null || taskUnderWay(state) === state.task).toBe(true);
         for (const request of ["task_1", "task_2", "task_3"])
           expect(isTaskOver(state, request)).toBe(!requests.includes(request));

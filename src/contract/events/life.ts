@@ -79,7 +79,8 @@ export const lifeEvents = {
     }),
   session_handed_off: () => fields({ to: name, directory: z.optional(z.string()) }),
   session_returned: () => fields({ by: name }),
-  budget_raised: () => fields({ budget: budgetSchema }),
+  /** `request`: what it was asked by, so that whoever asked knows it again. */
+  budget_raised: () => fields({ budget: budgetSchema, by: z.optional(name), request: z.optional(name) }),
   budget_reached: () =>
     fields({ limits: z.array(z.enum(["tokens", "usd", "minutes", "turns"])).check(z.minLength(1)) }),
 } as const;

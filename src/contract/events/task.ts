@@ -2,11 +2,24 @@
  * Owns the forms of the events of a task, and of what it leaves.
  */
 import * as z from "zod/mini";
-import { content, count, fields, gitObject, home, host, name, sha256, task, turn } from "./fields.ts";
+import { content, count, fields, gitObject, home, host, moment, name, sha256, task, turn } from "./fields.ts";
 
 /** What a task goes through, in order. */
 export const stages = ["route", "capsule", "plan", "act", "verify", "approve", "persist"] as const;
 export type Stage = (typeof stages)[number];
+
+/** `budget`: that of the session is reached. `usage_limit`: that of the provider is. `key`: none can be had for it. */
+export const parkReasons = ["budget", "usage_limit", "key"] as const;
+export type ParkReason = (typeof parkReasons)[number];
+
+/** Why a task stands still, with no process, until it is let go on. */
+export interface Parked {
+  readonly reason: ParkReason;
+  /** From then on it may go on by itself. */
+  readonly until?: string | undefined;
+  /** What is to be known beside it: which limit, or which provider's key. */
+  readonly detail?: string | undefined;
+}
 
 export const taskEvents = {
   /** A task gets its number when it starts: until then it goes by its request. */
@@ -49,6 +62,16 @@ export const taskEvents = {
   task_refused: () => fields({ request: name, code: name, reason: z.string() }),
   /** It began, and what it left can't be kept as it should: its capsule stays as it is. */
   task_halted: () => fields({ task, code: name, reason: z.string() }),
+  /** It is open, and has no process. Its turns are closed, and its files are in a checkpoint. */
+  task_parked: () =>
+    fields({
+      task,
+      reason: z.enum(parkReasons),
+      until: z.optional(moment),
+      detail: z.optional(z.string().check(z.maxLength(500))),
+    }),
+  /** `by`: the person or the program that lets it go on. */
+  task_unparked: () => fields({ task, by: name }),
   task_planned: () => fields({ task, plan: content, accepted: z.boolean() }),
   task_ended: () =>
     fields({

@@ -4,10 +4,12 @@
 import * as z from "zod/mini";
 import { content, count, fields, name, task, turn } from "./fields.ts";
 
+const usd = z.number().check(z.nonnegative());
+/** What a turn says of itself. It adds to what was metered: an agent whose requests are metered ends turns without it. */
 const usageSchema = z.strictObject({
   inputTokens: z.optional(count),
   outputTokens: z.optional(count),
-  usd: z.optional(z.number().check(z.nonnegative())),
+  usd: z.optional(usd),
 });
 export type Usage = z.infer<typeof usageSchema>;
 
@@ -36,5 +38,23 @@ export const turnEvents = {
       outcome: z.enum(["completed", "failed", "interrupted"]),
       usage: z.optional(usageSchema),
       durationMs: count,
+    }),
+  /**
+   * One request to a model was answered, wholly or in part. `inputTokens`: those that were neither read from a cache nor
+   * written to one. `isPriced`: whether the price of the model is known; without it there is no `usd`.
+   */
+  usage_metered: () =>
+    fields({
+      task,
+      turn: z.optional(turn),
+      request: name,
+      provider: name,
+      model: name,
+      inputTokens: count,
+      outputTokens: count,
+      cacheReadTokens: count,
+      cacheWriteTokens: count,
+      usd: z.optional(usd),
+      isPriced: z.boolean(),
     }),
 } as const;

@@ -11,6 +11,8 @@ import {
   type Json,
   type JsonObject,
   MOMENT,
+  type ParkReason,
+  parkReasons,
   type Stage,
   stages,
   whyNoHost,
@@ -106,6 +108,16 @@ export function homeIn(value: Json | undefined): HomeState | null {
 /** Null for one that this version doesn't know. */
 export function stageIn(value: Json | undefined): Stage | null {
   return stages.find((stage) => stage === value) ?? null;
+}
+
+/** One that this version doesn't know waits for a person, as a missing key does. */
+export function parkReasonIn(value: Json | undefined): ParkReason {
+  return parkReasons.find((reason) => reason === value) ?? "key";
+}
+
+/** Null for what is none. */
+export function momentIn(value: Json | undefined): string | null {
+  return typeof value === "string" && MOMENT.test(value) ? value : null;
 }
 
 /** Null only where the field is missing. What is no moment counts as one that is long over. */

@@ -75,6 +75,7 @@ export const taskInheritance: Ways<TaskState> = {
   outcome: both("kept"),
   stage: both("dropped"),
   acted: both("dropped"),
+  parked: both("dropped"),
   changed: both("kept"),
   exitCode: both("kept"),
   signal: both("kept"),

@@ -19,7 +19,9 @@ import {
   hostsIn,
   isGiven,
   isTrue,
+  momentIn,
   objectIn,
+  parkReasonIn,
   rangesIn,
   stageIn,
   textIn,
@@ -86,13 +88,11 @@ export const taskRules: readonly Rule[] = [
     "host_allowed",
     { task: amountIn, host: textIn },
     {
-      refuse: ({ task: current }, { task }) => {
-        if (task !== current?.number || current.outcome !== null)
-          return refuse("invalid_data", `task ${task} is not under way`);
-        return (current.lane?.hosts.length ?? 0) < MAX_HOSTS
+      refuse: (state, { task }) =>
+        refusalUnlessUnderWay(state, task) ??
+        ((state.task?.lane?.hosts.length ?? 0) < MAX_HOSTS
           ? undefined
-          : refuse("invalid_data", `task ${task} may reach ${MAX_HOSTS} hosts already`);
-      },
+          : refuse("invalid_data", `task ${task} may reach ${MAX_HOSTS} hosts already`)),
       apply: (state, { host }) => withHost(state, host),
     },
   ),
@@ -114,11 +114,33 @@ export const taskRules: readonly Rule[] = [
           outcome,
           stage: null,
           acted: null,
+          parked: null,
           changed: files === null ? null : { files, insertions, deletions },
           ...(unpublished["code"] === SECRET_IN_WORK && { isHeld: true }),
         }),
         ...(head !== null && { head }),
       }),
+    },
+  ),
+  rule(
+    "task_parked",
+    { task: amountIn, reason: parkReasonIn, until: momentIn, detail: textOrNull },
+    {
+      refuse: (state, { task }) =>
+        refusalUnlessUnderWay(state, task) ??
+        refusalWhileOpen(state.openTurn) ??
+        (state.task?.parked ? refuse("invalid_data", `task ${task} is parked already`) : undefined),
+      apply: (state, { task: _, ...parked }) => inTask(state, { parked }),
+    },
+  ),
+  rule(
+    "task_unparked",
+    { task: amountIn },
+    {
+      refuse: (state, { task }) =>
+        refusalUnlessUnderWay(state, task) ??
+        (state.task?.parked ? undefined : refuse("invalid_data", `task ${task} is not parked`)),
+      apply: (state) => inTask(state, { parked: null }),
     },
   ),
   rule(
@@ -234,6 +256,7 @@ export const taskRules: readonly Rule[] = [
           outcome: "rewound",
           stage: null,
           acted: null,
+          parked: null,
           ...noCommandEnded,
           capsule: "rewound",
           base: of.base,
@@ -248,6 +271,12 @@ export const taskRules: readonly Rule[] = [
     },
   ),
 ];
+
+function refusalUnlessUnderWay({ task: current }: SessionState, task: number): HoldfastError | undefined {
+  return task === current?.number && current.outcome === null
+    ? undefined
+    : refuse("invalid_data", `task ${task} is not under way`);
+}
 
 /** A task comes to its first stages before it is started: until then they are on record, and not in the state. */
 function refusalOfStage({ task: current }: SessionState, task: number): HoldfastError | undefined {

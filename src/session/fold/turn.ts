@@ -3,7 +3,7 @@
  * of turns, and what was spent.
  */
 import type { HoldfastError, JsonObject } from "../../contract/index.ts";
-import type { OpenTurn, SessionState, Spent, TurnRange } from "../state.ts";
+import type { OpenTurn, SessionState, Spent, TaskState, TurnRange } from "../state.ts";
 import { amountIn, objectIn, textIn } from "./fields.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 
@@ -17,8 +17,9 @@ export const turnRules: readonly Rule[] = [
     "turn_started",
     { turn: amountIn },
     {
-      refuse: ({ openTurn, turns }, { turn }) =>
+      refuse: ({ openTurn, turns, task }, { turn }) =>
         refusalWhileOpen(openTurn) ??
+        refusalWhileParked(task) ??
         (turn === turns + 1 ? undefined : refuse("invalid_data", `the next turn is ${turns + 1}`)),
       apply: ({ history }, { turn }, startedAt) => ({
         turns: turn,
@@ -59,16 +60,37 @@ export const turnRules: readonly Rule[] = [
       refuse: ({ openTurn }, { turn }) => refusalUnlessOpen(openTurn, turn) ?? refusalOfOpenCalls(openTurn),
       apply: ({ spent }, { outcome, usage, durationMs }) => ({
         openTurn: null,
-        spent: added(spent, usage, durationMs),
+        spent: {
+          ...withUsage(spent, usage),
+          durationMs: spent.durationMs + durationMs,
+          turns: spent.turns + 1,
+        },
         ...(outcome !== "interrupted" && { crashes: 0 }),
       }),
     },
+  ),
+  rule(
+    "usage_metered",
+    {
+      inputTokens: amountIn,
+      outputTokens: amountIn,
+      cacheReadTokens: amountIn,
+      cacheWriteTokens: amountIn,
+      usd: amountIn,
+    },
+    { apply: ({ spent }, usage) => ({ spent: withUsage(spent, usage) }) },
   ),
 ];
 
 /** For every event that needs a session between two turns. */
 export function refusalWhileOpen(openTurn: OpenTurn | null): HoldfastError | undefined {
   return openTurn ? refuse("turn_open", `turn ${openTurn.turn} is still open`) : undefined;
+}
+
+function refusalWhileParked(task: TaskState | null): HoldfastError | undefined {
+  return task?.parked
+    ? refuse("illegal_transition", `task ${task.number} is parked: it has to be let go on first`)
+    : undefined;
 }
 
 function refusalUnlessOpen(openTurn: OpenTurn | null, turn: number): HoldfastError | undefined {
@@ -91,13 +113,15 @@ function withTurn(history: readonly TurnRange[], turn: number): readonly TurnRan
   return last?.[1] === turn - 1 ? [...history.slice(0, -1), [last[0], turn]] : [...history, [turn, turn]];
 }
 
-function added(spent: Spent, usage: JsonObject, durationMs: number): Spent {
+/** Journals of before there were caches know input and output alone. */
+function withUsage(spent: Spent, usage: JsonObject): Spent {
   return {
+    ...spent,
     inputTokens: spent.inputTokens + amountIn(usage["inputTokens"]),
     outputTokens: spent.outputTokens + amountIn(usage["outputTokens"]),
+    cacheReadTokens: spent.cacheReadTokens + amountIn(usage["cacheReadTokens"]),
+    cacheWriteTokens: spent.cacheWriteTokens + amountIn(usage["cacheWriteTokens"]),
     usd: spent.usd + amountIn(usage["usd"]),
-    durationMs: spent.durationMs + durationMs,
-    turns: spent.turns + 1,
   };
 }
 

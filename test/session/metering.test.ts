@@ -1,0 +1,101 @@
+/**
+ * What the fold makes of metered usage, and of a task that is parked.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { reachedLimits } from "../../src/session/index.ts";
+import { tokensIn } from "../../src/session/state.ts";
+import { type Event, folded, next } from "../support/fold.ts";
+
+const started: Event = ["task_started", { task: 1 }];
+const parked: Event = ["task_parked", { task: 1, reason: "budget" }];
+const unparked: Event = ["task_unparked", { task: 1, by: "user:ani" }];
+
+describe("what was metered", () => {
+  const kinds = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "usd"] as const;
+  const amounts = fc.record(
+    Object.fromEntries(kinds.map((kind) => [kind, fc.nat({ max: 1_000_000 })])),
+  ) as fc.Arbitrary<Record<(typeof kinds)[number], number>>;
+
+  it("is spent at once, and spent is the sum of it, whatever turns say beside it", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.boolean(), amounts), { maxLength: 20 }), (all) => {
+        let state = folded(started);
+        let turn = 0;
+        for (const [isTurn, usage] of all) {
+          const before = state.spent;
+          turn += isTurn ? 1 : 0;
+          const events: Event[] = isTurn
+            ? [
+                ["turn_started", { turn, input: "x" }],
+                ["turn_ended", { turn, outcome: "completed", durationMs: 1, usage }],
+              ]
+            : [
+                [
+                  "usage_metered",
+                  { task: 1, request: "r", provider: "p", model: "m", isPriced: true, ...usage },
+                ],
+              ];
+          for (const event of events) state = next(state, event);
+          for (const kind of kinds) expect(state.spent[kind]).toBe(before[kind] + usage[kind]);
+        }
+        expect(state).toMatchObject({ oddities: 0, spent: { turns: turn, durationMs: turn } });
+        const sum = all.reduce((tokens, [, usage]) => tokens + tokensIn(usage), 0);
+        expect(tokensIn(state.spent)).toBe(sum);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("counts against the budget while the turn is open, cached tokens included; nonsense counts for nothing", () => {
+    const open = folded(
+      started,
+      ["budget_raised", { budget: { tokens: 100, usd: 1 } }],
+      ["turn_started", { turn: 1, input: "x" }],
+    );
+    const metered = (data: Record<string, number | string>): Event => ["usage_metered", { task: 1, ...data }];
+    expect(reachedLimits(next(open, metered({ inputTokens: 60, cacheReadTokens: 40 })))).toEqual(["tokens"]);
+    expect(reachedLimits(next(open, metered({ inputTokens: 60, usd: 1.5 })))).toEqual(["usd"]);
+    expect(next(open, metered({ inputTokens: -5, outputTokens: "many", usd: "1" })).spent).toEqual(
+      open.spent,
+    );
+  });
+});
+
+describe("a parked task", () => {
+  it("is open, with why and until when; a word lets it go on, and its end ends that", () => {
+    const until = "2026-11-16T20:00:00.000Z";
+    const limited = folded(started, [
+      "task_parked",
+      { task: 1, reason: "usage_limit", until, detail: "anthropic" },
+    ]);
+    expect(limited.task).toMatchObject({
+      outcome: null,
+      parked: { reason: "usage_limit", until, detail: "anthropic" },
+    });
+    expect(next(limited, unparked).task).toMatchObject({ outcome: null, parked: null });
+    const ends: Event[] = [
+      ["task_ended", { task: 1, outcome: "cancelled" }],
+      ["session_rewound", { toTurn: 0, fromTurn: 0, history: [] }],
+      ["session_imported", { user: "ani" }],
+    ];
+    for (const end of ends) expect(next(limited, end).task?.parked, end[0]).toBeNull();
+    const odd = folded(started, ["task_parked", { task: 1, reason: "moon", until: "soon" }]);
+    expect(odd.task?.parked).toEqual({ reason: "key", until: null, detail: null });
+  });
+
+  it("is parked only while it is under way, once, and between turns; no turn begins while it is", () => {
+    const odd = (...events: Event[]) => folded(...events).oddities;
+    expect(odd(started, parked)).toBe(0);
+    expect(odd(parked)).toBe(1);
+    expect(odd(started, ["task_parked", { task: 2, reason: "budget" }])).toBe(1);
+    expect(odd(started, ["task_ended", { task: 1, outcome: "done" }], parked)).toBe(1);
+    expect(odd(started, ["turn_started", { turn: 1, input: "x" }], parked)).toBe(1);
+    expect(odd(started, parked, parked)).toBe(1);
+    expect(odd(started, unparked)).toBe(1);
+    expect(odd(started, parked, ["turn_started", { turn: 1, input: "x" }])).toBe(1);
+    expect(odd(started, parked, unparked, ["turn_started", { turn: 1, input: "x" }])).toBe(0);
+    // Its budget may have paused the session before.
+    expect(odd(started, ["session_paused", { reason: "budget" }], parked)).toBe(0);
+  });
+});
