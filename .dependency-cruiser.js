@@ -1,7 +1,7 @@
 /** The layers of ARCHITECTURE.md: imports go down only, and a folder is entered through its index. */
 const tiers = [
   ["contract", "util"],
-  ["journal", "process", "config", "mail", "http"],
+  ["journal", "process", "config", "mail", "http", "metering"],
   ["capsule", "redaction"],
   ["session"],
   ["home"],

@@ -20,12 +20,26 @@ const sandbox = z.strictObject({
   /** What tasks see of the user's files beside what tools need: read-only. */
   read: z._default(z.array(path).check(z.maxLength(MAX_PATHS)), []),
 });
+const dollars = z.number().check(z.nonnegative());
+/** For a million tokens. */
+const price = z.strictObject({
+  input: dollars,
+  output: dollars,
+  cache_read: z.optional(dollars),
+  cache_write: z.optional(dollars),
+});
+const MAX_PRICES = 1000;
+const prices = z
+  .record(z.string().check(z.minLength(1), z.maxLength(200)), price)
+  .check(z.refine((all) => Object.keys(all).length <= MAX_PRICES, `more than ${MAX_PRICES} prices`));
 const schema = z.strictObject({
   /** Variables of the caller's that every task gets, where the caller has them. */
   env: z._default(z.array(variableSchema).check(z.maxLength(MAX_VARIABLES)), []),
   quota: quotaSection,
   sandbox: z.prefault(z.pipe(orNothing, sandbox), {}),
   output_mb: outputLimit,
+  /** What models cost, where the shipped list does not know it, or not rightly. */
+  prices: z.prefault(z.pipe(orNothing, prices), {}),
   retention: z.prefault(z.pipe(orNothing, retention), {}),
 });
 

@@ -1,0 +1,279 @@
+/**
+ * The meter, fed with answers of each API as they are on the wire.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Meter, type Metered, type ModelApi } from "../../src/metering/index.ts";
+
+const sse = (...events: unknown[]) =>
+  events.map((one) => `event: x\ndata: ${typeof one === "string" ? one : JSON.stringify(one)}\n\n`).join("");
+
+function metered(api: ModelApi, contentType: string, pieces: readonly Uint8Array[]): Metered | undefined {
+  const meter = new Meter({ api, contentType });
+  for (const piece of pieces) meter.push(piece);
+  return meter.end();
+}
+
+interface Case {
+  readonly name: string;
+  readonly api: ModelApi;
+  readonly contentType: string;
+  readonly text: string;
+  readonly metered: Metered | undefined;
+}
+
+const claude = {
+  model: "claude-sonnet-4-5-20250929",
+  inputTokens: 12,
+  outputTokens: 345,
+  cacheReadTokens: 20_000,
+  cacheWriteTokens: 300,
+};
+
+const CASES: readonly Case[] = [
+  {
+    name: "Anthropic, streamed",
+    api: "anthropic",
+    contentType: "text/event-stream; charset=utf-8",
+    text: sse(
+      {
+        type: "message_start",
+        message: {
+          id: "msg_1",
+          type: "message",
+          model: "claude-sonnet-4-5-20250929",
+          usage: {
+            input_tokens: 12,
+            cache_creation_input_tokens: 300,
+            cache_read_input_tokens: 20_000,
+            output_tokens: 1,
+          },
+        },
+      },
+      { type: "ping" },
+      { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: '"usage": héllo 😀' } },
+      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 345 } },
+      { type: "message_stop" },
+    ),
+    metered: claude,
+  },
+  {
+    name: "Anthropic, whole",
+    api: "anthropic",
+    contentType: "application/json",
+    text: JSON.stringify({
+      type: "message",
+      model: "claude-sonnet-4-5-20250929",
+      content: [{ type: "text", text: "hé" }],
+      usage: {
+        input_tokens: 12,
+        cache_creation_input_tokens: 300,
+        cache_read_input_tokens: 20_000,
+        output_tokens: 345,
+      },
+    }),
+    metered: claude,
+  },
+  {
+    name: "OpenAI chat, streamed",
+    api: "openai",
+    contentType: "text/event-stream",
+    text: sse(
+      {
+        object: "chat.completion.chunk",
+        model: "gpt-5.4",
+        choices: [{ delta: { content: "hi" } }],
+        usage: null,
+      },
+      {
+        object: "chat.completion.chunk",
+        model: "gpt-5.4",
+        choices: [],
+        usage: {
+          prompt_tokens: 1000,
+          completion_tokens: 50,
+          prompt_tokens_details: { cached_tokens: 900 },
+        },
+      },
+      "[DONE]",
+    ),
+    metered: {
+      model: "gpt-5.4",
+      inputTokens: 100,
+      outputTokens: 50,
+      cacheReadTokens: 900,
+      cacheWriteTokens: 0,
+    },
+  },
+  {
+    name: "OpenAI chat, whole, of a server that says nothing of its kind",
+    api: "openai",
+    contentType: "",
+    text: `\n ${JSON.stringify({ model: "local", usage: { prompt_tokens: 7, completion_tokens: 3 } })}`,
+    metered: { model: "local", inputTokens: 7, outputTokens: 3, cacheReadTokens: 0, cacheWriteTokens: 0 },
+  },
+  {
+    name: "OpenAI Responses, streamed",
+    api: "openai",
+    contentType: "text/event-stream",
+    text: sse(
+      { type: "response.created", response: { model: "gpt-5.6-sol", usage: null } },
+      { type: "response.output_text.delta", delta: "x" },
+      {
+        type: "response.completed",
+        response: {
+          model: "gpt-5.6-sol",
+          output: [],
+          usage: {
+            input_tokens: 1000,
+            input_tokens_details: { cached_tokens: 600, cache_write_tokens: 100 },
+            output_tokens: 20,
+            output_tokens_details: { reasoning_tokens: 15 },
+          },
+        },
+      },
+    ),
+    metered: {
+      model: "gpt-5.6-sol",
+      inputTokens: 300,
+      outputTokens: 20,
+      cacheReadTokens: 600,
+      cacheWriteTokens: 100,
+    },
+  },
+  {
+    name: "OpenAI Responses, whole",
+    api: "openai",
+    contentType: "application/json; charset=utf-8",
+    text: JSON.stringify({
+      object: "response",
+      model: "gpt-5",
+      usage: { input_tokens: 5, output_tokens: 6 },
+    }),
+    metered: { model: "gpt-5", inputTokens: 5, outputTokens: 6, cacheReadTokens: 0, cacheWriteTokens: 0 },
+  },
+  {
+    name: "Gemini, streamed",
+    api: "gemini",
+    contentType: "text/event-stream",
+    text: sse(
+      {
+        candidates: [],
+        usageMetadata: { promptTokenCount: 500, totalTokenCount: 500 },
+        modelVersion: "gemini-3-pro",
+      },
+      {
+        candidates: [],
+        usageMetadata: {
+          promptTokenCount: 500,
+          cachedContentTokenCount: 400,
+          candidatesTokenCount: 30,
+          thoughtsTokenCount: 70,
+        },
+        modelVersion: "gemini-3-pro",
+      },
+    ).replaceAll("\n", "\r\n"),
+    metered: {
+      model: "gemini-3-pro",
+      inputTokens: 100,
+      outputTokens: 100,
+      cacheReadTokens: 400,
+      cacheWriteTokens: 0,
+    },
+  },
+  {
+    name: "Gemini, an array of parts",
+    api: "gemini",
+    contentType: "application/json",
+    text: JSON.stringify([
+      { usageMetadata: { promptTokenCount: 5 }, modelVersion: "gemini-2.5-flash" },
+      { usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, toolUsePromptTokenCount: 3 } },
+    ]),
+    metered: {
+      model: "gemini-2.5-flash",
+      inputTokens: 8,
+      outputTokens: 2,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+    },
+  },
+  {
+    name: "an error",
+    api: "anthropic",
+    contentType: "application/json",
+    text: JSON.stringify({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
+    metered: undefined,
+  },
+];
+
+describe("the meter", () => {
+  for (const { name, api, contentType, text, metered: expected } of CASES) {
+    it(`reads ${name}, however its bytes are cut`, () => {
+      const bytes = Buffer.from(text);
+      expect(metered(api, contentType, [bytes])).toEqual(expected);
+      expect(
+        metered(
+          api,
+          contentType,
+          Array.from(bytes, (byte) => Buffer.from([byte])),
+        ),
+      ).toEqual(expected);
+      fc.assert(
+        fc.property(fc.array(fc.nat({ max: bytes.length }), { maxLength: 12 }), (cuts) => {
+          const ends = [0, ...cuts.sort((a, b) => a - b), bytes.length];
+          const pieces = ends.slice(1).map((end, index) => bytes.subarray(ends[index], end));
+          expect(metered(api, contentType, pieces)).toEqual(expected);
+        }),
+        { numRuns: 50 },
+      );
+    });
+  }
+
+  it("meters an answer that breaks off as far as it came", () => {
+    const bytes = Buffer.from(CASES[0]?.text ?? "");
+    const half = bytes.subarray(0, bytes.indexOf("message_delta"));
+    expect(metered("anthropic", "text/event-stream", [half])).toEqual({ ...claude, outputTokens: 1 });
+    expect(metered("anthropic", "text/event-stream", [])).toBeUndefined();
+  });
+
+  it("throws at nothing, and takes only counts for counts", () => {
+    const api = fc.constantFrom<ModelApi>("anthropic", "openai", "gemini");
+    const contentType = fc.constantFrom("text/event-stream", "application/json", "", "text/plain");
+    const usage = fc.dictionary(
+      fc.constantFrom("input_tokens", "output_tokens", "prompt_tokens", "promptTokenCount", "usageMetadata"),
+      fc.jsonValue(),
+    );
+    const piece = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.string().map((text) => Buffer.from(`data: ${text}\n\n`)),
+      fc
+        .record({ usage, usageMetadata: usage, response: fc.jsonValue(), model: fc.jsonValue() })
+        .map((one) => Buffer.from(sse(one))),
+    );
+    fc.assert(
+      fc.property(api, contentType, fc.array(piece, { maxLength: 10 }), (of, type, pieces) => {
+        const { model, ...counts } = metered(of, type, pieces) ?? { model: null };
+        expect(model === null || model.length <= 200).toBe(true);
+        for (const count of Object.values(counts))
+          expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("holds so many bytes at most, and what comes behind an event that is too long counts again", () => {
+    const piece = () => Buffer.alloc(1024 * 1024, "x");
+    for (const contentType of ["text/event-stream", "application/json"]) {
+      const meter = new Meter({ api: "openai", contentType });
+      meter.push(Buffer.from("data: "));
+      let most = 0;
+      for (let pushed = 0; pushed < 200; pushed += 1) {
+        meter.push(piece());
+        most = Math.max(most, process.memoryUsage().arrayBuffers);
+      }
+      expect(most).toBeLessThan(150 * 1024 * 1024);
+      meter.push(Buffer.from(`\n\n${sse({ model: "m", usage: { prompt_tokens: 1 } })}`));
+      expect(meter.end()?.inputTokens).toBe(contentType === "application/json" ? undefined : 1);
+    }
+  });
+});
