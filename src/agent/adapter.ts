@@ -3,7 +3,7 @@
  * here is for our own adapters alone: a loop of one's own is driven through the same.
  */
 import type { Writable } from "node:stream";
-import type { AgentSpec, Appended, EventData, Json, Usage } from "../contract/index.ts";
+import type { AgentSpec, Appended, EventData, Json, Parked, Usage } from "../contract/index.ts";
 import type { CommandEnd } from "../process/index.ts";
 import type { ToolCall } from "../session/index.ts";
 
@@ -131,16 +131,19 @@ export interface Workplace {
   show(text: string): void;
 }
 
-export interface AgentEnd {
-  /** `stopped`: it was asked to end before it was done. */
-  readonly outcome: "done" | "failed" | "stopped";
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
+export type AgentEnd =
+  | {
+      /** `stopped`: it was asked to end before it was done. */
+      readonly outcome: "done" | "failed" | "stopped";
+      readonly exitCode: number | null;
+      readonly signal: NodeJS.Signals | null;
+    }
+  /** It stands still, with no turn open and no process, and is driven again when it is let go on. */
+  | { readonly outcome: "parked"; readonly parked: Parked };
 
 export interface Adapter<Spec extends AgentSpec = AgentSpec> {
   readonly name: Spec["adapter"];
-  /** Whether it is driven again after a cut, on the files as they are; else its work is kept as it is. */
+  /** Whether it is driven again after a cut or a park, on the files as they are; else its work is kept as it is. */
   goesOn(spec: Spec): boolean;
   drive(work: Workplace, spec: Spec): Promise<AgentEnd>;
 }

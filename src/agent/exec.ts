@@ -7,7 +7,7 @@
 import type { ExecSpec } from "../contract/index.ts";
 import type { Adapter } from "./adapter.ts";
 
-export const exec: Adapter<ExecSpec> = {
+export const exec = {
   name: "exec",
   goesOn: ({ restart }) => restart,
   async drive(work, { command, input }) {
@@ -30,4 +30,4 @@ export const exec: Adapter<ExecSpec> = {
     await (isDone ? turn.end() : turn.fail());
     return { outcome: isDone ? "done" : "failed", exitCode, signal };
   },
-};
+} satisfies Adapter<ExecSpec>;

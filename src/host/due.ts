@@ -1,13 +1,14 @@
 /**
  * Owns what a session has to do, as its process reads it from the fold: a task that was cut off, and the first of the
- * queue.
+ * queue, which waits while a task is parked.
  */
 import { adapterOf } from "../agent/index.ts";
-import { type Session, workDue } from "../session/index.ts";
+import { type Session, taskUnderWay, workDue } from "../session/index.ts";
 import type { CutWork } from "./life.ts";
 import type { SessionMail } from "./session-mail.ts";
 
-export const nextOf = ({ state }: Session): string | null => state.queue[0]?.request ?? null;
+export const nextOf = ({ state }: Session): string | null =>
+  taskUnderWay(state)?.parked ? null : (state.queue[0]?.request ?? null);
 
 /** What a crash or a pause cut off. One that can only be ended is ended here. */
 export async function cutWork(session: Session, mail: SessionMail): Promise<CutWork | null> {

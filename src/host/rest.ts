@@ -8,8 +8,9 @@ import { restFiles } from "../task/index.ts";
 import type { RestReason } from "./life.ts";
 
 export async function putFilesToRest(home: Home, session: Session): Promise<void> {
-  // A task that ended has its checkpoint, and nothing has run since.
-  if (session.state.status !== "paused" && taskUnderWay(session.state)) await restFiles(home, session);
+  // A task that ended or was parked has its checkpoint, and nothing has run since.
+  const task = taskUnderWay(session.state);
+  if (session.state.status !== "paused" && task && !task.parked) await restFiles(home, session);
 }
 
 /** One that reached its budget or its quota is paused for that. */

@@ -15,8 +15,7 @@ import { readOpenAi } from "./openai.ts";
 import { type Reading, type Usage, usageIn, withReading } from "./reading.ts";
 
 /** The protocols of models that can be metered. */
-export const modelApis = ["anthropic", "openai", "gemini"] as const;
-export type ModelApi = (typeof modelApis)[number];
+export type ModelApi = "anthropic" | "openai" | "gemini";
 
 export interface Metered extends Usage {
   /** As the answer says it; null where it does not. */

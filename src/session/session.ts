@@ -156,10 +156,11 @@ export class Session implements AsyncDisposable {
     await this.release();
   }
 
-  /** What waits in its queue will not begin. */
+  /** What waits in its queue will not begin, and a task that is parked will not go on. */
   async close(): Promise<void> {
     await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
     const { queue, task } = this.#ahead;
+    if (task?.parked) await this.append("task_ended", { task: task.number, outcome: "cancelled" });
     for (const { request } of queue)
       await this.append("task_refused", { request, code: "interrupted", reason: "the session was closed" });
     await this.append("session_closed", {});

@@ -6,8 +6,8 @@
  * adapter that knows how to go on is driven again on these files; else they are kept as the work of a task that was
  * interrupted.
  */
-import { adapterOf } from "../../agent/index.ts";
-import type { TaskSpec } from "../../contract/index.ts";
+import type { Adapter } from "../../agent/index.ts";
+import type { Parked, TaskSpec } from "../../contract/index.ts";
 import type { TaskEnd } from "../in-hand.ts";
 import type { Task } from "../task.ts";
 import type { WorkplaceOptions } from "../workplace.ts";
@@ -20,8 +20,10 @@ export interface Joined {
 }
 
 export interface Acted {
-  /** Undefined: it was paused, and goes on when the session does. */
+  /** Undefined: it was paused or parked, and goes on later. */
   readonly outcome: TaskEnd["outcome"] | undefined;
+  /** Why it stands still, where it does. */
+  readonly parked?: Parked;
   /** It took more than its share: the session waits for a person. */
   readonly isOverQuota: boolean;
 }
@@ -29,7 +31,8 @@ export interface Acted {
 /** Why a turn was ended from outside. */
 export type Stop = "interrupt" | "pause";
 
-export interface ActOptions {
+interface ActOptions {
+  readonly adapter: Adapter;
   readonly stop: AbortSignal;
   /** Whether its agent was cut off, and is driven again. */
   readonly isGoingOn: boolean;
@@ -39,13 +42,12 @@ export interface ActOptions {
 export async function act(
   task: Task,
   { agent, cwd }: TaskSpec,
-  { stop, isGoingOn, join }: ActOptions,
+  { adapter, stop, isGoingOn, join }: ActOptions,
 ): Promise<Acted> {
   const { session } = task.room;
   // Durable with the turn's own beginning, which follows it.
   const started = session.append("stage_started", { task: task.number, stage: "act" });
   started.catch(() => {});
-  const adapter = adapterOf(agent);
   // Its sockets are opened beside what has to be written before the first process.
   task.openNetwork();
   const joined = await join();
@@ -56,9 +58,10 @@ export async function act(
       ({ isOverQuota } = await joined.part());
     });
   await started;
-  if (end.outcome !== "stopped") return { outcome: end.outcome, isOverQuota };
+  if (end.outcome === "done" || end.outcome === "failed") return { outcome: end.outcome, isOverQuota };
+  if (stop.aborted && stop.reason === "interrupt") return { outcome: "cancelled", isOverQuota };
+  if (end.outcome === "parked") return { outcome: undefined, parked: end.parked, isOverQuota };
   // Stopped by its quota, and not by a person.
   if (!stop.aborted) return { outcome: "failed", isOverQuota };
-  if (stop.reason === "interrupt") return { outcome: "cancelled", isOverQuota };
   return { outcome: adapter.goesOn(agent) ? undefined : "interrupted", isOverQuota };
 }

@@ -10,9 +10,12 @@
  * | the request waits in the queue       | route                                                              |
  * | the task began, and acts             | act, if its adapter knows how to go on; else persist: interrupted  |
  * | the task acted, and has not ended    | persist, with the outcome of act                                   |
+ *
+ * T12 A task that is parked is on record as that only when nothing of it runs and its files are in a checkpoint. A kill
+ *     before that leaves a task that was cut off.
  */
-import { adapterOf } from "../../agent/index.ts";
-import type { TaskSpec } from "../../contract/index.ts";
+import { type Adapter, adapterOf } from "../../agent/index.ts";
+import type { Parked, TaskSpec } from "../../contract/index.ts";
 import { type Home, layBallast, sessionDirOf } from "../../home/index.ts";
 import { assertTerminal } from "../../process/index.ts";
 import { askedIn, shortened } from "../../redaction/index.ts";
@@ -53,15 +56,18 @@ export interface Around {
 export type Driven = Pick<Acted, "isOverQuota">;
 
 const ASKED_LENGTH = 200;
+const DETAIL_LENGTH = 500;
 const notOver: Driven = { isOverQuota: false };
 
-export async function runStages(run: TaskRun): Promise<Driven> {
+/** Its adapter is the one that its spec names, unless it is one's own. */
+export async function runStages(run: TaskRun, adapter: Adapter = adapterOf(run.spec.agent)): Promise<Driven> {
   const first = firstStage(run.session.state, run.request);
   const task = await (first === "route" ? begin(run) : takeUp(run));
   if (!task) return notOver;
   try {
-    const acted = await actFrom(run, task, first);
-    if (acted.outcome === undefined) await task.rest();
+    const acted = await actFrom(run, adapter, task, first);
+    if (acted.parked) await park(task, acted.parked);
+    else if (acted.outcome === undefined) await task.rest();
     else await persistAs(task, acted.outcome, first !== "persist");
     return acted;
   } catch (error) {
@@ -138,18 +144,30 @@ async function takeUp(run: TaskRun): Promise<Task | undefined> {
   }
 }
 
-async function actFrom(run: TaskRun, task: Task, first: First): Promise<Acted> {
+async function actFrom(run: TaskRun, adapter: Adapter, task: Task, first: First): Promise<Acted> {
   const { spec, stop, around, session } = run;
   const isCut = first !== "route";
   if (first === "persist") return { ...notOver, outcome: actedAs(session.state) };
-  if (isCut && !(await canGoOn(run))) return { ...notOver, outcome: "interrupted" };
-  return act(task, spec, { stop, isGoingOn: isCut, join: () => around.join(task) });
+  if (isCut && !(await canGoOn(run, adapter))) return { ...notOver, outcome: "interrupted" };
+  return act(task, spec, { adapter, stop, isGoingOn: isCut, join: () => around.join(task) });
+}
+
+async function park(task: Task, { reason, until, detail }: Parked): Promise<void> {
+  // An agent may write until it is gone, and so behind the checkpoint of its last turn.
+  await task.capsule.detach();
+  await task.checkpoint();
+  await task.rest();
+  await task.room.session.append("task_parked", {
+    task: task.number,
+    reason,
+    ...present({ until, detail: detail?.slice(0, DETAIL_LENGTH) }),
+  });
 }
 
 /** Without what it was promised it is not started again: that is said, and its work is kept. */
-async function canGoOn(run: TaskRun): Promise<boolean> {
+async function canGoOn(run: TaskRun, adapter: Adapter): Promise<boolean> {
   const { home, session, request, spec } = run;
-  if (!adapterOf(spec.agent).goesOn(spec.agent)) return false;
+  if (!adapter.goesOn(spec.agent)) return false;
   try {
     if (spec.env?.length) requireValues(sessionDirOf(home, session.id), request, spec.env);
     return true;
