@@ -15,6 +15,8 @@ const tiers = [
   ["dispatch"],
   ["server"],
   ["cli"],
+  // Nothing of ours needs it to run.
+  ["testing"],
 ];
 
 const above = tiers.flatMap((tier, level) =>
@@ -82,6 +84,12 @@ export default {
       severity: "error",
       from: { path: "^src/", pathNot: "^src/process/" },
       to: { path: "^(node:)?child_process$" },
+    },
+    {
+      name: "testing-stands-alone",
+      severity: "error",
+      from: { path: "^src/testing/" },
+      to: { path: "^src/", pathNot: "^src/(testing|contract|util)/" },
     },
     {
       name: "the-life-is-pure",

@@ -1,5 +1,6 @@
 /**
- * Makes dist/: the library, its types, and the command, bundled so that a start loads a few files only.
+ * Makes dist/: the library, what it brings for tests, their types, and the command, bundled so that a start loads a
+ * few files only.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -23,6 +24,7 @@ const common = {
 // The library leaves its dependencies to npm; the command brings them along, because resolving many small
 // files costs more than everything else that a start does.
 await build({ ...common, entryPoints: { index: "src/index.ts" }, packages: "external" });
+await build({ ...common, entryPoints: { "testing/index": "src/testing/index.ts" } });
 const bundled = {
   ...common,
   splitting: true,

@@ -5,11 +5,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { type ScriptedModel, startScriptedModel } from "../../src/testing/index.ts";
 import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { runCli } from "../support/cli.ts";
 import { HostHome, until } from "../support/hosts.ts";
-import { lastAnswer, ScriptedModel } from "../support/model/server.ts";
 import { hasScript, Window } from "../support/terminal.ts";
 import { type Agent, agentPath, agents, isInstalled } from "./agents.ts";
 
@@ -80,7 +80,9 @@ class ByHand {
       READY_MS,
     );
     const asked = () =>
-      this.#model.requests.find(({ body }) => body.includes(text) && body.includes("heron"));
+      this.#model.requests.find(
+        ({ isTurn, body }) => isTurn && body.includes(text) && body.includes("heron"),
+      );
     for (let attempt = 1; !asked() && attempt <= ATTEMPTS; attempt += 1) {
       await this.#cli("send", "--type", id, text);
       await until(asked, Boolean, HEARD_MS).catch(() => {});
@@ -108,6 +110,11 @@ class ByHand {
   fork = async (id: string) => this.#home.idOf(await this.#cli("fork", id));
 }
 
+/** The number of the last answer that a request has; 0 where it has none. */
+function lastAnswer(body: string): number {
+  return Math.max(0, ...[...body.matchAll(/ANSWER-(\d+)/g)].map(([, number]) => Number(number)));
+}
+
 function isIn(dir: string, text: string): boolean {
   const files = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return files.some(({ parentPath, name }) => {
@@ -126,7 +133,7 @@ describe.skipIf(!hasSandbox || !hasScript)("an agent by hand", () => {
       `${agent.name}: its conversation outlives a kill and a pause, and a fork has it`,
       async () => {
         using home = new HostHome();
-        await using model = await ScriptedModel.start();
+        await using model = await startScriptedModel();
         const hand = new ByHand(home, agent, model);
         const id = await hand.open();
         await hand.start(id);

@@ -1,0 +1,148 @@
+/**
+ * Owns OpenAI's Responses: what is asked in them and how they are answered, whole or as server-sent events. It keeps no
+ * response, so the conversation has to come whole with each request (`store: false`), as agents do it.
+ */
+import {
+  type Answer,
+  type Api,
+  type Asked,
+  deltasOf,
+  halfOf,
+  type Item,
+  type Schema,
+  type Streamed,
+  textsIn,
+} from "./api.ts";
+import { openaiRefusal } from "./openai-refusal.ts";
+
+interface Given {
+  readonly type?: string;
+  readonly role?: string;
+  readonly content?: string | readonly { readonly text?: string }[];
+  readonly call_id?: string;
+  readonly name?: string;
+}
+
+interface Body {
+  readonly model?: string;
+  readonly stream?: boolean;
+  readonly instructions?: string;
+  readonly input?: string | readonly Given[];
+  readonly tools?: readonly { readonly type: string; readonly name?: string; readonly parameters?: Schema }[];
+  readonly text?: { readonly format?: { readonly schema?: Schema } };
+}
+
+export const openaiResponses: Api = {
+  name: "openai-responses",
+  isAt: (path) => path.endsWith("/responses"),
+  read,
+  speak: (answer, { model, isStreamed }) =>
+    isStreamed ? streamed(answer, model) : { json: whole(answer, model) },
+  refusal: openaiRefusal,
+};
+
+function read(text: string): Asked {
+  const body = JSON.parse(text) as Body;
+  const given = typeof body.input === "string" ? [{ role: "user", content: body.input }] : (body.input ?? []);
+  const told = given.filter(({ role }) => role === "system" || role === "developer");
+  return {
+    model: body.model ?? "scripted",
+    isStreamed: body.stream ?? false,
+    isUsageStreamed: true,
+    system: [body.instructions ?? "", ...told.flatMap(({ content }) => textsIn(content))].join("\n"),
+    items: given.flatMap(itemsOf),
+    tools: (body.tools ?? []).flatMap(({ type, name, parameters = {} }) =>
+      type === "function" && name ? [{ name, schema: parameters }] : [],
+    ),
+    form: body.text?.format?.schema,
+  };
+}
+
+function itemsOf({ type = "message", role, content, call_id: id, name = "" }: Given): Item[] {
+  if (type.endsWith("_call_output")) return [{ kind: "result", id, name }];
+  // Those without an id of a call are the provider's own.
+  if (type.endsWith("_call")) return id === undefined ? [] : [{ kind: "call", id, name }];
+  if (type !== "message" || (role !== "user" && role !== "assistant")) return [];
+  return textsIn(content).map((text): Item => ({ kind: role, text }));
+}
+
+/** It has no word for what the cache takes: that is input like any other. */
+function usageOf({ usage }: Answer) {
+  const input = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: usage.cacheReadTokens },
+    output_tokens: usage.outputTokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: input + usage.outputTokens,
+  };
+}
+
+const head = (model: string) => ({ id: "resp_scripted", object: "response", created_at: 1, model });
+
+const partOf = (text: string) => ({ type: "output_text", text, annotations: [] });
+
+/** What comes out, each with what it is before its text or its arguments are there. */
+function outputOf({ text, calls }: Answer) {
+  const message = { id: "msg_scripted", type: "message", role: "assistant" };
+  const said = {
+    open: { ...message, status: "in_progress", content: [] },
+    item: { ...message, status: "completed", content: [partOf(text)] },
+    middle: textEvents(text, message.id),
+  };
+  const called = calls.map(({ id, name, args }) => {
+    const call = { id: `fc_${id}`, type: "function_call", call_id: id, name };
+    const json = JSON.stringify(args);
+    return {
+      open: { ...call, status: "in_progress", arguments: "" },
+      item: { ...call, status: "completed", arguments: json },
+      middle: argumentEvents(json, call.id),
+    };
+  });
+  return [...(text ? [said] : []), ...called];
+}
+
+type Event = readonly [type: string, data: object];
+
+function textEvents(text: string, item_id: string): Event[] {
+  const at = { item_id, content_index: 0 };
+  return [
+    ["response.content_part.added", { ...at, part: partOf("") }],
+    ...deltasOf(text).map((delta): Event => ["response.output_text.delta", { ...at, delta }]),
+    ["response.output_text.done", { ...at, text }],
+    ["response.content_part.done", { ...at, part: partOf(text) }],
+  ];
+}
+
+function argumentEvents(json: string, item_id: string): Event[] {
+  return [
+    ...deltasOf(json).map((delta): Event => ["response.function_call_arguments.delta", { item_id, delta }]),
+    ["response.function_call_arguments.done", { item_id, arguments: json }],
+  ];
+}
+
+function whole(answer: Answer, model: string) {
+  const output = outputOf(answer).map(({ item }) => item);
+  return { ...head(model), status: "completed", error: null, output, usage: usageOf(answer) };
+}
+
+function streamed(answer: Answer, model: string): Streamed {
+  const begun = { ...head(model), status: "in_progress", error: null, output: [], usage: null };
+  const events: Event[] = [
+    ["response.created", { response: begun }],
+    ["response.in_progress", { response: begun }],
+    ...outputOf(answer).flatMap(({ open, item, middle }, output_index): Event[] => [
+      ["response.output_item.added", { output_index, item: open }],
+      ...middle.map(([type, data]): Event => [type, { output_index, ...data }]),
+      ["response.output_item.done", { output_index, item }],
+    ]),
+    ["response.completed", { response: whole(answer, model) }],
+  ];
+  return {
+    events: events.map(
+      ([type, data], sequence_number) =>
+        `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...data })}\n\n`,
+    ),
+    cutAt: (answer.text ? 4 : 3) + halfOf(answer),
+  };
+}

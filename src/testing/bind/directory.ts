@@ -1,0 +1,20 @@
+/**
+ * Owns how an agent's directory is found in what it tells the model: each agent has its own words for it.
+ */
+import type { Asked } from "../api/api.ts";
+
+const SAYINGS: readonly RegExp[] = [
+  /<cwd>\s*([^<]+?)\s*<\/cwd>/,
+  /(?:working|current) directory(?: is)?:?\s*`?(\/[^\s`<]*)/i,
+  /working in the directory:?\s*`?(\/[^\s`<]*)/i,
+];
+
+export function directoryIn({ system, items }: Asked): string | undefined {
+  const texts = [system, ...items.flatMap((item) => (item.kind === "user" ? [item.text] : []))];
+  for (const text of texts)
+    for (const saying of SAYINGS) {
+      const found = saying.exec(text)?.[1];
+      if (found) return found.replace(/(?<=.)[.,/]+$/, "");
+    }
+  return undefined;
+}

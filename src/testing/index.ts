@@ -1,0 +1,14 @@
+/**
+ * The package's `holdfast/testing`: a model on loopback that says what a script says, for tests of agents and of what
+ * drives them.
+ */
+import { ScriptedModel, type ScriptedModelOptions } from "./model.ts";
+
+export type { Usage as ScriptedUsage } from "./api/api.ts";
+export type { ModelRequest, ScriptedModel, ScriptedModelOptions } from "./model.ts";
+export { type Orphan, orphansIn } from "./orphans.ts";
+export type { Intent, Script, Scripts, Step } from "./script.ts";
+
+export function startScriptedModel(options: ScriptedModelOptions = {}): Promise<ScriptedModel> {
+  return ScriptedModel.start(options);
+}

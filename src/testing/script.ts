@@ -1,0 +1,74 @@
+/**
+ * Owns the form of a script: what a scripted model does, step by step. One request gets one step. A step without a call
+ * ends the agent's turn, and what is asked next gets the step after it.
+ */
+import type { Usage } from "./api/api.ts";
+
+/** What the model wants done. It becomes a call of whichever tool the agent offers for it. */
+export type Intent =
+  | { readonly write: { readonly path: string; readonly content: string; readonly cwd?: string } }
+  | { readonly read: { readonly path: string; readonly cwd?: string } }
+  | {
+      readonly edit: {
+        readonly path: string;
+        readonly find: string;
+        readonly replace: string;
+        readonly cwd?: string;
+      };
+    }
+  | { readonly bash: { readonly command: string } }
+  | { readonly mcp: { readonly server: string; readonly tool: string; readonly args?: object } }
+  /** A tool by its own name, with exactly these arguments. */
+  | { readonly tool: { readonly name: string; readonly args?: object } };
+
+type Deed =
+  | { readonly say: string; readonly call?: Intent | readonly Intent[] }
+  | { readonly say?: string; readonly call: Intent | readonly Intent[] };
+
+/** What goes wrong before the step is given, and how often in one conversation; once, if nothing is said. */
+type Trouble =
+  | { readonly fault?: never }
+  | {
+      readonly fault: "error";
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly times?: number | "always";
+    }
+  /** No answer at all; half of one, and the connection is cut; half of one, and nonsense behind it. */
+  | { readonly fault: "hang" | "drop" | "malformed"; readonly times?: number | "always" };
+
+interface Manner {
+  /** Before the first byte. */
+  readonly delayMs?: number;
+  /** The answer comes in that many pieces, cut anywhere, with a pause between them. */
+  readonly pieces?: number;
+  /** What is not named has its default: 100 in, 20 out, and nothing from the cache or into it. */
+  readonly usage?: Partial<Usage>;
+}
+
+export type Step = Deed & Trouble & Manner;
+export type Script = readonly Step[];
+export type Scripts = Readonly<Record<string, Script>>;
+
+const DEFAULT_USAGE: Usage = { inputTokens: 100, outputTokens: 20, cacheReadTokens: 0, cacheWriteTokens: 0 };
+
+export function intentsOf({ call }: Pick<Step, "call">): readonly Intent[] {
+  if (call === undefined) return [];
+  return Array.isArray(call) ? call : [call as Intent];
+}
+
+export function usageOfStep({ usage }: Pick<Step, "usage">): Usage {
+  return { ...DEFAULT_USAGE, ...usage };
+}
+
+/** Of all its steps, each given once. */
+export function usageOfScript(script: Script): Usage {
+  const figures = script.map(usageOfStep);
+  const sum = (name: keyof Usage) => figures.reduce((total, figure) => total + figure[name], 0);
+  return {
+    inputTokens: sum("inputTokens"),
+    outputTokens: sum("outputTokens"),
+    cacheReadTokens: sum("cacheReadTokens"),
+    cacheWriteTokens: sum("cacheWriteTokens"),
+  };
+}
