@@ -10,7 +10,7 @@ import { errorCodes, exitStatus } from "../../src/contract/errors.ts";
 import { type EventType, eventForms, eventSchema } from "../../src/contract/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";
-import { TestHome } from "../support/home.ts";
+import { TempDir, TestHome } from "../support/home.ts";
 import { HostHome } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";
@@ -163,6 +163,17 @@ describe("the docs", () => {
       if (program.includes("startTask"))
         expect(gitIn(home.main, "show", `${home.branchOf(id)}:login.ts`)).toBe("fixed");
     }
+  });
+});
+
+describe("docs/testing.md", () => {
+  it("its program runs as it stands", () => {
+    using dir = new TempDir();
+    const program = /```ts\n([\s\S]+?)```/.exec(read("docs/testing.md"))?.[1] ?? "";
+    const built = JSON.stringify(join(root, "dist", "testing", "index.js"));
+    writeFileSync(dir.join("program.ts"), program.replace('"holdfast/testing"', built));
+    execFileSync(process.execPath, [dir.join("program.ts")], { cwd: dir.path, stdio: "pipe" });
+    expect(readFileSync(dir.join("login.ts"), "utf8")).toBe("fixed\n");
   });
 });
 

@@ -44,15 +44,19 @@ describe("the package", () => {
     writeFileSync(
       program,
       `import { openHoldfast, type Session } from "holdfast";
+import { type Script, startScriptedModel } from "holdfast/testing";
+const script: Script = [{ say: "hello", call: { bash: { command: "ls" } }, fault: "error", status: 529 }];
+await using model = await startScriptedModel({ scripts: { script } });
+await fetch(model.url);
 const hf = await openHoldfast();
 const session: Session = await hf.resumeSession(${JSON.stringify(id)});
 const turns: number = session.state.turns;
 await session.pause();
-console.log(JSON.stringify({ title: session.state.title, turns }));
+console.log(JSON.stringify({ title: session.state.title, turns, requests: model.requests.length }));
 `,
     );
     const output = execFileSync(process.execPath, [program], { cwd: app, env, encoding: "utf8" });
-    expect(JSON.parse(output)).toEqual({ title: "packed", turns: 0 });
+    expect(JSON.parse(output)).toEqual({ title: "packed", turns: 0, requests: 1 });
     const tsc = [
       join(root, "node_modules", "typescript", "bin", "tsc"),
       "--noEmit",

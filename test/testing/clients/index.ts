@@ -5,7 +5,7 @@ import { gemini, geminiWithoutIds } from "./gemini.ts";
 import { chat } from "./openai-chat.ts";
 import { responses } from "./openai-responses.ts";
 
-export { type Asking, ask, type Client, type Entry, type OfferedTool, post, type Said } from "./client.ts";
+export { ask, type Client, type Entry, type OfferedTool, post, type Said } from "./client.ts";
 export { anthropic, chat, gemini, responses };
 
 export const clients: readonly Client[] = [anthropic, chat, responses, gemini, geminiWithoutIds];
