@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { HoldfastError, type Values, whyNoVariable } from "../contract/index.ts";
-import { readSettings } from "../task/index.ts";
+import { readSettings } from "../home/index.ts";
 import { errorCode, printable } from "../util/index.ts";
 import { type Entry, parseEnvFile } from "./env-file.ts";
 

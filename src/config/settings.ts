@@ -5,6 +5,8 @@ import * as z from "zod/mini";
 import { MAX_VARIABLES, variableSchema } from "../contract/index.ts";
 import { IN_HOME, settingsPath } from "../util/index.ts";
 import { orNothing, parseDocument } from "./document.ts";
+import { pathSchema } from "./path.ts";
+import { keysSection, loginsSection, providersSection, strayKeys } from "./providers.ts";
 import { outputLimit, quotaSection } from "./quota.ts";
 
 const MAX_PATHS = 200;
@@ -14,11 +16,9 @@ const retention = z.strictObject({
   /** Without it, nothing is ever deleted. */
   delete_archived_days: z.optional(days),
 });
-/** In the user's own words: `~` is their home directory. */
-const path = z.string().check(z.regex(/^~?\/[^\0]*$/, "has to begin with / or ~/"));
 const sandbox = z.strictObject({
   /** What tasks see of the user's files beside what tools need: read-only. */
-  read: z._default(z.array(path).check(z.maxLength(MAX_PATHS)), []),
+  read: z._default(z.array(pathSchema).check(z.maxLength(MAX_PATHS)), []),
 });
 const dollars = z.number().check(z.nonnegative());
 /** For a million tokens. */
@@ -32,16 +32,25 @@ const MAX_PRICES = 1000;
 const prices = z
   .record(z.string().check(z.minLength(1), z.maxLength(200)), price)
   .check(z.refine((all) => Object.keys(all).length <= MAX_PRICES, `more than ${MAX_PRICES} prices`));
-const schema = z.strictObject({
-  /** Variables of the caller's that every task gets, where the caller has them. */
-  env: z._default(z.array(variableSchema).check(z.maxLength(MAX_VARIABLES)), []),
-  quota: quotaSection,
-  sandbox: z.prefault(z.pipe(orNothing, sandbox), {}),
-  output_mb: outputLimit,
-  /** What models cost, where the shipped list does not know it, or not rightly. */
-  prices: z.prefault(z.pipe(orNothing, prices), {}),
-  retention: z.prefault(z.pipe(orNothing, retention), {}),
-});
+const schema = z
+  .strictObject({
+    /** Variables of the caller's that every task gets, where the caller has them. */
+    env: z._default(z.array(variableSchema).check(z.maxLength(MAX_VARIABLES)), []),
+    quota: quotaSection,
+    sandbox: z.prefault(z.pipe(orNothing, sandbox), {}),
+    output_mb: outputLimit,
+    /** What models cost, where the shipped list does not know it, or not rightly. */
+    prices: z.prefault(z.pipe(orNothing, prices), {}),
+    retention: z.prefault(z.pipe(orNothing, retention), {}),
+    providers: providersSection,
+    /** Where the key to a provider comes from, by the provider's name. */
+    keys: keysSection,
+    logins: loginsSection,
+  })
+  .check(({ value: { keys, providers }, issues }) => {
+    for (const name of strayKeys(keys, providers))
+      issues.push({ code: "custom", path: ["keys", name], message: "is no provider", input: keys });
+  });
 
 export type Settings = z.infer<typeof schema>;
 

@@ -35,6 +35,7 @@ export { capsuleIo, repoOf, repoPathOf, resolveRepo } from "./repos.ts";
 export { type Meant, resolveSession, type Whereabouts } from "./resolve.ts";
 export { keepSession, type ResumeOptions, resumeSession, takeUpSession } from "./resuming.ts";
 export { sessionLeftovers, unbornSessions } from "./session-leftovers.ts";
+export { readSettings } from "./settings.ts";
 export { abandonedStages, stageSession } from "./staging.ts";
 export type { SessionSummary, ShownStatus } from "./status.ts";
 export { findStore, PackChecks } from "./stores.ts";

@@ -21,7 +21,6 @@ export { type Diff, type DiffOptions, diffSession } from "./results/diff.ts";
 export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output.ts";
 export { valuesFor } from "./results/values.ts";
 export { readConfig } from "./room/config.ts";
-export { readSettings } from "./room/quota.ts";
 export { Watch } from "./room/quota-watch.ts";
 export { toolsOf } from "./room/sandbox.ts";
 export { forkSession } from "./session/forking.ts";

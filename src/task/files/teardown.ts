@@ -12,13 +12,13 @@ import {
   restoreCapsule,
 } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
+import { readSettings } from "../../home/index.ts";
 import { capsuleDir, type OnProgress, scratchDir } from "../../util/index.ts";
 import { giveBackCaches } from "../home/home-caches.ts";
 import { bringHome } from "../home/session-home.ts";
 import { branchOf } from "../results/publishing.ts";
 import { readConfig } from "../room/config.ts";
 import { laneOf } from "../room/lane.ts";
-import { readSettings } from "../room/quota.ts";
 import { currentLimits, openCapsule, type Room, readQuota, settingsOf } from "../room/room.ts";
 import { canSandbox, sandboxOf } from "../room/sandbox.ts";
 import { setupFor } from "../room/setup.ts";

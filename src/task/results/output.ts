@@ -7,12 +7,13 @@
  */
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { readSettings } from "../../home/index.ts";
 import type { Redactor } from "../../journal/index.ts";
 import { RedactedPieces } from "../../redaction/index.ts";
 import { findLastRecord, notKept } from "../../session/index.ts";
 import { artifactsDir, type DiskFile, encodeLossless, LosslessDecoder, writeAll } from "../../util/index.ts";
 import { readConfig } from "../room/config.ts";
-import { MEGABYTE, readSettings } from "../room/quota.ts";
+import { MEGABYTE } from "../room/quota.ts";
 import type { Room } from "../room/room.ts";
 import { type ArtifactRoom, writeArtifact } from "./artifact.ts";
 

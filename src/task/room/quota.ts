@@ -2,20 +2,14 @@
  * Owns what a session may take of the machine: as the user's settings allow, or less where the repo says so. What the
  * kernel can keep, it keeps; the rest is for whoever watches.
  */
-import {
-  defaultSettings,
-  parseSettings,
-  type QuotaSettings,
-  type Settings,
-  within,
-} from "../../config/index.ts";
+import { type QuotaSettings, type Settings, within } from "../../config/index.ts";
 import {
   type CgroupShare,
   halfOfAllProcesses,
   type ProcessLimits,
   type TaskUser,
 } from "../../process/index.ts";
-import { present, readPlainFile, settingsPath } from "../../util/index.ts";
+import { present } from "../../util/index.ts";
 
 export interface Quota {
   readonly maxBytes: number;
@@ -28,14 +22,6 @@ export interface Quota {
 }
 
 export const MEGABYTE = 1024 * 1024;
-const MAX_SETTINGS_BYTES = MEGABYTE;
-
-/** The user's own, from their home. */
-export async function readSettings(homeDir: string): Promise<Settings> {
-  const path = settingsPath(homeDir);
-  const text = readPlainFile(path, { maxBytes: MAX_SETTINGS_BYTES, followLinks: true });
-  return text === undefined ? defaultSettings : parseSettings(text.toString("utf8"), path);
-}
 
 export function quotaOf(asked: QuotaSettings, { quota: allowed }: Settings): Quota {
   const { disk_mb, files, processes, reserve_mb, memory_mb } = within(asked, allowed);

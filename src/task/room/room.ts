@@ -13,12 +13,13 @@ import {
 } from "../../capsule/index.ts";
 import type { Settings } from "../../config/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
+import { readSettings } from "../../home/index.ts";
 import type { AcceptedConfig } from "../../lane/index.ts";
 import type { Session } from "../../session/index.ts";
 import { capsuleDir, scratchDir } from "../../util/index.ts";
 import { DEFAULT_EXCLUDE } from "../home/home-files.ts";
 import { baseNamedIn, readConfig } from "./config.ts";
-import { MEGABYTE, type Quota, quotaOf, readSettings } from "./quota.ts";
+import { MEGABYTE, type Quota, quotaOf } from "./quota.ts";
 
 export interface Room {
   readonly io: CapsuleIo;

@@ -5,6 +5,7 @@
 import { readlinkSync, statSync } from "node:fs";
 import { assertReadable, cgroupOfTasks, sandboxAround } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
+import { readSettings } from "../../home/index.ts";
 import type { LaneInForce } from "../../lane/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
 import { reaches } from "../../network/index.ts";
@@ -24,7 +25,7 @@ import {
   sandboxProbePath,
   sha256Hex,
 } from "../../util/index.ts";
-import { cgroupLimits, kernelLimits, type Quota, readSettings } from "./quota.ts";
+import { cgroupLimits, kernelLimits, type Quota } from "./quota.ts";
 import type { Room } from "./room.ts";
 
 /** Fails where none can be made. */

@@ -4,13 +4,14 @@
  * What a kill leaves: nothing of the task. The last task's files may have a checkpoint more. It begins here again.
  */
 import type { CapsuleSettings } from "../../capsule/index.ts";
+import { readSettings } from "../../home/index.ts";
 import { type Lane, type LaneChoice, resolveLane, type Widening } from "../../lane/index.ts";
 import type { Sandbox } from "../../process/index.ts";
 import { budgetReached, reachedLimits } from "../../session/index.ts";
 import { settleLast } from "../files/begin.ts";
 import { type StartingOptions, type StartingPoint, startingPoint } from "../files/starting-point.ts";
 import { readJudged } from "../room/config.ts";
-import { type Quota, quotaOf, readSettings } from "../room/quota.ts";
+import { type Quota, quotaOf } from "../room/quota.ts";
 import { type Room, settingsOf } from "../room/room.ts";
 import { assertSandbox, sandboxOf } from "../room/sandbox.ts";
 

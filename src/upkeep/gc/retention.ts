@@ -5,9 +5,8 @@
  *    latter only archived ones that old, and none that a person keeps.
  */
 import { HoldfastError, type SessionId } from "../../contract/index.ts";
-import { type Home, sessionDirOf } from "../../home/index.ts";
+import { type Home, readSettings, sessionDirOf } from "../../home/index.ts";
 import { inspectSession, type SessionState } from "../../session/index.ts";
-import { readSettings } from "../../task/index.ts";
 import { present } from "../../util/index.ts";
 import { archiveSession, finishArchiving, isPartlyCompressed } from "../archive.ts";
 import { discardSession } from "../removal/discard.ts";
