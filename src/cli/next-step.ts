@@ -2,6 +2,7 @@
  * Owns the advice that `show` ends with: what a person would do next with a session that stands like this.
  */
 import type { SessionView } from "../dispatch/index.ts";
+import { reachedLimits } from "../session/index.ts";
 import { labelOf } from "./which-session.ts";
 
 export function nextSteps(session: SessionView): string[] {
@@ -29,6 +30,8 @@ export function nextSteps(session: SessionView): string[] {
       return [`holdfast output ${name}`, `holdfast retry ${name}`];
     case "interrupted":
       return [`holdfast resume ${name}`, `holdfast retry ${name}`];
+    case "parked":
+      return parkedSteps(session);
     case "paused":
     case "closed":
     case "archived":
@@ -39,3 +42,23 @@ export function nextSteps(session: SessionView): string[] {
       return [`holdfast audit ${name}`, `holdfast doctor --repair ${name}`];
   }
 }
+
+/** What lets it go on, and what ends it. */
+function parkedSteps(session: SessionView): string[] {
+  const name = labelOf(session);
+  const { task, budget, spent } = session;
+  const [limit = "usd"] = reachedLimits({ budget, spent });
+  const goOn = {
+    budget: `holdfast budget ${name} --raise ${limit}=AMOUNT`,
+    usage_limit: `holdfast wait ${name}`,
+    key: `holdfast resume ${name}`,
+  };
+  const request = task?.request?.slice(-REQUEST_LENGTH);
+  return [
+    goOn[task?.parked?.reason ?? "key"],
+    ...(request === undefined ? [] : [`holdfast cancel ${name} ${request}`]),
+  ];
+}
+
+/** As much of it as tells it from others, nearly always. */
+const REQUEST_LENGTH = 6;

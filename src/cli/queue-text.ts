@@ -11,6 +11,7 @@ export function placeInQueue({ current, waiting }: Queue, request: string): stri
   const before = waiting[index - 1];
   if (!own || (!before && !current)) return undefined;
   const wait = waiting.length === 1 ? "waits" : "wait";
-  const behind = before ? before.short : `task ${current?.task}`;
+  const parked = current?.parked ? `, which is parked: ${current.parked}` : "";
+  const behind = before ? before.short : `task ${current?.task}${parked}`;
   return `${plural(waiting.length, "task")} ${wait}; this one is ${own.short}, behind ${behind}`;
 }

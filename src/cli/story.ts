@@ -3,6 +3,7 @@
  * took. What only keeps the machinery going is left out; `log --raw` has all of it.
  */
 import type { JournalRecord, Json, JsonObject } from "../contract/index.ts";
+import { parkedOf, parkedText } from "../dispatch/index.ts";
 import { printable, shellText } from "../util/index.ts";
 import { elapsed, plural } from "./amounts.ts";
 import { clip, paint } from "./screen.ts";
@@ -66,6 +67,12 @@ export class Story {
             `${text(data["code"])}: ${text(data["reason"])}`,
           ),
         ];
+      case "task_parked":
+        return [this.#head(at, `task ${text(data["task"])} parked`, parkedText(parkedOf(data)))];
+      case "task_unparked":
+        return [this.#head(at, `task ${text(data["task"])} goes on`, `by ${text(data["by"])}`)];
+      case "budget_raised":
+        return [this.#head(at, "budget raised", `to ${text(data["budget"])}`)];
       case "task_ended":
         return this.#taskEnd(data, at);
       default:

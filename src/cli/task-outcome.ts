@@ -2,7 +2,7 @@
  * Owns how the end of a task is said: of its command in a few words, of the task as the status that a verb ends with.
  */
 import { constants } from "node:os";
-import { exitStatus } from "../contract/index.ts";
+import { exitStatus, type ParkReason } from "../contract/index.ts";
 import type { TaskState } from "../session/index.ts";
 
 export type CommandEnding = Pick<TaskState, "exitCode" | "signal">;
@@ -20,6 +20,17 @@ const STATUSES: Readonly<Record<string, number>> = {
 /** The status of a verb that waited for a task with this outcome. */
 export function statusOfOutcome(outcome: string): number {
   return STATUSES[outcome] ?? exitStatus.failed;
+}
+
+const PARKED: Readonly<Record<ParkReason, number>> = {
+  budget: exitStatus.budget,
+  usage_limit: exitStatus.budget,
+  key: exitStatus.held,
+};
+
+/** The status of a verb that waited for a task which was parked. */
+export function statusOfPark(reason: ParkReason): number {
+  return PARKED[reason];
 }
 
 /** `exit 3`, `SIGKILL`; undefined where no command has ended. */

@@ -18,7 +18,7 @@ import {
   type JsonObject,
   whyNoHost,
 } from "../contract/index.ts";
-import type { Happening } from "../dispatch/index.ts";
+import { type Happening, parkedOf, parkedText } from "../dispatch/index.ts";
 import { printable } from "../util/index.ts";
 import { progress } from "./progress.ts";
 import { note, sayJson, stream } from "./screen.ts";
@@ -33,7 +33,7 @@ import {
   type StageLine,
   type Whose,
 } from "./stage-lines.ts";
-import { statusOfCommand, statusOfOutcome } from "./task-outcome.ts";
+import { statusOfCommand, statusOfOutcome, statusOfPark } from "./task-outcome.ts";
 
 interface TaskViewOptions extends Whose {
   readonly json: boolean;
@@ -163,6 +163,8 @@ export class TaskView {
       case "task_halted":
         this.#isRefused = false;
         throw failure(data);
+      case "task_parked":
+        return this.#tellParked(data);
       case "task_ended":
         progress.end();
         this.#tellAll([...actLines(this.#records), ...persistLines(this.#records, this.#options)]);
@@ -170,6 +172,16 @@ export class TaskView {
       default:
         return undefined;
     }
+  }
+
+  /** It goes on later: whoever looks on has seen what there is to see. */
+  #tellParked(data: JsonObject): TaskEnding {
+    progress.end();
+    const { label } = this.#options.session;
+    const parked = parkedOf(data);
+    const text = `${parkedText(parked)}: holdfast show ${label} says what lets it go on`;
+    this.tell("parked", data, text);
+    return { status: statusOfPark(parked.reason) };
   }
 
   /** What was on record before is of another task, but for what is said before a task begins. */
@@ -207,6 +219,7 @@ const OF_A_TASK: ReadonlySet<string> = new Set([
   "snapshot_taken",
   "work_published",
   "task_halted",
+  "task_parked",
   "task_ended",
   "quota_reached",
   "host_allowed",

@@ -77,6 +77,11 @@ export const verbs: readonly VerbEntry[] = [
   { name: "output", summary: "what a task wrote", load: () => import("./verbs/output.ts") },
   { name: "search", summary: "find words in all sessions", load: () => import("./verbs/search.ts") },
   { name: "usage", summary: "what was spent", load: () => import("./verbs/usage.ts") },
+  {
+    name: "budget",
+    summary: "what a session may spend, and raise that",
+    load: () => import("./verbs/budget.ts"),
+  },
   { name: "pause", summary: "pause a session", load: () => import("./verbs/pause.ts") },
   {
     name: "resume",

@@ -1,18 +1,34 @@
 /**
  * Owns waiting for sessions: each until nothing of it is under way and nothing waits, or until nobody is there who would
- * go on with it. A task that is named (`S/2`) is waited for alone.
+ * go on with it. A task that is named (`S/2`) is waited for alone. One that is parked until a time is let go on then.
  */
-import { type ErrorCode, errorCodes, exitStatus, type JournalRecord } from "../contract/index.ts";
-import type { Dispatcher, SessionView } from "../dispatch/index.ts";
+import {
+  type ErrorCode,
+  errorCodes,
+  exitStatus,
+  isHoldfastError,
+  type JournalRecord,
+} from "../contract/index.ts";
+import {
+  type Dispatcher,
+  goesOnByItself,
+  isParkOver,
+  parkedIn,
+  parkedText,
+  type SessionView,
+} from "../dispatch/index.ts";
+import type { ParkedState } from "../session/index.ts";
 import { type Deadline, deadline } from "../util/index.ts";
-import { type CommandEnding, statusOfOutcome } from "./task-outcome.ts";
+import { type CommandEnding, statusOfOutcome, statusOfPark } from "./task-outcome.ts";
 
 /** How it ended: with the status that its command line would have had. */
 export interface Waited extends CommandEnding {
   readonly session: string;
   readonly task: number | null;
-  /** Of the task; or what else became of it: `halted`, `refused`, `waits`, `none`. */
+  /** Of the task; or what else became of it: `parked`, `halted`, `refused`, `waits`, `none`. */
   readonly outcome: string;
+  /** Of one that is parked. */
+  readonly why?: string;
   readonly status: number;
 }
 
@@ -26,7 +42,13 @@ export interface WaitOptions {
 const nothingRan = { exitCode: null, signal: null };
 /** One process may be giving the session to the next: so long the next one is waited for. */
 const NEXT_PROCESS_MS = 2000;
-const ENDINGS: ReadonlySet<string> = new Set(["task_ended", "task_halted", "task_refused", "session_paused"]);
+const ENDINGS: ReadonlySet<string> = new Set([
+  "task_ended",
+  "task_halted",
+  "task_refused",
+  "task_parked",
+  "session_paused",
+]);
 
 /** Undefined: the signal came first. */
 export async function waitFor(
@@ -43,6 +65,13 @@ export async function waitFor(
       const { waiting } = await dispatcher.queue(id, scope);
       const isThere = dispatcher.processOf(id) !== undefined || dispatcher.placeOf(id) !== undefined;
       if (task !== undefined && isOver(view, task)) return endOf(dispatcher, view, task);
+      const parked = parkedIn(view);
+      if (!isThere && parked) {
+        if (!goesOnByItself(view)) return parkedAs(view, parked);
+        if (isParkOver(view, dispatcher.home.io.clock.nowMs())) await goOn(dispatcher, view);
+        else await ears.next();
+        continue;
+      }
       const isAtRest = view.task?.outcome !== null && waiting.length === 0;
       if (isAtRest && !isThere) return refused ? refusedBy(id, refused) : lastOf(view);
       if (isThere || view.pid !== null) patience = undefined;
@@ -67,6 +96,19 @@ export async function waitFor(
 
 const isOver = ({ task }: SessionView, wanted: number) =>
   task !== null && (task.number > wanted || task.outcome !== null);
+
+function parkedAs({ id, task }: SessionView, parked: ParkedState): Waited {
+  const status = statusOfPark(parked.reason);
+  const why = parkedText(parked);
+  return { session: id, task: task?.number ?? null, outcome: "parked", why, status, ...nothingRan };
+}
+
+async function goOn(dispatcher: Dispatcher, { id, user }: SessionView): Promise<void> {
+  await dispatcher.resume(id, { user }).catch((error: unknown) => {
+    // Another one who looks was there first.
+    if (!isHoldfastError(error, "session_owned")) throw error;
+  });
+}
 
 /** Nobody starts it again but a person. */
 const isLeftAlone = ({ status, pausedFor, inbox }: SessionView) =>

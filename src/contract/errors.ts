@@ -48,7 +48,10 @@ export const errorCodes = {
     "holdfast audit says where; holdfast doctor --repair keeps the good part",
   ],
   newer_format: [exitStatus.refused, "install a newer holdfast"],
-  budget_reached: [exitStatus.budget, "raise it: holdfast resume --budget-…, or raiseBudget"],
+  budget_reached: [
+    exitStatus.budget,
+    "raise it: holdfast budget --raise usd=5 say, holdfast resume --budget-…, or raiseBudget",
+  ],
   disk_full: [
     exitStatus.refused,
     "free some space, holdfast gc may help; nothing was lost, and the session goes on then",

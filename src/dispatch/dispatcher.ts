@@ -1,4 +1,4 @@
-import { isHoldfastError, parseSessionId, type TaskSpec } from "../contract/index.ts";
+import { type Budget, isHoldfastError, parseSessionId, type TaskSpec } from "../contract/index.ts";
 import {
   type FoundSession,
   findSession,
@@ -22,6 +22,7 @@ import type { Maildir } from "../mail/index.ts";
 import type { Archived, Removal, RemovalOptions } from "../upkeep/index.ts";
 import { type Allowed, allowHost } from "./allowing.ts";
 import { type Asked, type AskedFirst, askFirstTask, askTask } from "./asking.ts";
+import { type Raised, raiseBudget } from "./budgeting.ts";
 import { deliverOutboxes } from "./carrying.ts";
 import { Ears } from "./ears.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
@@ -37,6 +38,7 @@ import { askToKeep, cancelTask, interruptTurn, type StopOptions, stopProcess } f
 import type { SubmitOptions } from "./submitting.ts";
 import { type Typed, type TypeOptions, typeText } from "./typing.ts";
 import { type UnderWay, underWay } from "./under-way.ts";
+import { unparkForWork } from "./unparking.ts";
 import { type SessionView, viewOf } from "./viewing.ts";
 import { afterStop, withoutProcess } from "./without-process.ts";
 
@@ -146,6 +148,16 @@ export class Dispatcher {
   /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
   async resume(id: string, options: ResumeOptions = {}): Promise<Resumed> {
     return resumeProcess(this.#home, this.holdfast, await this.#find(id, options), options);
+  }
+
+  /** Adds to the limits of its budget, also while it runs. What the budget had stopped goes on. */
+  async raiseBudget(id: string, amounts: Budget, scope: Scope = {}): Promise<Raised> {
+    return raiseBudget(this.#home, this.holdfast, await this.#find(id, scope), amounts);
+  }
+
+  /** Lets its parked task go on, and puts it in the line. */
+  async unpark(id: string, { by, ...scope }: Scope & { readonly by: string }): Promise<void> {
+    return unparkForWork(this.#home, await this.#find(id, scope), by);
   }
 
   /** Puts a session in the line that is at rest, for what lies in its inbox. */

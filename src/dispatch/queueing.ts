@@ -19,9 +19,12 @@ import {
   textIn,
   workDue,
 } from "../session/index.ts";
+import { cancelParked } from "../task/index.ts";
 import { deadline } from "../util/index.ts";
 import { Ears } from "./ears.ts";
+import { parkedIn, parkedText } from "./parked-text.ts";
 import { inboxOf } from "./post.ts";
+import { whenLeft } from "./readiness.ts";
 import { cancelTask } from "./stopping.ts";
 
 export interface WaitingTask {
@@ -37,8 +40,13 @@ export interface WaitingTask {
 }
 
 export interface Queue {
-  /** The task that is under way, with or without a process. */
-  readonly current: { readonly task: number; readonly request: string; readonly short: string } | null;
+  /** The task that is under way, with or without a process. `parked`: why it stands still, if it does. */
+  readonly current: {
+    readonly task: number;
+    readonly request: string;
+    readonly short: string;
+    readonly parked: string | null;
+  } | null;
   readonly waiting: readonly WaitingTask[];
 }
 
@@ -57,7 +65,12 @@ export async function readQueue(home: Home, found: FoundSession): Promise<Queue>
   const running = drivenTask(state);
   const shorten = shortener([...waiting.map(({ request }) => request), running?.request ?? ""]);
   const current = running
-    ? { task: running.number, request: running.request, short: shorten(running.request) }
+    ? {
+        task: running.number,
+        request: running.request,
+        short: shorten(running.request),
+        parked: running.parked && parkedText(running.parked),
+      }
     : null;
   const firstWhy = whyItWaits(home, found, state);
   const secrets = new KnownSecrets(() => found.dir);
@@ -105,6 +118,8 @@ async function takenIn({ dir }: FoundSession, { queue }: SessionState): Promise<
 const titleOf = ({ title, agent }: TaskSpec) => title ?? askedIn(agent);
 
 function whyItWaits(home: Home, { id, dir }: FoundSession, state: SessionState): string | null {
+  const parked = parkedIn(state);
+  if (parked) return `behind task ${state.task?.number}, which is parked: ${parkedText(parked)}`;
   const place = readPlace(home, id);
   if (place?.state === "waiting" && place.reason !== null) return place.reason;
   if (readProcessRecord(dir)) {
@@ -132,6 +147,8 @@ export interface Cancelled {
   readonly request: string;
   /** Of one that has begun: it is asked to end, and its work is kept. */
   readonly wasRunning: boolean;
+  /** Of one that was parked: it has ended, and its work is kept. */
+  readonly wasParked: boolean;
 }
 
 /** By its request, or the end of it. Resolves when one that waits waits no more. */
@@ -150,12 +167,31 @@ export async function cancelByName(home: Home, found: FoundSession, name: string
       "no_task",
       `no task of session ${found.id} waits or runs whose request ends in ${JSON.stringify(name)}`,
     );
+  const wasParked = request === current?.request && (await endParked(home, found, request));
+  if (wasParked) return { request, wasRunning: false, wasParked };
   const wasRunning = request === current?.request;
   if (wasRunning && !readProcessRecord(found.dir))
     throw new HoldfastError("not_running", `task ${current?.task} was cut off, and no process runs it now`);
   if (wasRunning) await cancelTask(home, found, request);
   else await takeBack(home, found, request);
-  return { request, wasRunning };
+  return { request, wasRunning, wasParked };
+}
+
+/** Says whether it was parked. Its process may be about to leave: then it is waited for. */
+async function endParked(home: Home, found: FoundSession, request: string): Promise<boolean> {
+  if (!parkedIn((await inspectSession(found.dir)).state)) return false;
+  await whenLeft(home, found);
+  const { id, dir: sessionDir } = found;
+  const session = await Session.own({ sessionDir, id, io: home.io });
+  try {
+    const wasParked = parkedIn(session.state) !== null;
+    await cancelParked(home, session);
+    await inboxOf(home, sessionDir).empty(request);
+    await removeEnvironment(home.io.disk, sessionDir, request);
+    return wasParked;
+  } finally {
+    await session.release();
+  }
 }
 
 async function takeBack(home: Home, found: FoundSession, request: string): Promise<void> {

@@ -15,6 +15,7 @@ import { probeOwner } from "../journal/index.ts";
 import { inspectSession } from "../session/index.ts";
 import { deadline, present } from "../util/index.ts";
 import { Ears } from "./ears.ts";
+import { parkedIn } from "./parked-text.ts";
 
 const SETTLE_MS = 2000;
 const READY_ATTEMPTS = 4;
@@ -80,13 +81,14 @@ export async function whenSettled(home: Home, found: FoundSession): Promise<Hand
   }
 }
 
-/** A process that has recorded the pause of its session is about to let go of it. */
+/** A process that has recorded the pause of its session, or that its task is parked, is about to let go of it. */
 export async function whenLeft(home: Home, found: FoundSession): Promise<void> {
   const ears = new Ears(home, found);
   try {
     for (const patience = deadline(home.io.clock, SETTLE_MS); !patience.isPast; await ears.next()) {
       if (!probeOwner(found.dir).held) return;
-      if ((await inspectSession(found.dir)).state.status !== "paused") return;
+      const { state } = await inspectSession(found.dir);
+      if (state.status !== "paused" && !parkedIn(state)) return;
     }
   } finally {
     ears.close();

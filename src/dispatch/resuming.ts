@@ -14,6 +14,7 @@ import {
   type SessionState,
   workDue,
 } from "../session/index.ts";
+import { parkedIn } from "./parked-text.ts";
 import { firstTaskIn, inboxOf } from "./post.ts";
 import { whenLeft } from "./readiness.ts";
 import { startUntilOwned } from "./start-until.ts";
@@ -29,6 +30,12 @@ export interface EnterOptions {
   /** Who saw that it had crashed, if that was no person. */
   readonly by?: string;
   readonly definition?: string;
+}
+
+/** As the session's owner: its task goes on, if it is parked. */
+export async function unpark(session: Session, by: string): Promise<void> {
+  const { task } = session.state;
+  if (task && parkedIn(session.state)) await session.append("task_unparked", { task: task.number, by });
 }
 
 /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
@@ -47,7 +54,12 @@ export async function resumeProcess(
   }
   const cut = new CutOutput(found.dir);
   const session = await holdfast.resumeSession(found.id, { outputOfCut: cut.read, ...options });
-  await cut.settle(home, session).finally(() => session.release());
+  try {
+    await cut.settle(home, session);
+    await unpark(session, options.by ?? `user:${found.user}`);
+  } finally {
+    await session.release();
+  }
   const { state, recovery, position } = session;
   const spec = await nextSpec(home, found, state);
   if (!spec) return { state, recovery, process: "none" };

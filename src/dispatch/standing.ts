@@ -3,6 +3,7 @@
  * from what its journal, its lock, its process and its place tell.
  */
 import type { SessionSummary } from "../home/index.ts";
+import { parkedIn, parkedText } from "./parked-text.ts";
 
 export const standings = [
   "new",
@@ -13,6 +14,7 @@ export const standings = [
   "failed",
   "cancelled",
   "interrupted",
+  "parked",
   "paused",
   "handed off",
   "closed",
@@ -74,6 +76,8 @@ export function standOf(session: Stood): Stand {
         .join(", "),
     };
   if (waits !== null) return { standing: "queued", why: waits };
+  const parked = parkedIn(session);
+  if (parked) return { standing: "parked", why: parkedText(parked) };
   // All is done, and its process is about to go.
   const isLeaving = task !== null && task.outcome !== null && queue === 0;
   if (status === "running" || (pid !== null && !isLeaving)) return { standing: "working", why: null };

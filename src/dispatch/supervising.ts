@@ -3,14 +3,18 @@
  * what is old is archived. All of it can be done by one call of the command line, too; nothing is lost while nobody
  * looks.
  *
+ * A task that is parked is no crash: it goes on by itself when the time has come that it was parked until, and not before.
+ *
  * U3 A session that crashes again and again is left alone after a few times, and waits for a person. After a reboot
  *    not all are resumed at once: a few at a time, and each through the line.
  */
 
 import type { SessionSummary } from "../home/index.ts";
+import { reachedLimits } from "../session/index.ts";
 import type { Clock } from "../util/index.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { firstTaskIn } from "./post.ts";
+import { isParkOver } from "./unparking.ts";
 
 export const MAX_CRASHES = 5;
 const FIRST_BACKOFF_MS = 1000;
@@ -43,6 +47,7 @@ export class Supervisor {
     const isMore = await this.#dispatcher.look();
     const sessions = await this.#dispatcher.holdfast.listSessions({ user: null });
     await this.#resumeCrashed(sessions);
+    await this.#unparkDue(sessions);
     await this.#findForgotten(sessions);
     await this.#retain();
     return isMore;
@@ -66,6 +71,20 @@ export class Supervisor {
     if (due.length > 0) await this.#dispatcher.look();
   }
 
+  async #unparkDue(sessions: readonly SessionSummary[]): Promise<void> {
+    const nowMs = this.#clock.nowMs();
+    const due = sessions.filter((one) => isParkOver(one, nowMs) && !this.#givenUp.has(keyOf(one)));
+    const free = due.filter(({ id }) => !this.#dispatcher.placeOf(id) && !this.#dispatcher.processOf(id));
+    for (const one of free.slice(0, RESUMED_AT_ONCE)) {
+      // Tried once: whatever keeps it from that is on its record when it is gone.
+      this.#givenUp.add(keyOf(one));
+      await this.#try(one.id, async () => {
+        await this.#dispatcher.unpark(one.id, { user: one.user, by: "serve" });
+        this.#say(`${one.id} was parked until now, and goes on`);
+      });
+    }
+  }
+
   /** What is wrong with one session keeps nobody from the others. */
   async #try(id: string, work: () => Promise<void>): Promise<void> {
     await work().catch((error: unknown) => {
@@ -75,7 +94,8 @@ export class Supervisor {
 
   #isDue(session: SessionSummary): boolean {
     const { id } = session;
-    if (this.#dispatcher.placeOf(id)) return false;
+    // With its budget reached it would be refused, as often as it is tried.
+    if (this.#dispatcher.placeOf(id) || reachedLimits(session).length > 0) return false;
     const key = keyOf(session);
     // One that dies before it can record its start is on no record as crashed again.
     const crashes = session.crashes + (this.#resumed.get(key) ?? 0);

@@ -7,6 +7,7 @@ import { type FoundSession, type Home, readProcessRecord } from "../home/index.t
 import { hasProcess, readPlace } from "../line/index.ts";
 import { idOf } from "../mail/index.ts";
 import { drivenTask, inspectSession } from "../session/index.ts";
+import { parkedIn, parkedText } from "./parked-text.ts";
 import { inboxOf } from "./post.ts";
 
 export interface UnderWay {
@@ -31,9 +32,17 @@ export async function underWay(home: Home, { id, dir }: FoundSession): Promise<U
 /** What is run again from where it began would move the branch away from the work of those that come before it. */
 export async function assertCanRetry(home: Home, found: FoundSession): Promise<void> {
   const { isRunning, queued } = await underWay(home, found);
+  const { state } = await inspectSession(found.dir);
+  const label = state.name ?? found.id;
+  const parked = parkedIn(state);
+  if (parked)
+    throw new HoldfastError(
+      "illegal_transition",
+      `task ${state.task?.number} of ${label} is parked: ${parkedText(parked)}; holdfast resume ${label} goes on ` +
+        `with it, holdfast queue ${label} says how to end it`,
+      { session: found.id },
+    );
   if (!isRunning && queued === 0) return;
-  const { name } = (await inspectSession(found.dir)).state;
-  const label = name ?? found.id;
   const what = queued === 0 ? "a task runs" : queued === 1 ? "a task waits" : `${queued} tasks wait`;
   throw new HoldfastError(
     "illegal_transition",

@@ -3,7 +3,13 @@
  * wait for it however long; the other kinds are for the process that has it now, and mean nothing to the next one.
  */
 import * as z from "zod/mini";
-import { HoldfastError, hostPatternSchema, type Json, taskSpecSchema } from "../contract/index.ts";
+import {
+  budgetSchema,
+  HoldfastError,
+  hostPatternSchema,
+  type Json,
+  taskSpecSchema,
+} from "../contract/index.ts";
 import { MAX_ENVELOPE_BYTES } from "./maildir.ts";
 
 const id = z.string().check(z.regex(/^[a-z0-9_]{1,64}$/));
@@ -28,6 +34,8 @@ const envelopeSchema = z.discriminatedUnion("kind", [
   }),
   /** A person lets the task that runs reach a host. */
   z.strictObject({ ...forOwner, kind: z.literal("allow_host"), host: hostPatternSchema }),
+  /** A person adds these amounts to the limits of the session's budget. */
+  z.strictObject({ ...forOwner, kind: z.literal("raise_budget"), amounts: budgetSchema }),
 ]);
 
 export type Envelope = z.infer<typeof envelopeSchema>;

@@ -3,16 +3,21 @@
  * than the old. Pure, as the fold.
  */
 import { type Budget, type BudgetLimit, HoldfastError } from "../contract/index.ts";
-import { type SessionState, tokensIn } from "./state.ts";
+import { type SessionState, type Spent, tokensIn } from "./state.ts";
 
-/** Which limits of the budget are reached. */
-export function reachedLimits({ budget, spent }: SessionState): BudgetLimit[] {
-  const used: Record<BudgetLimit, number> = {
+/** What counts against each limit. */
+export function usedOf(spent: Spent): Readonly<Record<BudgetLimit, number>> {
+  return {
     tokens: tokensIn(spent),
     usd: spent.usd,
     minutes: spent.durationMs / 60_000,
     turns: spent.turns,
   };
+}
+
+/** Which limits of the budget are reached. */
+export function reachedLimits({ budget, spent }: Pick<SessionState, "budget" | "spent">): BudgetLimit[] {
+  const used = usedOf(spent);
   return (Object.keys(used) as BudgetLimit[]).filter(
     (limit) => used[limit] >= (budget[limit] ?? Number.POSITIVE_INFINITY),
   );
@@ -30,4 +35,18 @@ export function assertRaised({ budget: current }: SessionState, budget: Budget):
       throw new HoldfastError("invalid_data", message, { field: limit });
     }
   }
+}
+
+/** The limits that it changes, with these amounts added. What has no limit has none to raise. */
+export function raisedBy(current: Budget, amounts: Budget): Budget {
+  const limits = Object.entries(amounts) as [BudgetLimit, number][];
+  const raised = limits.map(([limit, amount]) => {
+    const before = current[limit];
+    if (before === undefined)
+      throw new HoldfastError("invalid_data", `${limit}: there is no limit of ${limit} to raise`, {
+        field: limit,
+      });
+    return [limit, before + amount];
+  });
+  return Object.fromEntries(raised);
 }

@@ -1,4 +1,4 @@
-export { assertRaised, budgetReached, reachedLimits } from "./budget.ts";
+export { assertRaised, budgetReached, raisedBy, reachedLimits, usedOf } from "./budget.ts";
 export {
   type Environment,
   KnownSecrets,
@@ -31,13 +31,16 @@ export {
   type HomeState,
   type LaneState,
   lastTurnOf,
+  type ParkedState,
   SECRET_IN_WORK,
   type SessionState,
   type SnapshotState,
   type Spent,
   standsOn,
   type TaskState,
+  tokensIn,
 } from "./state.ts";
 export type { ToolCall, Turn } from "./turn.ts";
+export { expensesIn } from "./usage.ts";
 export { verifySession } from "./verify.ts";
 export { drivenTask, isTaskOver, requestsDue, taskUnderWay, type WorkDue, workDue } from "./work-due.ts";

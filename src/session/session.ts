@@ -14,7 +14,7 @@ import {
 } from "../contract/index.ts";
 import type { Position, Recovery, Redactor } from "../journal/index.ts";
 import type { Secret } from "../redaction/index.ts";
-import { assertRaised, budgetReached, reachedLimits } from "./budget.ts";
+import { assertRaised, budgetReached, raisedBy, reachedLimits } from "./budget.ts";
 import { removeEnvironment } from "./environment.ts";
 import { isWaiting } from "./fold/requests.ts";
 import { type HistoryTurn, historyOf } from "./history.ts";
@@ -140,6 +140,14 @@ export class Session implements AsyncDisposable {
     if (!this.#isPausedByBudget || reachedLimits(this.#ahead).length > 0) return;
     await this.append("session_resumed", { from: "paused" });
     this.#isPausedByBudget = false;
+  }
+
+  /** Adds to the limits in force; a session that is paused stays so. `request`: what it was asked by. */
+  async raiseBudgetBy(
+    amounts: Budget,
+    asked: { readonly by: string; readonly request?: string },
+  ): Promise<void> {
+    await this.append("budget_raised", { budget: raisedBy(this.#ahead.budget, amounts), ...asked });
   }
 
   /** Closes a turn from outside, whatever is on its way in it. Does nothing when it is not open. */

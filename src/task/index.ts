@@ -24,6 +24,7 @@ export { readConfig } from "./room/config.ts";
 export { Watch } from "./room/quota-watch.ts";
 export { toolsOf } from "./room/sandbox.ts";
 export { forkSession } from "./session/forking.ts";
+export { cancelParked } from "./session/parked.ts";
 export {
   decideOnFile,
   forgetTrust,

@@ -45,7 +45,11 @@ function tellRest(label: string, shown: SessionView, options: CommonOptions): vo
     sayJson(shown);
     return;
   }
-  const { status, task, unread } = shown;
+  const { standing, why, status, task, unread } = shown;
+  if (standing === "parked") {
+    say(`task ${task?.number} of ${label} is parked: ${why}`);
+    return;
+  }
   const last = task
     ? `task ${task.number} ${task.outcome ?? "did not end"}${task.branch ? `, branch ${task.branch}` : ""}`
     : "it had no task yet";

@@ -21,6 +21,7 @@ const COLOURS: Partial<Record<Standing, Parameters<typeof paint>[0]>> = {
   "waiting for you": "yellow",
   failed: "red",
   interrupted: "magenta",
+  parked: "yellow",
   damaged: "red",
   closed: "dim",
   archived: "dim",

@@ -18,7 +18,16 @@ export function command(): Command {
       const { id, label } = await sessionOf(dispatcher.holdfast, prefix, options);
       const { current, waiting } = await dispatcher.queue(id, scope(options));
       if (options.json) return sayJson({ session: id, current, waiting });
-      if (waiting.length === 0) return note(`nothing waits in ${label}`);
+      const tellParked = () => {
+        if (current?.parked)
+          note(
+            `task ${current.task} is parked: ${current.parked}; holdfast cancel ${label} ${current.short} ends it`,
+          );
+      };
+      if (waiting.length === 0) {
+        note(`nothing waits in ${label}`);
+        return tellParked();
+      }
       const nowMs = dispatcher.home.io.clock.nowMs();
       table([
         ["REQUEST", "PRIORITY", "AGE", "TASK", "WAITS"].map((head) => paint("dim", head)),
@@ -31,5 +40,6 @@ export function command(): Command {
         ]),
       ]);
       note(`holdfast cancel ${label} REQUEST takes one back`);
+      tellParked();
     });
 }

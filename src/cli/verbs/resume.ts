@@ -17,7 +17,7 @@ type Options = CommonOptions & BudgetOptions & { readonly takeOver?: boolean };
 export function command(): Command {
   const resume = verb(
     "resume",
-    "Make a session ready to go on: after a pause, a close, an archive or a crash.",
+    "Make a session ready to go on: after a pause, a close, an archive or a crash. A task that is parked goes on.",
     [
       "holdfast resume fix-login",
       "holdfast resume fix-login --budget-usd 10",

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { SessionView } from "../../dispatch/index.ts";
-import type { LaneState, TaskState } from "../../session/index.ts";
+import type { LaneState, Spent, TaskState } from "../../session/index.ts";
 import type { SessionDiskUse } from "../../upkeep/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { bytes, plural } from "../amounts.ts";
@@ -93,20 +93,18 @@ const rangeText = ([first, last]: readonly [number, number]) =>
   first === last ? `${first}` : `${first}–${last}`;
 
 function taskText(task: TaskState, isRunning: boolean): string {
-  const { number, outcome, capsule, snapshot, branch } = task;
+  const { number, capsule, snapshot, branch } = task;
+  const outcome = task.outcome ?? (task.parked ? "parked" : null);
   const ending = endingText(task);
   const files = capsule === "there" ? "capsule there" : capsule === "torn_down" ? "torn down" : "no capsule";
   const safe = snapshot ? `, checkpoint of turn ${snapshot.turn}` : "";
   return `${number}, ${outcome ?? (isRunning ? "under way" : "not ended")}${ending ? `, ${ending}` : ""}, ${files}${safe}${branch ? `, published as ${branch}` : ""}`;
 }
 
-function spentText(spent: {
-  inputTokens: number;
-  outputTokens: number;
-  usd: number;
-  durationMs: number;
-  turns: number;
-}): string {
+function spentText(spent: Spent): string {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = spent;
   const minutes = (spent.durationMs / 60_000).toFixed(1);
-  return `${spent.inputTokens} + ${spent.outputTokens} tokens, ${spent.usd.toFixed(4)} usd, ${minutes} minutes, ${plural(spent.turns, "turn")}`;
+  const cached = cacheReadTokens + cacheWriteTokens;
+  const tokens = `${inputTokens} + ${outputTokens} tokens${cached > 0 ? ` and ${cached} of caches` : ""}`;
+  return `${tokens}, ${spent.usd.toFixed(4)} usd, ${minutes} minutes, ${plural(spent.turns, "turn")}`;
 }

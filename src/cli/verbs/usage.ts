@@ -1,54 +1,103 @@
 import { type Command, Option } from "commander";
+import type { SessionSummary } from "../../home/index.ts";
+import type { Holdfast } from "../../library/index.ts";
+import { expensesIn, type Spent, tokensIn } from "../../session/index.ts";
 import { printable } from "../../util/index.ts";
-import { paint, sayJson, table } from "../screen.ts";
+import { note, paint, sayJson, table } from "../screen.ts";
 import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 import { labelOf } from "../which-session.ts";
 
-type Options = CommonOptions & { readonly by?: "user" | "agent" | "repo" };
+const WAYS = ["session", "user", "agent", "model", "repo", "day"] as const;
+type Way = (typeof WAYS)[number];
+type Options = CommonOptions & { readonly by: Way };
+
+/** A part of what a session spent, and what it is added up under. */
+interface Part {
+  readonly key: string;
+  readonly session: string;
+  readonly spent: Spent;
+  readonly isPriced: boolean;
+}
 
 export function command(): Command {
-  return verb("usage", "What sessions have spent: tokens, money, minutes, turns.", [
-    "holdfast usage",
-    "holdfast usage --by agent",
-  ])
-    .addOption(new Option("--by <what>", "add up by").choices(["user", "agent", "repo"]))
+  return verb(
+    "usage",
+    "What sessions have spent: tokens, money, minutes, turns. Money is counted by a list of prices, which settings.yaml can override. Tokens are all that models read and wrote, cached or not; days are those of UTC.",
+    ["holdfast usage", "holdfast usage --by model", "holdfast usage --by day --json"],
+  )
+    .addOption(new Option("--by <what>", "add up by").choices(WAYS).default("session"))
     .action(async (options: Options) => {
       const home = await openHome(options);
-      const filter = options.by === "user" && options.user === undefined ? { user: null } : scope(options);
-      const labels = new Map<string, string>();
-      const sums = new Map<
-        string,
-        { sessions: number; turns: number; tokens: number; usd: number; minutes: number }
-      >();
-      for (const session of await home.listSessions(filter)) {
-        const key = options.by ? (session[options.by] ?? "-") : session.id;
-        labels.set(session.id, labelOf(session));
-        const sum = sums.get(key) ?? { sessions: 0, turns: 0, tokens: 0, usd: 0, minutes: 0 };
-        const { spent } = session;
-        sums.set(key, {
-          sessions: sum.sessions + 1,
-          turns: sum.turns + spent.turns,
-          tokens: sum.tokens + spent.inputTokens + spent.outputTokens,
-          usd: sum.usd + spent.usd,
-          minutes: sum.minutes + spent.durationMs / 60_000,
-        });
-      }
-      const name = options.by ?? "session";
-      const entries = [...sums].map(([key, sum]) => ({ [name]: key, ...sum }));
-      if (options.json) return sayJson(entries);
-      const rows = [...sums].map(([key, sum]) => [
-        printable(labels.get(key) ?? key),
-        String(sum.sessions),
-        String(sum.turns),
-        String(sum.tokens),
-        sum.usd.toFixed(4),
-        sum.minutes.toFixed(1),
-      ]);
+      const { by } = options;
+      const filter = by === "user" && options.user === undefined ? { user: null } : scope(options);
+      const sessions = await home.listSessions(filter);
+      const sums = new Map<string, Sum>();
+      for (const session of sessions)
+        for (const part of await partsOf(home, session, by))
+          sums.set(part.key, (sums.get(part.key) ?? new Sum()).add(part));
+      const entries = [...sums].sort(([a], [b]) => (by === "day" ? a.localeCompare(b) : 0));
+      if (options.json) return sayJson(entries.map(([key, sum]) => ({ [by]: key, ...sum.facts() })));
+      const labels = new Map(sessions.map((one) => [one.id, labelOf(one)]));
       table([
-        [name.toUpperCase(), "SESSIONS", "TURNS", "TOKENS", "USD", "MINUTES"].map((head) =>
-          paint("dim", head),
-        ),
-        ...rows,
+        [by.toUpperCase(), "SESSIONS", "TURNS", "TOKENS", "USD", "MINUTES"].map((head) => paint("dim", head)),
+        ...entries.map(([key, sum]) => [printable(labels.get(key) ?? key), ...sum.cells()]),
       ]);
+      const unpriced = entries.reduce((count, [, sum]) => count + sum.facts().unpriced, 0);
+      if (unpriced > 0)
+        note(`${unpriced} of the requests are of models without a price: prices in settings.yaml says one`);
     });
 }
+
+/** By model and by day, journals are read; the rest is known without. */
+async function partsOf(home: Holdfast, session: SessionSummary, by: Way): Promise<Part[]> {
+  const { id, user, spent } = session;
+  if (by !== "model" && by !== "day") {
+    const key = by === "session" ? id : (session[by] ?? "-");
+    return [{ key, session: id, spent, isPriced: true }];
+  }
+  const expenses = await expensesIn(home.readJournal(id, { user }));
+  return expenses.map(({ at, model, isPriced, ...rest }) => ({
+    key: by === "day" ? at.slice(0, DAY_LENGTH) : (model ?? "-"),
+    session: id,
+    spent: rest,
+    isPriced,
+  }));
+}
+
+const DAY_LENGTH = "2026-01-31".length;
+
+class Sum {
+  readonly #sessions = new Set<string>();
+  readonly #parts: Spent[] = [];
+  #unpriced = 0;
+
+  add({ session, spent, isPriced }: Part): this {
+    this.#sessions.add(session);
+    this.#parts.push(spent);
+    if (!isPriced) this.#unpriced += 1;
+    return this;
+  }
+
+  facts() {
+    const total = (of: (spent: Spent) => number) => this.#parts.reduce((sum, one) => sum + of(one), 0);
+    return {
+      sessions: this.#sessions.size,
+      turns: total(({ turns }) => turns),
+      tokens: total(tokensIn),
+      inputTokens: total(({ inputTokens }) => inputTokens),
+      outputTokens: total(({ outputTokens }) => outputTokens),
+      cacheReadTokens: total(({ cacheReadTokens }) => cacheReadTokens),
+      cacheWriteTokens: total(({ cacheWriteTokens }) => cacheWriteTokens),
+      usd: total(({ usd }) => usd),
+      minutes: total(({ durationMs }) => durationMs) / MINUTE_MS,
+      unpriced: this.#unpriced,
+    };
+  }
+
+  cells(): string[] {
+    const { sessions, turns, tokens, usd, minutes } = this.facts();
+    return [String(sessions), String(turns), String(tokens), usd.toFixed(4), minutes.toFixed(1)];
+  }
+}
+
+const MINUTE_MS = 60_000;

@@ -11,7 +11,7 @@ type Options = CommonOptions & { readonly timeout?: number };
 export function command(): Command {
   return verb(
     "wait",
-    "Wait until each of the sessions has no task under way and none that waits, and say how its last task ended. Ends with the first result that is not 0: 1 failed, 3 needs a review, 130 cancelled or interrupted, 7 budget; see docs/errors.md.",
+    "Wait until each of the sessions has no task under way and none that waits, and say how its last task ended. A task that is parked until a time goes on then; one that waits for a person is not waited for. Ends with the first result that is not 0: 1 failed, 3 needs a review or a key, 130 cancelled or interrupted, 7 budget or usage limit; see docs/errors.md.",
     [
       "holdfast wait fix-login",
       "holdfast wait fix-login other-way",
@@ -65,8 +65,8 @@ function tell(label: string, waited: Waited, options: Options): void {
 }
 
 function textOf(label: string, waited: Waited): string {
-  const { task, outcome } = waited;
-  const ending = endingText(waited);
+  const { task, outcome, why } = waited;
+  const ending = why ?? endingText(waited);
   const what = task === null ? (OTHER[outcome] ?? outcome) : `task ${task} ${outcome}`;
   return `${label} ${what}${ending ? `, ${ending}` : ""}`;
 }

@@ -212,13 +212,16 @@ export class Intake {
       case "pause":
       case "shell":
       case "allow_host":
+      case "raise_budget":
         // Meant for another owner, who is gone.
         if (envelope.epoch === session.epoch) await this.#obey(envelope);
         return;
     }
   }
 
-  async #obey(envelope: EnvelopeOf<"interrupt" | "pause" | "shell" | "allow_host">): Promise<void> {
+  async #obey(
+    envelope: EnvelopeOf<"interrupt" | "pause" | "shell" | "allow_host" | "raise_budget">,
+  ): Promise<void> {
     const { id, from: by } = envelope;
     switch (envelope.kind) {
       case "pause":
@@ -229,6 +232,8 @@ export class Intake {
         return this.#commands.shell({ shell: id, by, command: envelope.command });
       case "allow_host":
         return this.#commands.allowHost({ host: envelope.host, by });
+      case "raise_budget":
+        return this.#session.raiseBudgetBy(envelope.amounts, { by, request: id });
     }
   }
 

@@ -5,6 +5,7 @@
 import { HoldfastError } from "../../contract/index.ts";
 import { findSession, type Home, type ResumeOptions, resumeSession } from "../../home/index.ts";
 import { nextStatus, Session } from "../../session/index.ts";
+import { cancelParked } from "./parked.ts";
 import { bringFiles, restFiles } from "./tasks.ts";
 
 export interface WithFiles {
@@ -49,6 +50,7 @@ export async function settleSession(
   });
   try {
     await restFiles(home, session);
+    if (to === "session_closed") await cancelParked(home, session);
     await (to === "session_paused" ? session.pause() : session.close());
   } finally {
     await session.release();

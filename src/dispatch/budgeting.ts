@@ -1,0 +1,115 @@
+/**
+ * Owns raising a session's budget: its process writes that down if it has one, and lets a request through that it holds;
+ * else it is written down here. What the budget had stopped goes on then.
+ *
+ * It is raised once, whoever writes it down: what is asked of a process names its epoch, so that the next owner does not
+ * obey it, and before it is asked for again the journal is looked at for what was asked before.
+ */
+import { type Budget, HoldfastError, isHoldfastError } from "../contract/index.ts";
+import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
+import { CutOutput } from "../host/index.ts";
+import { type Position, readDurable } from "../journal/index.ts";
+import type { Holdfast } from "../library/index.ts";
+import { inspectSession, raisedBy, reachedLimits, Session, type SessionState } from "../session/index.ts";
+import { deadline } from "../util/index.ts";
+import { Ears } from "./ears.ts";
+import { parkedIn } from "./parked-text.ts";
+import { put, ringSession, stamp } from "./post.ts";
+import { type Resumed, resumeProcess } from "./resuming.ts";
+
+/** To look into an inbox and write a record takes a moment; longer than this, something is wrong. */
+const RECORD_MS = 10_000;
+/** A request that was held too long ends its turn, which takes a moment: so long it may yet be parked. */
+const PARKING_MS = 2000;
+
+export interface Raised {
+  readonly state: SessionState;
+  /** Of a session that the budget had stopped: as `resume` says it. Null where it was not, or still is. */
+  readonly process: Resumed["process"] | null;
+}
+
+/** The amounts are added to the limits in force. Resolves when that is on record. */
+export async function raiseBudget(
+  home: Home,
+  holdfast: Holdfast,
+  found: FoundSession,
+  amounts: Budget,
+): Promise<Raised> {
+  const { state: before, position } = await inspectSession(found.dir);
+  // Refused here, where the one who asks reads it.
+  raisedBy(before.budget, amounts);
+  const wasReached = reachedLimits(before).length > 0;
+  await recordRaise(home, found, amounts, position);
+  const state = wasReached ? await whenParkedOrNot(home, found) : (await inspectSession(found.dir)).state;
+  const isStopped = parkedIn(state)?.reason === "budget" || state.pausedFor === "budget";
+  if (!isStopped || reachedLimits(state).length > 0) return { state, process: null };
+  return resumeProcess(home, holdfast, found, { user: found.user });
+}
+
+async function recordRaise(home: Home, found: FoundSession, amounts: Budget, from: Position): Promise<void> {
+  const by = `user:${found.user}`;
+  const asked = new Set<string>();
+  let epoch: number | undefined;
+  const ears = new Ears(home, found);
+  try {
+    for (const patience = deadline(home.io.clock, RECORD_MS); !patience.isPast; await ears.next()) {
+      const record = readProcessRecord(found.dir);
+      if (await isRaised(found, asked, from)) return;
+      if (!record && (await raiseAsOwner(home, found, amounts, { by, asked, from }))) return;
+      if (!record || record.epoch === epoch) continue;
+      epoch = record.epoch;
+      const envelope = stamp(home, home.newId("ask"), by);
+      asked.add(envelope.id);
+      await put(home, found.dir, { ...envelope, kind: "raise_budget", epoch, amounts });
+      await ringSession(found.dir);
+    }
+  } finally {
+    ears.close();
+  }
+  throw new HoldfastError("process_silent", `the process of session ${found.id} does not take it in`);
+}
+
+async function isRaised({ dir }: FoundSession, asked: ReadonlySet<string>, from: Position): Promise<boolean> {
+  if (asked.size === 0) return false;
+  for await (const { record } of readDurable(dir, { from }))
+    if (record.type === "budget_raised" && asked.has(String(record.data["request"]))) return true;
+  return false;
+}
+
+/** False: somebody else has it. */
+async function raiseAsOwner(
+  home: Home,
+  found: FoundSession,
+  amounts: Budget,
+  { by, asked, from }: { readonly by: string; readonly asked: ReadonlySet<string>; readonly from: Position },
+): Promise<boolean> {
+  const { id, dir: sessionDir } = found;
+  const cut = new CutOutput(sessionDir);
+  try {
+    const session = await Session.own({ sessionDir, id, io: home.io, outputOfCut: cut.read });
+    try {
+      await cut.settle(home, session);
+      // A process may have done it just before it went.
+      if (!(await isRaised(found, asked, from))) await session.raiseBudgetBy(amounts, { by });
+      return true;
+    } finally {
+      await session.release();
+    }
+  } catch (error) {
+    if (isHoldfastError(error, "session_owned")) return false;
+    throw error;
+  }
+}
+
+/** The process may have been about to park its task when the budget was raised. */
+async function whenParkedOrNot(home: Home, found: FoundSession): Promise<SessionState> {
+  const ears = new Ears(home, found);
+  try {
+    for (const patience = deadline(home.io.clock, PARKING_MS); ; await ears.next()) {
+      const { state } = await inspectSession(found.dir);
+      if (patience.isPast || !state.openTurn || !readProcessRecord(found.dir)) return state;
+    }
+  } finally {
+    ears.close();
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * Owns the end of a task that is parked, where nobody lets it go on: it is cancelled, and its work is kept as that of
+ * any other task.
+ */
+import type { Home } from "../../home/index.ts";
+import { type Session, taskUnderWay } from "../../session/index.ts";
+import { persist } from "../stages/persist.ts";
+import { Task } from "../task.ts";
+import { roomOf } from "./tasks.ts";
+
+/** As the session's owner. Does nothing where its task is not parked. */
+export async function cancelParked(home: Home, session: Session): Promise<void> {
+  const task = taskUnderWay(session.state);
+  if (!task?.parked) return;
+  if (task.capsule !== "there") {
+    await session.append("task_ended", { task: task.number, outcome: "cancelled" });
+    return;
+  }
+  const room = await roomOf(home, session);
+  await persist(await Task.current(room, { sandbox: task.isSandboxed }), "cancelled", undefined);
+}

@@ -1,0 +1,99 @@
+/**
+ * Agents that park their task, through the agent port; and sessions whose task is parked like that, for processes of
+ * their own to go on with: the command then runs as any other.
+ */
+import type { Adapter } from "../../src/agent/index.ts";
+import type { Budget, EventData, Parked } from "../../src/contract/index.ts";
+import { openHome } from "../../src/home/index.ts";
+import type { Session } from "../../src/session/index.ts";
+import { runStages } from "../../src/task/index.ts";
+import { hasSandbox } from "./capsules.ts";
+import type { TaskHome } from "./tasks.ts";
+
+const spec = {
+  agent: {
+    adapter: "exec" as const,
+    command: ["sh", "-c", "echo run >> runs"],
+    input: "nothing" as const,
+    restart: true,
+  },
+  definition: "exec:sh",
+  sandbox: hasSandbox,
+};
+
+/** Runs its command in a turn, and then parks, or is done, as it is told for each time. */
+export function parkingAgent(...parks: readonly (Parked | "done")[]): Adapter {
+  const left = [...parks];
+  return {
+    name: "exec",
+    goesOn: () => true,
+    async drive(work, { command }) {
+      await using turn = await work.beginTurn("please");
+      await (await work.start(command)).ended;
+      const next = left.shift();
+      if (next === "done" || next === undefined) {
+        await turn.end();
+        return { outcome: "done", exitCode: 0, signal: null };
+      }
+      // Not every adapter says how its turn ended.
+      if (next.reason !== "key") await turn.interrupt();
+      return { outcome: "parked", parked: next };
+    },
+  };
+}
+
+export async function drive(home: TaskHome, session: Session, adapter: Adapter): Promise<void> {
+  await runStages(
+    {
+      home: await openHome({ home: home.dir, create: false }),
+      session,
+      request: "task_1",
+      spec,
+      stop: new AbortController().signal,
+      around: {
+        onProgress: () => {},
+        onSetup: () => {},
+        onReady: () => {},
+        join: async () => ({ surroundings: {}, part: async () => ({ isOverQuota: false }) }),
+      },
+    },
+    adapter,
+  );
+}
+
+export async function queued(home: TaskHome, budget: Budget = {}): Promise<Session> {
+  const session = await (await home.open()).openSession({ repo: home.main, title: "park", budget });
+  await session.append("task_queued", { request: "task_1", spec: { ...spec, agent: { ...spec.agent } } });
+  return session;
+}
+
+interface ParkedOptions {
+  readonly budget?: Budget;
+  /** What it spent before. */
+  readonly metered?: Partial<EventData<"usage_metered">>;
+}
+
+/** The id of a session whose task is parked, and which is at rest. */
+export async function parkedSession(
+  home: TaskHome,
+  parked: Parked,
+  { budget, metered }: ParkedOptions = {},
+): Promise<string> {
+  const session = await queued(home, budget);
+  await drive(home, session, parkingAgent(parked));
+  if (metered) await session.append("usage_metered", { ...usage, ...metered });
+  await session.pause("idle");
+  return session.id;
+}
+
+export const usage: EventData<"usage_metered"> = {
+  task: 1,
+  request: "req_1",
+  provider: "anthropic",
+  model: "claude-haiku-4-5",
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  isPriced: true,
+};
