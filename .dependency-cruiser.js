@@ -6,7 +6,7 @@ const tiers = [
   ["session"],
   ["home"],
   ["line"],
-  ["network", "lane"],
+  ["network", "lane", "broker"],
   ["agent"],
   ["task"],
   ["upkeep"],

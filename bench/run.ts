@@ -3,6 +3,7 @@
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { benchBroker } from "./broker.ts";
 import { benchCapsules } from "./capsules.ts";
 import { benchJournal, benchList } from "./journal.ts";
 import { printTable } from "./measure.ts";
@@ -19,6 +20,7 @@ const benches = {
   sandbox: benchSandbox,
   sessions: benchSessions,
   network: benchNetwork,
+  broker: benchBroker,
 };
 const wanted = process.argv.slice(2);
 const progress = (text: string) => process.stderr.write(`bench: ${text} …\n`);

@@ -49,10 +49,15 @@ const host = await bundle(
   { ...bundled, entryPoints: { "host/main": "src/host/main.ts" }, chunkNames: "host/[name]-[hash]" },
   ["src/host/host.ts"],
 );
+// By itself, because it holds the keys: little else is loaded beside them.
+const broker = await bundle(
+  { ...bundled, entryPoints: { "broker/main": "src/broker/main.ts" }, chunkNames: "broker/[name]-[hash]" },
+  ["src/broker/server.ts"],
+);
 // By itself, because it is started for every task and needs nothing of ours.
 await build({ ...common, entryPoints: { "process/network/main": "src/process/network/main.ts" } });
 chmodSync("dist/cli/main.js", 0o755);
-writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(command, host));
+writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(command, host, broker));
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 
 /** The licences of every package that is inside the bundle: their terms ask for it. */

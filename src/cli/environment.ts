@@ -4,10 +4,12 @@
  */
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import { keyVariables } from "../broker/index.ts";
 import { HoldfastError, type Values, whyNoVariable } from "../contract/index.ts";
 import { readSettings } from "../home/index.ts";
 import { errorCode, printable } from "../util/index.ts";
 import { type Entry, parseEnvFile } from "./env-file.ts";
+import { note } from "./screen.ts";
 
 export interface EnvironmentOptions {
   readonly env?: readonly string[];
@@ -35,15 +37,23 @@ export async function environmentOf(
   const given = env.map(entryIn);
   // What other users can read in the list of processes goes as soon as it was read here.
   if (given.some(({ value }) => value !== undefined)) process.title = "holdfast";
-  const { env: ofSettings } = await readSettings(homeDir);
+  const settings = await readSettings(homeDir);
+  const { env: ofSettings } = settings;
   const own = [...ofSettings.filter((name) => process.env[name] !== undefined), ...asked];
-  const entries: Entry[] = [
-    ...own.map((name) => ({ name, value: undefined })),
-    ...envFile.flatMap((path) => parseEnvFile(readText(path), printable(path))),
-    ...given,
-  ];
+  const named = [...envFile.flatMap((path) => parseEnvFile(readText(path), printable(path))), ...given];
+  const entries: Entry[] = [...own.map((name) => ({ name, value: undefined })), ...named];
+  warnOfKeys(named, keyVariables(settings));
   const last = new Map(entries.map(({ name, value }) => [name, value]));
   return Object.fromEntries([...last].map(([name, value]) => [name, value ?? valueOfCaller(name)]));
+}
+
+/** An agent that we drive needs no key of its own: what is in a task's environment, the agent can give away. */
+function warnOfKeys(entries: readonly Entry[], keys: ReadonlySet<string>): void {
+  for (const name of new Set(entries.map((one) => one.name)))
+    if (keys.has(name))
+      note(
+        `holdfast: warning: ${name} is shown to the task; leave it out with an agent that holdfast drives: the broker holds the key then`,
+      );
 }
 
 /** Of names that a task had: those that it has to have again. What the settings name is given where it is set. */

@@ -1,4 +1,11 @@
 export { CONFIG_FILE, type Config, defaultConfig, parseConfig } from "./config.ts";
 export { DEFAULT_LANE, type LaneSettings, ownLane } from "./lanes.ts";
+export {
+  type Api,
+  type KeySettings,
+  type LoginSettings,
+  type ProviderSettings,
+  shippedProviders,
+} from "./providers.ts";
 export { type QuotaSettings, within } from "./quota.ts";
 export { defaultSettings, parseSettings, type Settings } from "./settings.ts";

@@ -166,6 +166,25 @@ export const errorCodes = {
     "name a host as registry.npmjs.org, example.org:8443, *.example.org, or localhost:5432 for a port of this machine",
   ],
   network_failed: [exitStatus.refused, "holdfast doctor tries the sandbox, and says what fails"],
+  key_missing: [
+    exitStatus.refused,
+    "do what the message says, then holdfast resume; holdfast doctor tells what was found for each provider",
+  ],
+  login_expired: [
+    exitStatus.refused,
+    "run claude once, which renews it, or make a token that lasts with claude setup-token and set CLAUDE_CODE_OAUTH_TOKEN; logins.claude.refresh in settings.yaml lets the broker renew it",
+  ],
+  unknown_provider: [
+    exitStatus.usage,
+    "name anthropic, openai, gemini, or one of providers in settings.yaml",
+  ],
+  request_refused: [exitStatus.refused, "only requests to models are let through to a provider"],
+  provider_unreachable: [
+    exitStatus.refused,
+    "check the network, and base_url of the provider in settings.yaml",
+  ],
+  token_revoked: [exitStatus.refused, "holdfast token rotate gives the session a new one"],
+  broker_failed: [exitStatus.refused, "try it again: the next request starts another broker"],
   serve_running: [exitStatus.refused, "use that one, or end it first"],
   address_refused: [exitStatus.usage, "give a loopback address, 127.0.0.1:7070 say"],
   terminal_missing: [exitStatus.refused, "call it in a terminal; run without -i needs none"],

@@ -4,11 +4,13 @@
  */
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { keeperVariables } from "../broker/index.ts";
 import type { SessionId } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/index.ts";
 import {
   baseEnvironment,
   ownProgram,
+  SMALL_HEAP,
   startConnected,
   toolVariables,
   USER_HOME,
@@ -18,8 +20,6 @@ import { cacheDir, logDir, present, processDir, readTextOr, stagingDir } from ".
 import { StartedProcess } from "./handover.ts";
 
 const HOST_LOG = "host.log";
-/** A session process mostly waits for its command: its heap need not be ready for more. */
-const SMALL_HEAP = ["--max-semi-space-size=1", "--v8-pool-size=1"];
 
 export interface StartOptions {
   /** Who saw that it had crashed, if that was no person. */
@@ -76,11 +76,12 @@ const hostLogPath = (sessionDir: string) => join(logDir(sessionDir), HOST_LOG);
 
 /**
  * Where compiled code is kept, because a start is mostly compiling; and how little a process needs that mostly waits.
- * With it goes where the user's tools are, for the tasks that it starts.
+ * With it goes where the user's tools are, for the tasks that it starts, and what leads to keys, for a broker.
  */
 export function runtimeEnvironment(home: Home): Record<string, string> {
   return {
     ...toolVariables(process.env),
+    ...keeperVariables(process.env),
     NODE_COMPILE_CACHE: cacheDir(home.dir),
     // Whose repos root may use who came by sudo.
     ...present({ SUDO_UID: process.env["SUDO_UID"] }),

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import type { Duplex, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readTextOr, signalIfThere } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
@@ -118,7 +118,26 @@ export interface DetachedOptions {
 
 /** Starts something that goes on after us, in a session of its own. Resolves to its pid when it has been started. */
 export async function startDetached(argv: readonly string[], options: DetachedOptions): Promise<number> {
-  return (await spawnDetached(argv, options, [])).pid ?? 0;
+  return (await spawnDetached(argv, options, ({ out }) => ["ignore", out, out])).pid ?? 0;
+}
+
+export interface Fed {
+  /** What it says. */
+  readonly output: Readable;
+  /** Resolves when the process has ended. */
+  readonly ended: Promise<void>;
+}
+
+/** The same, with its input from us, which ends there, and its output to us. Its complaints go to the log. */
+export async function startFed(
+  argv: readonly string[],
+  { input, ...options }: DetachedOptions & { readonly input: string },
+): Promise<Fed> {
+  const child = await spawnDetached(argv, options, ({ out }) => ["pipe", "pipe", out]);
+  // It may end without reading it.
+  child.stdin?.on("error", () => {}).end(input);
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  return { output: child.stdout as Readable, ended };
 }
 
 export interface Connected {
@@ -134,7 +153,7 @@ export const CONNECTION_FD = 3;
 
 /** The same, with a connection between it and us for as long as both live. Nothing of it keeps us from ending. */
 export async function startConnected(argv: readonly string[], options: DetachedOptions): Promise<Connected> {
-  const child = await spawnDetached(argv, options, ["pipe"]);
+  const child = await spawnDetached(argv, options, ({ out }) => ["ignore", out, out, "pipe"]);
   const connection = child.stdio[CONNECTION_FD] as Socket;
   connection.unref();
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
@@ -144,10 +163,9 @@ export async function startConnected(argv: readonly string[], options: DetachedO
 async function spawnDetached(
   [program = "", ...args]: readonly string[],
   { env, logFd, cwd = "/" }: DetachedOptions,
-  more: readonly "pipe"[],
+  streams: (log: { readonly out: number | "ignore" }) => (number | "ignore" | "pipe")[],
 ): Promise<ChildProcess> {
-  const out = logFd ?? "ignore";
-  const stdio = onlyStdio(["ignore", out, out, ...more]);
+  const stdio = onlyStdio(streams({ out: logFd ?? "ignore" }));
   const child: ChildProcess = spawn(program, args, { cwd, env, detached: true, stdio });
   await once(child, "spawn").catch((error: unknown) => {
     throw missing(program, error, cwd);

@@ -6,6 +6,7 @@ export {
   runCommand,
   startConnected,
   startDetached,
+  startFed,
 } from "./command.ts";
 export { diskUse, diskUseOfEach } from "./disk-use.ts";
 export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
@@ -25,7 +26,7 @@ export { halfOfAllProcesses, limited, type ProcessLimits } from "./limits.ts";
 export { CAPSULE_MARK, endMarked, freezeMarked, markedProcesses } from "./marks.ts";
 export { withNetwork } from "./network/held.ts";
 export { type EnterWords, InsideConnector, type InsideListener, listenInside } from "./network/opener.ts";
-export { ownProgram } from "./own-program.ts";
+export { ownProgram, SMALL_HEAP } from "./own-program.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
 export { type Launch, type LaunchOptions, launch } from "./sandbox/launch.ts";
 export { plainSandbox, type Sandbox } from "./sandbox/sandbox.ts";

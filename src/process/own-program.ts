@@ -9,6 +9,9 @@ import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { HoldfastError } from "../contract/index.ts";
 
+/** For Node, of a program that mostly waits: its heap need not be ready for more. */
+export const SMALL_HEAP = ["--max-semi-space-size=1", "--v8-pool-size=1"];
+
 export function ownProgram(folder: string): string {
   const here = fileURLToPath(import.meta.url);
   for (let dir = dirname(here), up = 0; up < 3; dir = dirname(dir), up += 1) {

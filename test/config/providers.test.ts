@@ -8,7 +8,11 @@ const PLANTED = "sk-ant-api03-planted000000000000";
 
 describe("providers, keys and logins in settings.yaml", () => {
   it("nothing is needed", async () => {
-    expect(defaultSettings).toMatchObject({ providers: {}, keys: {}, logins: { claude: { refresh: false } } });
+    expect(defaultSettings).toMatchObject({
+      providers: {},
+      keys: {},
+      logins: { claude: { refresh: false } },
+    });
     expect(await parseSettings("providers:\nkeys:\nlogins:\n")).toEqual(defaultSettings);
   });
 
@@ -42,7 +46,12 @@ logins: { claude: { refresh: true, token_url: "http://127.0.0.1:1/token" } }
       6,
       "is a key itself",
     ],
-    ["a key under a name", `keys:\n  anthropic:\n    key: ${PLANTED}\n`, 3, "keys.anthropic.key: no such key"],
+    [
+      "a key under a name",
+      `keys:\n  anthropic:\n    key: ${PLANTED}\n`,
+      3,
+      "keys.anthropic.key: no such key",
+    ],
     ["both", "keys:\n  openai:\n    command: [a]\n    file: /b\n", 3, "either a command or a file"],
     ["neither", "keys:\n  openai: {}\n", 2, "either a command or a file"],
     ["a file by a relative path", "keys:\n  openai:\n    file: key\n", 3, "has to begin with / or ~/"],

@@ -4,6 +4,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { keyNotes } from "../../broker/index.ts";
 import { chooseStrategy, listStores, probeStrategies, whyUnusable } from "../../capsule/index.ts";
 import type { SessionId } from "../../contract/index.ts";
 import {
@@ -43,6 +44,7 @@ export async function examine(home: Home, options: DeepOptions): Promise<Finding
     await attempt("sync", "files and directories can be synced", () => trySync(home)),
     await attempt("search", "SQLite has full text search", trySearch),
     ...(await examineCapsules(home)),
+    ...(await examineKeys(home)),
     ...(await examineLeftovers(home)),
     ...(await examineStores(home, kept)),
     ...(await examineSessions(home, kept)),
@@ -113,6 +115,17 @@ async function examineRead(home: Home): Promise<Finding[]> {
       { level: "bad", what: "settings", detail: error instanceof Error ? error.message : String(error) },
     ];
   }
+}
+
+/** Where the key to each provider would come from, for the person who asks; never the key. */
+async function examineKeys(home: Home): Promise<Finding[]> {
+  // Settings that can't be read are a finding of their own.
+  const notes = await keyNotes(home, process.env).catch(() => []);
+  return notes.map(({ provider, isUsable, detail }) => ({
+    level: isUsable ? "ok" : "note",
+    what: "keys",
+    detail: `${provider}: ${detail}`,
+  }));
 }
 
 /** Programs that nearly every task needs. */

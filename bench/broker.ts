@@ -1,0 +1,98 @@
+/**
+ * Benches of the broker: what it adds to a request, against the same request without it, and many streams at once.
+ */
+import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { BrokerConnection } from "../src/broker/connection.ts";
+import type { SessionId } from "../src/contract/index.ts";
+import { openHome } from "../src/home/index.ts";
+import { openHoldfast } from "../src/library/holdfast.ts";
+import { atMost, compared, median, type Row, timeMs } from "./measure.ts";
+
+const ROUNDS = 400;
+const STREAMS = 32;
+const CHUNKS = 100;
+const BODY = Buffer.from(JSON.stringify({ model: "x", messages: ["word ".repeat(4000)] }));
+
+export async function benchBroker(directory: string, progress: (text: string) => void): Promise<Row[]> {
+  progress("the broker");
+  const provider = createServer((asked, response) => {
+    asked.resume().on("end", () => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      let left = asked.url?.includes("stream") ? CHUNKS : 1;
+      const more = () => {
+        left -= 1;
+        response.write("data: {}\n\n");
+        // A model says a word at a time.
+        if (left > 0) setTimeout(more, 2);
+        else response.end();
+      };
+      more();
+    });
+  }).listen(0, "127.0.0.1");
+  await once(provider, "listening");
+  const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  const dir = join(directory, "broker-home");
+  mkdirSync(dir, { mode: 0o700 });
+  const settings = `providers: { anthropic: { base_url: "${url}" } }\nkeys: { anthropic: { command: [echo, key] } }\n`;
+  const session = await (await openHoldfast({ home: dir })).openSession();
+  await session.pause();
+  writeFileSync(join(dir, "settings.yaml"), settings, { mode: 0o600 });
+  const home = await openHome({ home: dir });
+  const connection = await BrokerConnection.open(home, session.id as SessionId);
+  try {
+    const through = async (path: string) => {
+      const headers = { "content-type": "application/json", "x-api-key": "dummy" };
+      const options = { provider: "anthropic", method: "POST", headers, body: BODY };
+      return (await connection.forward({ ...options, path })).body;
+    };
+    const direct = async (path: string) => {
+      const asked = request(`${url}${path}`, { method: "POST" }).end(BODY);
+      const [answer] = await once(asked, "response");
+      return answer as typeof asked & AsyncIterable<Buffer>;
+    };
+    /** The connection is used again, as an agent does: so the rest is read, and not timed. */
+    const firstByteMs = async (ask: (path: string) => Promise<AsyncIterable<unknown>>) => {
+      const start = performance.now();
+      let ms = 0;
+      for await (const _ of await ask("/v1/messages")) ms ||= performance.now() - start;
+      return ms;
+    };
+    const all = async (body: AsyncIterable<unknown>) => {
+      for await (const _ of body);
+    };
+    const times = { direct: [] as number[], through: [] as number[] };
+    for (let round = 0; round < ROUNDS; round += 1) {
+      times.direct.push(await firstByteMs(direct));
+      times.through.push(await firstByteMs(through));
+    }
+    const [directMs, throughMs] = [median(times.direct), median(times.through)];
+    const many = (ask: (path: string) => Promise<AsyncIterable<unknown>>) =>
+      timeMs(() =>
+        Promise.all(Array.from({ length: STREAMS }, async () => all(await ask("/v1/messages?stream")))),
+      );
+    const [bare, brokered] = [await many(direct), await many(through)];
+    return [
+      atMost(
+        "the broker adds to the first byte of an answer (p50)",
+        `${throughMs.toFixed(2)} ms : ${directMs.toFixed(2)} ms`,
+        throughMs - directMs,
+        2,
+        "ms",
+      ),
+      compared(
+        `${STREAMS} streams at once through the broker, against without it`,
+        `${Math.round(brokered)} ms : ${Math.round(bare)} ms`,
+        brokered / bare,
+      ),
+    ];
+  } finally {
+    connection.close();
+    provider.closeAllConnections();
+    provider.close();
+  }
+}

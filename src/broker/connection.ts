@@ -1,0 +1,168 @@
+/**
+ * Owns a session process's connection to the broker. While it is open, the broker stays; when the broker is gone, the
+ * next request starts another one, which has what can be had again.
+ */
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { HoldfastError, isHoldfastError, type SessionId } from "../contract/index.ts";
+import { type Home, readToken, sessionDirOf } from "../home/index.ts";
+import { ask, failureIn, type Question, Unheard } from "./asking.ts";
+import { requestHeaders } from "./credential.ts";
+import { failed, reachBroker } from "./start.ts";
+import { brokerPlace, PROVIDER_NAME, paths } from "./wire.ts";
+
+export interface ModelRequest {
+  readonly provider: string;
+  readonly method: string;
+  /** With its query, as the agent said it. */
+  readonly path: string;
+  /** Of the agent's request; its dummy key among them. */
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable | Buffer;
+  readonly signal?: AbortSignal;
+}
+
+export interface ModelAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Ends with an error where the provider breaks off; to destroy it ends the request at the provider. */
+  readonly body: Readable;
+}
+
+const PATH = /^\/[\x21-\x7e]*$/;
+
+export class BrokerConnection {
+  readonly #home: Home;
+  readonly #session: SessionId;
+  /** While it is open, the broker is there, and stays. */
+  #stay: Promise<IncomingMessage> | undefined;
+
+  private constructor(home: Home, session: SessionId) {
+    this.#home = home;
+    this.#session = session;
+  }
+
+  static async open(home: Home, session: SessionId): Promise<BrokerConnection> {
+    const connection = new BrokerConnection(home, session);
+    await connection.#reach();
+    return connection;
+  }
+
+  /**
+   * Resolves when the answer has begun, whatever its status is. Fails with `key_missing`, `login_expired`,
+   * `token_revoked`, `request_refused`, `unknown_provider`, `provider_unreachable` or `broker_failed`.
+   */
+  async forward({ provider, method, path, headers, body, signal }: ModelRequest): Promise<ModelAnswer> {
+    if (!PROVIDER_NAME.test(provider)) throw unknownProvider(provider);
+    if (!PATH.test(path)) throw new HoldfastError("request_refused", "that is no path", { provider });
+    const hasBody = method !== "GET" && method !== "HEAD";
+    const answer = await this.#asOwn({
+      method,
+      path: `${paths.forward}${this.#session}/${provider}${path}`,
+      headers: rawOf(headers, { hasLength: hasBody && !Buffer.isBuffer(body) }),
+      ...(hasBody && { body }),
+      signal,
+    });
+    return { status: answer.statusCode ?? 502, headers: answer.headers, body: answer };
+  }
+
+  /** Which kind there is for a provider; undefined for none. A provider that needs none counts as one with a key. */
+  async credential(provider: string): Promise<{ readonly kind: "key" | "login" } | undefined> {
+    if (!PROVIDER_NAME.test(provider)) throw unknownProvider(provider);
+    const path = `${paths.credential}${this.#session}/${provider}`;
+    try {
+      const answer = await this.#asOwn({ method: "GET", path, headers: [] });
+      const chunks: Buffer[] = [];
+      for await (const chunk of answer) chunks.push(chunk as Buffer);
+      return { kind: JSON.parse(Buffer.concat(chunks).toString("utf8")).kind === "login" ? "login" : "key" };
+    } catch (error) {
+      if (isHoldfastError(error, "key_missing")) return undefined;
+      throw error;
+    }
+  }
+
+  close(): void {
+    const stay = this.#stay;
+    this.#stay = undefined;
+    stay?.then(
+      (open) => open.destroy(),
+      () => {},
+    );
+  }
+
+  async #asOwn(question: Omit<Question, "socket">): Promise<IncomingMessage> {
+    const token = await readToken(this.#home.io.disk, sessionDirOf(this.#home, this.#session));
+    if (token === undefined)
+      throw new HoldfastError("token_revoked", `the token of ${this.#session} was revoked`);
+    const headers = [...question.headers, "authorization", `Bearer ${token}`];
+    try {
+      const answer = await this.#ask({ ...question, headers });
+      const failure = await failureIn(answer);
+      if (failure) throw failure;
+      return answer;
+    } catch (error) {
+      if (question.signal?.aborted) throw new HoldfastError("interrupted", "the request was given up");
+      throw isHoldfastError(error) ? error : failed(this.#home, "it ended in the middle of a request");
+    }
+  }
+
+  async #ask(question: Omit<Question, "socket">): Promise<IncomingMessage> {
+    const { socket } = brokerPlace(this.#home.dir);
+    await this.#reach();
+    const stay = this.#stay;
+    try {
+      return await ask({ ...question, socket });
+    } catch (error) {
+      if (!(error instanceof Unheard)) throw error;
+      // It was killed just now.
+      if (this.#stay === stay) this.#stay = undefined;
+      await this.#reach();
+      return ask({ ...question, socket });
+    }
+  }
+
+  /** Those who find no broker at once wait for the same one. */
+  async #reach(): Promise<void> {
+    if (!this.#stay) {
+      const stay = stayAt(this.#home, this.#session);
+      const gone = () => {
+        if (this.#stay === stay) this.#stay = undefined;
+      };
+      this.#stay = stay;
+      stay.then((open) => open.once("close", gone), gone);
+    }
+    await this.#stay;
+  }
+}
+
+/** A broker may leave just when it was found: it is looked for again, but not for ever. */
+const ATTEMPTS = 4;
+
+async function stayAt(home: Home, session: SessionId): Promise<IncomingMessage> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const path = paths.stay + session;
+      const open = await ask({ socket: brokerPlace(home.dir).socket, method: "GET", path, headers: [] });
+      open.on("error", () => {}).resume();
+      // It keeps the broker, not us.
+      open.socket.unref();
+      return open;
+    } catch (error) {
+      if (attempt === ATTEMPTS || !(error instanceof Unheard)) throw failed(home, "it does not answer");
+    }
+    await reachBroker(home);
+  }
+}
+
+const unknownProvider = (provider: string) =>
+  new HoldfastError("unknown_provider", "that is no name of a provider", { provider });
+
+/** Without what the agent said to us alone. A length counts where the body is passed on as it comes. */
+function rawOf(headers: IncomingHttpHeaders, { hasLength }: { readonly hasLength: boolean }): string[] {
+  const raw = Object.entries(headers).flatMap(([name, value]) =>
+    [value ?? []]
+      .flat()
+      .flatMap((one) => (name === "content-length" && !hasLength ? [] : [name, String(one)])),
+  );
+  return requestHeaders("openai", raw, undefined);
+}

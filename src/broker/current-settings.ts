@@ -1,0 +1,28 @@
+/**
+ * Owns the user's settings as the broker has them: as they stand in their file at this moment, and parsed again only
+ * when the file is another one than before.
+ */
+import { statSync } from "node:fs";
+import type { Settings } from "../config/index.ts";
+import { readSettings } from "../home/index.ts";
+import { settingsPath } from "../util/index.ts";
+
+export class CurrentSettings {
+  readonly #homeDir: string;
+  #version = "";
+  #settings: Promise<Settings> | undefined;
+
+  constructor(homeDir: string) {
+    this.#homeDir = homeDir;
+  }
+
+  read(): Promise<Settings> {
+    const stats = statSync(settingsPath(this.#homeDir), { bigint: true, throwIfNoEntry: false });
+    const version = stats ? [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(" ") : "none";
+    if (!this.#settings || version !== this.#version) {
+      this.#version = version;
+      this.#settings = readSettings(this.#homeDir);
+    }
+    return this.#settings;
+  }
+}

@@ -1,0 +1,3 @@
+export { keeperVariables } from "./environment.ts";
+export { keyNotes } from "./notes.ts";
+export { keyVariables } from "./providers.ts";

@@ -1,0 +1,58 @@
+/**
+ * Owns the reading of a key from a file that the user names: one that no other user can read, and outside of the home,
+ * so that nothing that copies a home copies a key.
+ */
+import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from "node:fs";
+import { HoldfastError } from "../contract/index.ts";
+import { errorCode, isOwnUid, isWithin } from "../util/index.ts";
+import { expandPath } from "./environment.ts";
+
+const MAX_BYTES = 64 * 1024;
+const { O_RDONLY, O_NONBLOCK } = constants;
+/** What can stand in a header as one word. */
+const KEY = /^[\x21-\x7e]{1,8192}$/;
+
+/** Fails with `unsafe_permissions`, or with `key_missing` where there is none. */
+export function readKeyFile(path: string, { provider, homeDir }: KeyPlace): string {
+  const whole = expandPath(path);
+  const missing = (why: string) =>
+    new HoldfastError("key_missing", `keys.${provider}.file: ${whole} ${why}`, { provider });
+  let fd: number;
+  try {
+    fd = openSync(whole, O_RDONLY | O_NONBLOCK);
+  } catch (error) {
+    throw missing(`can't be read: ${errorCode(error) ?? "it is no path"}`);
+  }
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) throw missing("is no file");
+    if (!isOwnUid(stats.uid)) throw unsafe(whole, "belongs to another user");
+    if ((stats.mode & 0o077) !== 0)
+      throw unsafe(whole, `has mode ${(stats.mode & 0o777).toString(8)}: others can reach it`);
+    if (isWithin(homeDir, realpathSync(whole))) throw unsafe(whole, "lies in the home of holdfast");
+    const bytes = Buffer.alloc(Math.min(stats.size, MAX_BYTES));
+    const text = bytes.toString("utf8", 0, readSync(fd, bytes, 0, bytes.length, 0));
+    return keyIn(text) ?? fail(missing("has no key on its first line"));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+export interface KeyPlace {
+  readonly provider: string;
+  readonly homeDir: string;
+}
+
+/** The first line, if it can be a key. */
+export function keyIn(text: string): string | undefined {
+  const line = text.split("\n", 1)[0]?.trim() ?? "";
+  return KEY.test(line) ? line : undefined;
+}
+
+function fail(error: Error): never {
+  throw error;
+}
+
+function unsafe(path: string, why: string): HoldfastError {
+  return new HoldfastError("unsafe_permissions", `${path} ${why}`, { path });
+}

@@ -1,0 +1,99 @@
+/**
+ * Owns which credential a request of a session gets: by what the user's settings name, a command or a file; else by the
+ * environment of the person who started the session; else by the agent's own login. What the settings name is not
+ * replaced by anything where it fails: another key may be another account.
+ *
+ * V14 A key that came from an environment serves the session that brought it, and no other.
+ */
+import type { Settings } from "../config/index.ts";
+import { HoldfastError, type SessionId, type Values } from "../contract/index.ts";
+import type { Clock } from "../util/index.ts";
+import type { Credential } from "./credential.ts";
+import { KeyCommands } from "./key-commands.ts";
+import { keyIn, readKeyFile } from "./key-file.ts";
+import type { ClaudeLogin } from "./login.ts";
+import { needsNoKey, type Provider } from "./providers.ts";
+
+/** As Anthropic begins those of a subscription. */
+const LOGIN_TOKEN = /^sk-ant-oat/;
+const TOKEN_VARIABLES = new Set(["ANTHROPIC_AUTH_TOKEN"]);
+
+export interface KeysOptions {
+  readonly homeDir: string;
+  readonly clock: Clock;
+  readonly login: ClaudeLogin;
+}
+
+export class Keys {
+  readonly #homeDir: string;
+  readonly #login: ClaudeLogin;
+  readonly #commands: KeyCommands;
+  /** By session: its variables. */
+  readonly #brought = new Map<SessionId, Values>();
+
+  constructor({ homeDir, clock, login }: KeysOptions) {
+    this.#homeDir = homeDir;
+    this.#login = login;
+    this.#commands = new KeyCommands(clock);
+  }
+
+  /** What it brought before, under other names, stays. */
+  bring(session: SessionId, values: Values): void {
+    this.#brought.set(session, { ...this.#brought.get(session), ...values });
+  }
+
+  forget(session: SessionId): void {
+    this.#brought.delete(session);
+  }
+
+  /** Undefined where the provider needs none; fails with `key_missing` or `login_expired`. */
+  async credentialFor(
+    session: SessionId,
+    provider: Provider,
+    settings: Settings,
+  ): Promise<Credential | undefined> {
+    const { name, key, hasLogin } = provider;
+    if (key?.command) return withForm(await this.#commands.valueOf(name, key.command), "command");
+    if (key?.file !== undefined)
+      return withForm(readKeyFile(key.file, { provider: name, homeDir: this.#homeDir }), "file");
+    const brought = fromVariables(provider, this.#brought.get(session) ?? {});
+    if (brought) return brought;
+    const login = hasLogin ? await this.#login.credential(settings.logins.claude) : undefined;
+    if (login || needsNoKey(provider)) return login;
+    throw new HoldfastError("key_missing", `there is no key for ${name}: ${helpFor(provider)}`, {
+      provider: name,
+      help: helpFor(provider),
+    });
+  }
+
+  /** The provider did not take it. */
+  async refuse({ key }: Provider, { source, value }: Credential): Promise<void> {
+    if (source === "command" && key?.command) await this.#commands.refuse(key.command, value);
+  }
+}
+
+/** The first of a provider's variables that has a key in it. */
+export function fromVariables({ variables }: Provider, values: Values): Credential | undefined {
+  for (const name of variables) {
+    const value = keyIn(values[name] ?? "");
+    if (value === undefined) continue;
+    const credential = withForm(value, "environment");
+    return TOKEN_VARIABLES.has(name) ? { ...credential, form: "token" } : credential;
+  }
+  return undefined;
+}
+
+/** What a person can do who has none. */
+export function helpFor({ name, variables, hasLogin }: Provider): string {
+  const [variable] = variables;
+  const ways = [
+    ...(variable === undefined ? [] : [`set ${variable} where you start or resume the session`]),
+    `name keys.${name} in settings.yaml`,
+    ...(hasLogin ? ["log in with claude"] : []),
+  ];
+  return `${ways.slice(0, -1).join(", ")}${ways.length > 1 ? ", or " : ""}${ways.at(-1)}`;
+}
+
+function withForm(value: string, source: Credential["source"]): Credential {
+  return { form: LOGIN_TOKEN.test(value) ? "login" : "key", value, source };
+}

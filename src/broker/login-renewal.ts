@@ -1,0 +1,102 @@
+/**
+ * Owns the renewal of Claude Code's login, which the user has to ask for: under the agent's own lock, with what is in its
+ * file then, and written back to it in one step, with all that else is in it.
+ *
+ * V17 No refresh token is used by two at once: not by two sessions, two brokers, or a broker and Claude Code. What
+ *     another wrote meanwhile is never written over.
+ */
+import { chmodSync, chownSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import {
+  type Clock,
+  createFile,
+  isPlainObject,
+  parseObject,
+  realDisk,
+  temporaryPath,
+} from "../util/index.ts";
+import { isExpired, type Login, loginExpired, loginIn, loginPath, readLogin } from "./login-file.ts";
+import { withLoginLock } from "./login-lock.ts";
+import { postJson } from "./post.ts";
+
+/** Where Claude Code renews it, under this public name. */
+const TOKEN_URL = "https://platform.claude.com/v1/oauth/token";
+const CLIENT_ID = "9d1c250a-e61b-44d9-88ed-5944d1962f5e";
+
+export interface Renewal {
+  /** What was found to have run out. */
+  readonly seen: Login;
+  readonly clock: Clock;
+  readonly tokenUrl: string | undefined;
+}
+
+interface Renewed {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  readonly expiresAt: number;
+}
+
+/** Fails with `login_expired`. */
+export async function renewLogin(dir: string, { seen, clock, tokenUrl }: Renewal): Promise<Login> {
+  const found = await withLoginLock(dir, clock, async ({ isHeld }) => {
+    const login = readLogin(dir);
+    if (!login) throw loginExpired("is gone");
+    // Another one has renewed it while we waited.
+    if (login.accessToken !== seen.accessToken && !isExpired(login, clock.nowMs())) return login;
+    const { refreshToken } = login;
+    if (refreshToken === undefined) throw loginExpired("has run out, and can't be renewed");
+    const renewed = await askFor(login, refreshToken, { url: tokenUrl ?? TOKEN_URL, clock });
+    const now = readLogin(dir);
+    if (!isHeld() || now?.refreshToken !== refreshToken) return now ?? login;
+    await writeBack(dir, renewed);
+    return { ...login, ...renewed, expiresAtMs: renewed.expiresAt };
+  });
+  return found ?? readLogin(dir) ?? seen;
+}
+
+async function askFor(
+  { scopes, clientId = CLIENT_ID }: Login,
+  refreshToken: string,
+  { url, clock }: { readonly url: string; readonly clock: Clock },
+): Promise<Renewed> {
+  const scope = scopes.length > 0 ? { scope: scopes.join(" ") } : {};
+  const question = {
+    grant_type: "refresh_token",
+    refresh_token: refreshToken,
+    client_id: clientId,
+    ...scope,
+  };
+  const { status, text } = await postJson(url, question).catch(() => ({ status: 0, text: "" }));
+  const answer = status === 200 ? parseObject(text) : undefined;
+  const { access_token, refresh_token, expires_in } = answer ?? {};
+  if (typeof access_token !== "string" || typeof expires_in !== "number")
+    throw loginExpired(
+      `has run out, and was not renewed: ${status === 0 ? "no answer" : `the answer was ${status}`}`,
+    );
+  return {
+    accessToken: access_token,
+    refreshToken: typeof refresh_token === "string" ? refresh_token : refreshToken,
+    expiresAt: clock.nowMs() + expires_in * 1000,
+  };
+}
+
+/** The whole file or none of it; mode, owner and unknown fields stay. */
+async function writeBack(dir: string, renewed: Renewed): Promise<void> {
+  const path = realpathSync(loginPath(dir));
+  const file = parseObject(readFileSync(path, "utf8"));
+  const before = file?.["claudeAiOauth"];
+  if (!file || !loginIn(file) || !isPlainObject(before)) return;
+  const text = JSON.stringify({ ...file, claudeAiOauth: { ...before, ...renewed } });
+  const { mode, uid, gid } = statSync(path);
+  const temporary = temporaryPath(path);
+  try {
+    await createFile(realDisk, temporary, Buffer.from(text));
+    if (uid !== process.getuid?.()) chownSync(temporary, uid, gid);
+    chmodSync(temporary, mode & 0o777);
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  await realDisk.syncDir(dirname(path));
+}

@@ -1,0 +1,162 @@
+/**
+ * Owns the broker's endpoint: a socket in the runtime directory, which only the user can enter. It takes keys, says
+ * which there are, and forwards with them.
+ *
+ * V16 What is done with a credential is done for a session, with that session's token: compared in constant time, and
+ *     read for each request. One that was revoked or changed cuts that session alone.
+ */
+import { once } from "node:events";
+import { chmodSync, existsSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  HoldfastError,
+  isHoldfastError,
+  isSessionId,
+  type SessionId,
+  type Values,
+} from "../contract/index.ts";
+import { type Home, readToken, sessionDirOf } from "../home/index.ts";
+import { bearerOf, isSameToken, parseBody, readBody, reply } from "../http/index.ts";
+import { realDisk } from "../util/index.ts";
+import { requestHeaders } from "./credential.ts";
+import { CurrentSettings } from "./current-settings.ts";
+import { passOn, Upstreams } from "./forward.ts";
+import type { HeldSessions } from "./held.ts";
+import type { Keys } from "./keys.ts";
+import { findProvider } from "./providers.ts";
+import { targetOf } from "./target.ts";
+import { FAILURE, PROVIDER_NAME, paths } from "./wire.ts";
+
+const MAX_KEYS_BYTES = 1024 * 1024;
+/** More than all sessions of a machine have requests at once. */
+const MAX_CONNECTIONS = 2000;
+/** A session's connections stay open between its requests. */
+const KEEP_ALIVE_MS = 60_000;
+
+export interface ServerOptions {
+  readonly home: Pick<Home, "dir">;
+  readonly keys: Keys;
+  readonly held: HeldSessions;
+  readonly say: (line: string) => void;
+}
+
+interface Call {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly session: SessionId;
+  /** What stands behind the session in the path. */
+  readonly rest: string;
+}
+
+export class BrokerServer {
+  readonly #options: ServerOptions;
+  readonly #settings: CurrentSettings;
+  readonly #upstreams = new Upstreams();
+  readonly #server: Server;
+
+  private constructor(options: ServerOptions) {
+    this.#options = options;
+    this.#settings = new CurrentSettings(options.home.dir);
+    // A body may take as long as it takes: it is the agent's.
+    const timeouts = { requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS };
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
+      response.on("error", () => {});
+      this.#answer(request, response).catch((error: unknown) => this.#fail(response, error));
+    };
+    this.#server = createServer(timeouts, answer).on("checkContinue", answer);
+    this.#server.maxConnections = MAX_CONNECTIONS;
+  }
+
+  /** Takes the place of a socket that a dead broker left. */
+  static async open(path: string, options: ServerOptions): Promise<BrokerServer> {
+    const broker = new BrokerServer(options);
+    rmSync(path, { force: true });
+    broker.#server.listen(path);
+    await once(broker.#server, "listening");
+    chmodSync(path, 0o600);
+    return broker;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url = "" } = request;
+    if (url === paths.there) return reply(response, 200, { pid: process.pid });
+    const [, asked = "", session = "", rest = ""] = /^(\/[a-z]+\/)([^/?]+)(.*)$/s.exec(url) ?? [];
+    if (!isSessionId(session)) throw refused("names no session");
+    const call = { request, response, session, rest };
+    if (asked === paths.keys) return this.#take(call);
+    if (asked === paths.stay) return this.#stay(call);
+    await this.#assertOwn(call);
+    if (asked === paths.credential) return this.#tell(call);
+    if (asked === paths.forward) return this.#forward(call);
+    throw refused("is nothing that the broker is asked");
+  }
+
+  /** Needs no token: whoever reaches this socket is the user, and the session may be about to be opened. */
+  async #take({ request, response, session }: Call): Promise<void> {
+    const body = parseBody(await readBody(request, { maxBytes: MAX_KEYS_BYTES, code: "invalid_data" }));
+    this.#options.keys.bring(session, valuesIn(body));
+    this.#options.held.see(session);
+    reply(response, 200, {});
+  }
+
+  #stay({ response, session }: Call): void {
+    response.writeHead(200).flushHeaders();
+    response.once("close", this.#options.held.connect(session));
+  }
+
+  async #tell({ response, session, rest }: Call): Promise<void> {
+    const settings = await this.#settings.read();
+    const provider = findProvider(settings, nameIn(rest).name);
+    const credential = await this.#options.keys.credentialFor(session, provider, settings);
+    reply(response, 200, { kind: credential?.form === "login" ? "login" : "key" });
+  }
+
+  async #forward({ request, response, session, rest }: Call): Promise<void> {
+    const { keys, held } = this.#options;
+    held.see(session);
+    const settings = await this.#settings.read();
+    const { name, path } = nameIn(rest);
+    const provider = findProvider(settings, name);
+    const target = targetOf(provider, request.method ?? "", path);
+    const credential = await keys.credentialFor(session, provider, settings);
+    const headers = requestHeaders(provider.api, request.rawHeaders, credential);
+    // Until then a body that comes in pieces is still the caller's.
+    if (request.headers.expect !== undefined) response.writeContinue();
+    const status = await passOn(this.#upstreams, { request, response, target, headers, own: [FAILURE] });
+    if (status === 401 && credential) await keys.refuse(provider, credential);
+  }
+
+  /** V16 */
+  async #assertOwn({ request, session }: Call): Promise<void> {
+    const dir = sessionDirOf(this.#options.home, session);
+    const expected = existsSync(dir) ? await readToken(realDisk, dir) : undefined;
+    if (!isSameToken(expected, bearerOf(request)))
+      throw new HoldfastError("token_revoked", `the token of ${session} was not taken`, { session });
+  }
+
+  /** An answer that has begun can't be taken back: it is cut off. What failed is said by its code alone. */
+  #fail(response: ServerResponse, error: unknown): void {
+    const known = isHoldfastError(error) ? error : undefined;
+    this.#options.say(known ? `${known.code}: ${known.message}` : `bug: ${(error as Error)?.stack}`);
+    if (response.headersSent || response.destroyed) return void response.destroy();
+    const { code = "broker_failed", message = "a bug of ours", facts = {} } = known ?? {};
+    response.setHeader(FAILURE, code);
+    reply(response, 502, { code, message, facts });
+  }
+}
+
+function nameIn(rest: string): { name: string; path: string } {
+  const [, name = "", path = ""] = /^\/([^/?]*)(.*)$/s.exec(rest) ?? [];
+  if (!PROVIDER_NAME.test(name))
+    throw new HoldfastError("unknown_provider", "that is no name of a provider", { provider: name });
+  return { name, path };
+}
+
+/** Only what has the form of variables. */
+export function valuesIn(body: Record<string, unknown>): Values {
+  return Object.fromEntries(
+    Object.entries(body).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
+const refused = (why: string) => new HoldfastError("request_refused", `the request ${why}`);

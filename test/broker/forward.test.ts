@@ -1,0 +1,241 @@
+/**
+ * What goes through the broker: bytes as they are, with the real credential in the place of the agent's dummy.
+ */
+import { once } from "node:events";
+import { Readable } from "node:stream";
+import fc from "fast-check";
+import { afterAll, describe, expect, it } from "vitest";
+import { revokeToken, rotateToken, sessionDirOf } from "../../src/home/index.ts";
+import { realDisk } from "../../src/util/index.ts";
+import { BrokerHome, bytesOf, modelRequest, TestProvider, whenHeard } from "../support/broker.ts";
+
+const settingsFor = (url: string) => `providers:
+  anthropic: { base_url: "${url}" }
+  openai: { base_url: "${url}/v1" }
+  gemini: { base_url: "${url}" }
+  local: { api: openai, base_url: "${url}/deep/v1" }
+  keyed: { api: openai, base_url: "${url}", key_env: KEYED_KEY }
+keys:
+  anthropic: { command: [printf, "${"%s"}", planted-anthropic] }
+  openai: { command: [printf, "${"%s\\\\nnot this"}", planted-openai] }
+  gemini: { command: [printf, "${"%s"}", planted-gemini] }
+`;
+
+/** One broker for all: it reads the settings for each request. */
+const home = await BrokerHome.make();
+afterAll(() => home[Symbol.asyncDispose]());
+
+async function connected(provider: TestProvider) {
+  home.settings(settingsFor(provider.url));
+  const session = await home.session();
+  return { session, connection: await home.connect(session) };
+}
+
+describe("forwarding", () => {
+  it("V15: bytes pass untouched and in order, whatever pieces they come in, both ways", async () => {
+    await using provider = await TestProvider.start((request, response) => {
+      response.writeHead(200, { "content-type": "application/octet-stream" });
+      request.pipe(response);
+    });
+    const { connection } = await connected(provider);
+    const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 3000 }), { maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(pieces, fc.boolean(), async (parts, isWhole) => {
+        const all = Buffer.concat(parts);
+        const body = isWhole ? all : Readable.from(parts.map((one) => Buffer.from(one)));
+        const answer = await connection.forward(modelRequest({ body }));
+        expect(answer.status).toBe(200);
+        expect((await bytesOf(answer.body)).equals(all)).toBe(true);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it("each provider gets its own kind of credential, and nothing of the agent's", async () => {
+    await using provider = await TestProvider.start();
+    const { connection } = await connected(provider);
+    const dummies = {
+      authorization: "Bearer dummy",
+      "x-api-key": "dummy",
+      "x-goog-api-key": "dummy",
+      "api-key": "dummy",
+      cookie: "dummy=1",
+      connection: "x-hop, keep-alive",
+      "x-hop": "1",
+      "x-http-method-override": "DELETE",
+      "anthropic-beta": "one,two",
+      "user-agent": "an-agent/1",
+    };
+    const ask = async (name: string, path: string) => {
+      const answer = await connection.forward(modelRequest({ provider: name, path, headers: dummies }));
+      expect(answer.status).toBe(200);
+      await bytesOf(answer.body);
+      const { headers, url } = provider.last;
+      expect(JSON.stringify(provider.last.raw)).not.toMatch(/dummy|x-hop|override|hfs_/);
+      expect(headers).toMatchObject({ "anthropic-beta": "one,two", "user-agent": "an-agent/1" });
+      expect(headers.host).toBe(new URL(provider.url).host);
+      const { authorization, "x-api-key": key, "x-goog-api-key": google } = headers;
+      return { url, authorization, key, google };
+    };
+    expect(await ask("anthropic", "/v1/messages?beta=true")).toMatchObject({
+      url: "/v1/messages?beta=true",
+      key: "planted-anthropic",
+      authorization: undefined,
+    });
+    expect(await ask("openai", "/v1/chat/completions")).toEqual({
+      url: "/v1/chat/completions",
+      authorization: "Bearer planted-openai",
+    });
+    expect(await ask("gemini", "/v1beta/models/x:generateContent?key=dummy&alt=sse")).toEqual({
+      url: "/v1beta/models/x:generateContent?alt=sse",
+      google: "planted-gemini",
+    });
+    expect(await ask("local", "/v1/responses")).toEqual({ url: "/deep/v1/responses" });
+    expect(await connection.credential("anthropic")).toEqual({ kind: "key" });
+    expect(await connection.credential("local")).toEqual({ kind: "key" });
+    expect(await connection.credential("keyed")).toBeUndefined();
+  });
+
+  it("statuses, headers and errors of a provider pass as they are; no redirect is followed", async () => {
+    await using elsewhere = await TestProvider.start();
+    await using provider = await TestProvider.start(
+      whenHeard((_, response, { body }) => {
+        const status = Number(body.toString());
+        response.writeHead(status, {
+          location: `${elsewhere.url}/v1/messages`,
+          "retry-after": "7",
+          "holdfast-failure": "key_missing",
+          "set-cookie": ["a=1", "b=2"],
+        });
+        response.end(`status ${status}`);
+      }),
+    );
+    const { connection } = await connected(provider);
+    for (const status of [200, 302, 307, 401, 429, 500, 529]) {
+      const answer = await connection.forward(modelRequest({ body: Buffer.from(String(status)) }));
+      expect(answer.status).toBe(status);
+      expect(answer.headers).toMatchObject({ "retry-after": "7", "set-cookie": ["a=1", "b=2"] });
+      expect((await bytesOf(answer.body)).toString()).toBe(`status ${status}`);
+    }
+    expect(elsewhere.heard).toEqual([]);
+  });
+
+  it("V15: half a stream is half a stream, and no answer is a failure that says where", async () => {
+    await using provider = await TestProvider.start(
+      whenHeard((_, response, { body }) => {
+        if (body.toString() === "nothing") return void response.socket?.destroy();
+        response.write("data: half");
+        response.socket?.end();
+        setTimeout(() => response.destroy(), 20);
+      }),
+    );
+    const { connection } = await connected(provider);
+    const answer = await connection.forward(modelRequest());
+    await expect(bytesOf(answer.body)).rejects.toThrow();
+    await expect(connection.forward(modelRequest({ body: Buffer.from("nothing") }))).rejects.toMatchObject({
+      code: "provider_unreachable",
+      facts: { host: new URL(provider.url).host },
+    });
+  });
+
+  it("V15: a client that hangs up, before or in the middle of the answer, ends the request at the provider", async () => {
+    let begun = () => {};
+    const closed: Promise<unknown>[] = [];
+    await using provider = await TestProvider.start((request, response) => {
+      request.resume();
+      closed.push(once(response, "close"));
+      if (request.url === "/v1/messages") response.write("first");
+      begun();
+    });
+    const { connection } = await connected(provider);
+    const answer = await connection.forward(modelRequest());
+    await once(answer.body, "data");
+    answer.body.destroy();
+    const hasBegun = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    const stop = new AbortController();
+    const request = modelRequest({ path: "/v1/messages/count_tokens", signal: stop.signal });
+    const failure = expect(connection.forward(request)).rejects.toMatchObject({ code: "interrupted" });
+    await hasBegun;
+    stop.abort();
+    await failure;
+    expect(closed).toHaveLength(2);
+    await Promise.all(closed);
+  });
+
+  it("32 streams at once, each with its own bytes", async () => {
+    const responses: (() => void)[] = [];
+    await using provider = await TestProvider.start(
+      whenHeard((_, response, { body }) => {
+        response.write(`begin ${body}`);
+        responses.push(() => response.end(` end ${body}`));
+        // None ends before all have begun.
+        if (responses.length === 32) for (const end of responses) end();
+      }),
+    );
+    const { connection } = await connected(provider);
+    const texts = await Promise.all(
+      Array.from({ length: 32 }, async (_, index) => {
+        const answer = await connection.forward(modelRequest({ body: Buffer.from(`stream ${index}`) }));
+        return (await bytesOf(answer.body)).toString();
+      }),
+    );
+    expect(texts).toEqual(
+      Array.from({ length: 32 }, (_, index) => `begin stream ${index} end stream ${index}`),
+    );
+  });
+
+  it("V13: what is no request to a model is not sent", async () => {
+    await using provider = await TestProvider.start();
+    const { connection } = await connected(provider);
+    for (const path of [
+      "/v1/files",
+      "/v1/messages/../files",
+      "//evil.example.org/",
+      "v1/messages",
+      "/v1/ messages",
+    ])
+      await expect(connection.forward(modelRequest({ path }))).rejects.toMatchObject({
+        code: "request_refused",
+      });
+    for (const name of ["nobody", "../anthropic", "a/b"])
+      await expect(connection.forward(modelRequest({ provider: name }))).rejects.toMatchObject({
+        code: "unknown_provider",
+      });
+    expect(provider.heard).toEqual([]);
+  });
+
+  it("a failure is heard, and so is an early answer, however much of the body is still to come", async () => {
+    await using provider = await TestProvider.start(
+      (_, response) => void response.writeHead(413).end("early"),
+    );
+    const { connection } = await connected(provider);
+    const large = () => Readable.from(Array.from({ length: 200 }, () => Buffer.alloc(64 * 1024)));
+    for (let round = 0; round < 5; round += 1) {
+      const refused = connection.forward(modelRequest({ path: "/v1/files", body: large() }));
+      await expect(refused).rejects.toMatchObject({ code: "request_refused" });
+      const answer = await connection.forward(modelRequest({ body: large() }));
+      expect([answer.status, (await bytesOf(answer.body)).toString()]).toEqual([413, "early"]);
+    }
+  });
+
+  it("V16: a token that was revoked or changed cuts its session, and no other", async () => {
+    await using provider = await TestProvider.start();
+    const { session, connection } = await connected(provider);
+    const other = await home.connect(await home.session());
+    const status = async (one: typeof connection) => {
+      const answer = await one.forward(modelRequest());
+      await bytesOf(answer.body);
+      return answer.status;
+    };
+    expect([await status(connection), await status(other)]).toEqual([200, 200]);
+    await revokeToken(realDisk, sessionDirOf(home.home, session));
+    await expect(connection.forward(modelRequest())).rejects.toMatchObject({ code: "token_revoked" });
+    await expect(connection.credential("anthropic")).rejects.toMatchObject({ code: "token_revoked" });
+    expect(await status(other)).toBe(200);
+    await rotateToken(realDisk, sessionDirOf(home.home, session));
+    expect(await status(connection)).toBe(200);
+    expect(provider.heard).toHaveLength(4);
+  });
+});

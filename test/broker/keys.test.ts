@@ -1,0 +1,173 @@
+/**
+ * Where keys come from, in which order, and whom they serve.
+ */
+import { readFileSync, symlinkSync } from "node:fs";
+import { afterAll, describe, expect, it } from "vitest";
+import { bringKeys } from "../../src/broker/bringing.ts";
+import { keyNotes } from "../../src/broker/notes.ts";
+import { BrokerHome, bytesOf, modelRequest, TestProvider, whenHeard } from "../support/broker.ts";
+
+const home = await BrokerHome.make();
+const provider = await TestProvider.start(
+  whenHeard((_, response, { headers }) => {
+    // One that was changed at the provider.
+    response.statusCode = headers["x-api-key"] === "from-command-1" ? 401 : 200;
+    response.end("{}");
+  }),
+);
+afterAll(async () => {
+  await home[Symbol.asyncDispose]();
+  await provider[Symbol.asyncDispose]();
+});
+
+const base = `providers:
+  anthropic: { base_url: "${provider.url}" }
+  openai: { base_url: "${provider.url}" }
+  local: { api: openai, base_url: "${provider.url}", key_env: LOCAL_KEY }
+`;
+
+/** What the provider is given for a request of this session. */
+async function given(session: Awaited<ReturnType<BrokerHome["session"]>>, name = "anthropic") {
+  const connection = await home.connect(session);
+  const path = name === "anthropic" ? "/v1/messages" : "/v1/chat/completions";
+  const answer = await connection.forward(modelRequest({ provider: name, path }));
+  await bytesOf(answer.body);
+  return provider.last.headers["x-api-key"] ?? provider.last.headers.authorization;
+}
+
+const login = (accessToken: string, expiresAt: number) =>
+  JSON.stringify({ claudeAiOauth: { accessToken, expiresAt, refreshToken: "never", scopes: [] } });
+
+describe("keys", () => {
+  it("command comes before file, file before environment, environment before the agent's login", async () => {
+    const session = await home.session();
+    const file = home.userFile("key", "from-file\nand more\n");
+    home.userFile(".claude/.credentials.json", login("sk-ant-oat01-from-login", 9e15));
+    const counter = home.userFile(
+      "print-key",
+      `#!/bin/sh\necho ran >> '${home.user}/ran'\necho from-command-$(wc -l < '${home.user}/ran')\n`,
+      0o700,
+    );
+
+    home.settings(`${base}`);
+    const env = { ANTHROPIC_API_KEY: "from-environment", PATH: "/nowhere" };
+    expect(await given(session)).toBe("Bearer sk-ant-oat01-from-login");
+    await bringKeys(home.home, session, env);
+    expect(await given(session)).toBe("from-environment");
+    home.settings(`${base}keys: { anthropic: { file: ${file} } }\n`);
+    expect(await given(session)).toBe("from-file");
+    home.settings(`${base}keys: { anthropic: { command: [~/print-key] } }\n`);
+    // The first one is refused, and asked for again; the next is kept.
+    expect(await given(session)).toBe("from-command-1");
+    expect(await given(session)).toBe("from-command-2");
+    expect(await given(await home.session())).toBe("from-command-2");
+    expect(readFileSync(home.join("user", "ran"), "utf8")).toBe("ran\nran\n");
+    expect(counter).toContain("print-key");
+  });
+
+  it("a command that fails, and a file that is not there, are not replaced by another key", async () => {
+    const session = await home.session();
+    const connection = await home.connect(session);
+    for (const [key, said] of [
+      ["command: [sh, -c, 'echo planted-complaint >&2; exit 3']", "sh ended with status 3"],
+      ["command: [no-such-program-here]", "no-such-program-here is not there"],
+      ["command: ['true']", "printed no key"],
+      ["file: ~/nothing", "ENOENT"],
+    ] as const) {
+      home.settings(`${base}keys: { anthropic: { ${key} } }\n`);
+      await bringKeys(home.home, session, { ANTHROPIC_API_KEY: "from-environment" });
+      const failure = connection.forward(modelRequest());
+      await expect(failure).rejects.toMatchObject({ code: "key_missing", facts: { provider: "anthropic" } });
+      await expect(failure).rejects.toThrow(said);
+      await expect(failure).rejects.not.toThrow("planted-complaint");
+    }
+  });
+
+  it("a file that others can read, of a mode too wide, or in the home is refused", async () => {
+    const connection = await home.connect(await home.session());
+    const inHome = home.join("home", "key");
+    home.userFile("../home/key", "planted");
+    symlinkSync(inHome, home.join("user", "link"));
+    for (const [path, said] of [
+      [home.userFile("wide", "planted", 0o640), "has mode 640"],
+      [inHome, "lies in the home"],
+      [home.join("user", "link"), "lies in the home"],
+    ] as const) {
+      home.settings(`${base}keys: { openai: { file: ${path} } }\n`);
+      const failure = connection.forward(modelRequest({ provider: "openai", path: "/v1/responses" }));
+      await expect(failure).rejects.toMatchObject({ code: "unsafe_permissions" });
+      await expect(failure).rejects.toThrow(said);
+      expect(await keyNotes(home.home, {})).toContainEqual(
+        expect.objectContaining({ provider: "openai", source: "file", isUsable: false }),
+      );
+    }
+  });
+
+  it("V14: a key of an environment serves the session that brought it, and no other", async () => {
+    home.settings(base);
+    const [one, two] = [await home.session(), await home.session()];
+    await bringKeys(home.home, one, { OPENAI_API_KEY: "of-one", LOCAL_KEY: "local-of-one" });
+    expect(await given(one, "openai")).toBe("Bearer of-one");
+    const heard = provider.heard.length;
+    await expect(given(two, "openai")).rejects.toMatchObject({
+      code: "key_missing",
+      message: expect.stringMatching(/openai.*OPENAI_API_KEY.*keys\.openai/),
+      facts: { provider: "openai" },
+    });
+    expect(provider.heard).toHaveLength(heard);
+    await bringKeys(home.home, two, { OPENAI_API_KEY: "of-two" });
+    expect(await given(two, "openai")).toBe("Bearer of-two");
+    // What was brought before, under another name, stays.
+    await bringKeys(home.home, one, { OPENAI_API_KEY: "of-one-now" });
+    expect(await given(one, "openai")).toBe("Bearer of-one-now");
+    expect(await given(one, "local")).toBe("Bearer local-of-one");
+  });
+
+  it("tokens go as tokens: of a gateway, and of a login with what such tokens need", async () => {
+    home.settings(base);
+    const session = await home.session();
+    await bringKeys(home.home, session, { ANTHROPIC_AUTH_TOKEN: "of-a-gateway" });
+    expect(await given(session)).toBe("Bearer of-a-gateway");
+    expect(provider.last.headers["anthropic-beta"]).toBeUndefined();
+    const other = await home.session();
+    await bringKeys(home.home, other, { CLAUDE_CODE_OAUTH_TOKEN: "sk-ant-oat01-of-setup" });
+    const connection = await home.connect(other);
+    const headers = { "anthropic-beta": "claude-code-20250219, oauth-2025-04-20,x" };
+    for (const [sent, expected] of [
+      [headers, "claude-code-20250219,oauth-2025-04-20,x"],
+      [{}, "oauth-2025-04-20"],
+    ] as const) {
+      await bytesOf((await connection.forward(modelRequest({ headers: sent }))).body);
+      expect(provider.last.headers["anthropic-beta"]).toBe(expected);
+    }
+    expect(provider.last.headers).toMatchObject({ authorization: "Bearer sk-ant-oat01-of-setup" });
+    expect(await connection.credential("anthropic")).toEqual({ kind: "login" });
+  });
+
+  it("what was found is said for each provider, and no value", async () => {
+    home.settings(`${base}  free: { api: openai, base_url: "${provider.url}" }
+keys: { openai: { command: [no-such-program-here, a] } }
+`);
+    const env = { GOOGLE_API_KEY: "planted-google", ANTHROPIC_API_KEY: " ", LOCAL_KEY: "two words" };
+    const notes = await keyNotes(home.home, env);
+    expect(JSON.stringify(notes)).not.toMatch(/planted|two words|sk-ant/);
+    expect(notes).toEqual([
+      expect.objectContaining({ provider: "anthropic", source: "login", isUsable: true }),
+      expect.objectContaining({ provider: "openai", source: "command", isUsable: false }),
+      expect.objectContaining({
+        provider: "gemini",
+        source: "environment",
+        isUsable: true,
+        detail: "from GOOGLE_API_KEY of your environment",
+      }),
+      expect.objectContaining({ provider: "local", source: "none", isUsable: false }),
+      expect.objectContaining({ provider: "free", source: "none", isUsable: true }),
+    ]);
+    home.userFile(".claude/.credentials.json", login("sk-ant-oat01-old", 1));
+    expect((await keyNotes(home.home, {}))[0]).toMatchObject({
+      source: "login",
+      isUsable: false,
+      detail: expect.stringContaining("claude setup-token"),
+    });
+  });
+});

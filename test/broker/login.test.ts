@@ -1,0 +1,203 @@
+/**
+ * Claude Code's own login: used while it lasts, renewed only where the user asks for that, and never by two at once.
+ */
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ClaudeLogin } from "../../src/broker/login.ts";
+import { systemClock } from "../../src/util/index.ts";
+import { TestProvider, whenHeard } from "../support/broker.ts";
+import { TestChild } from "../support/children.ts";
+import { TempDir } from "../support/home.ts";
+
+class LoginDir extends TempDir {
+  get dir(): string {
+    return this.join("claude");
+  }
+
+  get file(): string {
+    return this.join("claude", ".credentials.json");
+  }
+
+  write(login: object, mode = 0o600): void {
+    mkdirSync(this.dir, { recursive: true });
+    writeFileSync(this.file, JSON.stringify({ mcpOAuth: { kept: 1 }, claudeAiOauth: login }), { mode });
+  }
+
+  get content(): { mcpOAuth: unknown; claudeAiOauth: Record<string, unknown> } {
+    return JSON.parse(readFileSync(this.file, "utf8"));
+  }
+}
+
+const old = {
+  accessToken: "sk-ant-oat01-planted-old",
+  refreshToken: "sk-ant-ort01-planted-0",
+  expiresAt: 1000,
+  scopes: ["user:inference", "user:profile"],
+  subscriptionType: "max",
+};
+
+/** Takes each refresh token once, as the real one does. */
+async function tokenEndpoint() {
+  const used = new Set<string>();
+  const endpoint = await TestProvider.start(
+    whenHeard((_, response, { body }) => {
+      const { refresh_token } = JSON.parse(body.toString());
+      if (used.has(refresh_token)) {
+        response.writeHead(400).end(JSON.stringify({ error: "invalid_grant" }));
+        return;
+      }
+      used.add(refresh_token);
+      const answer = {
+        access_token: `sk-ant-oat01-planted-${used.size}`,
+        refresh_token: `sk-ant-ort01-planted-${used.size}`,
+        expires_in: 3600,
+      };
+      response.end(JSON.stringify(answer));
+    }),
+  );
+  return endpoint;
+}
+
+const loginOf = ({ dir }: LoginDir) => new ClaudeLogin(dir, systemClock);
+
+describe("the login of Claude Code", () => {
+  it("is used while it lasts, as it stands in its file at that moment; without a file there is none", async () => {
+    using temp = new LoginDir();
+    const login = loginOf(temp);
+    expect(await login.credential({ refresh: false })).toBeUndefined();
+    temp.write({ ...old, expiresAt: Number.MAX_SAFE_INTEGER });
+    expect(await login.credential({ refresh: false })).toEqual({
+      form: "login",
+      value: old.accessToken,
+      source: "login",
+    });
+    temp.write({ ...old, accessToken: "sk-ant-oat01-newer", expiresAt: Number.MAX_SAFE_INTEGER });
+    expect(await login.credential({ refresh: false })).toMatchObject({ value: "sk-ant-oat01-newer" });
+    writeFileSync(temp.file, "{ half");
+    expect(await login.credential({ refresh: false })).toBeUndefined();
+  });
+
+  it("when it has run out, the failure says what renews it, and nothing is asked or written", async () => {
+    await using endpoint = await tokenEndpoint();
+    using temp = new LoginDir();
+    temp.write(old);
+    const before = readFileSync(temp.file, "utf8");
+    const failure = loginOf(temp).credential({ refresh: false, token_url: endpoint.url });
+    await expect(failure).rejects.toMatchObject({
+      code: "login_expired",
+      wayOut: expect.stringMatching(/run claude once.*claude setup-token/),
+    });
+    expect([endpoint.heard, readFileSync(temp.file, "utf8")]).toEqual([[], before]);
+  });
+
+  it("where the user asks for it, it is renewed and written back, and nothing else in its file changes", async () => {
+    await using endpoint = await tokenEndpoint();
+    using temp = new LoginDir();
+    temp.write(old, 0o640);
+    const credential = await loginOf(temp).credential({ refresh: true, token_url: endpoint.url });
+    expect(credential).toMatchObject({ value: "sk-ant-oat01-planted-1" });
+    expect(JSON.parse(endpoint.last.body.toString())).toMatchObject({
+      grant_type: "refresh_token",
+      refresh_token: old.refreshToken,
+      scope: "user:inference user:profile",
+    });
+    const { mcpOAuth, claudeAiOauth } = temp.content;
+    expect(mcpOAuth).toEqual({ kept: 1 });
+    expect(claudeAiOauth).toEqual({
+      ...old,
+      accessToken: "sk-ant-oat01-planted-1",
+      refreshToken: "sk-ant-ort01-planted-1",
+      expiresAt: expect.any(Number),
+    });
+    expect(statSync(temp.file).mode & 0o777).toBe(0o640);
+    expect([readdirSync(temp.dir), readdirSync(temp.path)]).toEqual([[".credentials.json"], ["claude"]]);
+  });
+
+  it("V17: many at once, in one process and in several, use one refresh token once", async () => {
+    await using endpoint = await tokenEndpoint();
+    using temp = new LoginDir();
+    temp.write(old);
+    const login = loginOf(temp);
+    await using one = new TestChild("renew-login.ts", [temp.dir, endpoint.url]);
+    await using two = new TestChild("renew-login.ts", [temp.dir, endpoint.url]);
+    await Promise.all([one, two].map((child) => child.line((line) => line === "ready")));
+    for (const child of [one, two]) child.send("go");
+    const here = Array.from({ length: 8 }, () =>
+      login.credential({ refresh: true, token_url: endpoint.url }).then((found) => found?.value),
+    );
+    const there = [one, two].map((child) => child.line((line) => line.startsWith("token ")));
+    expect(new Set(await Promise.all(here))).toEqual(new Set(["sk-ant-oat01-planted-1"]));
+    expect(new Set(await Promise.all(there))).toEqual(new Set(["token sk-ant-oat01-planted-1"]));
+    expect(endpoint.heard).toHaveLength(1);
+  });
+
+  it("V17: it waits while Claude Code holds its lock, and takes what Claude Code wrote meanwhile", async () => {
+    await using endpoint = await tokenEndpoint();
+    for (const name of ["claude/.oauth_refresh.lock", "claude.lock"]) {
+      using temp = new LoginDir();
+      temp.write(old);
+      mkdirSync(temp.join(name));
+      const renewing = loginOf(temp).credential({ refresh: true, token_url: endpoint.url });
+      temp.write({ ...old, accessToken: "sk-ant-oat01-by-claude", expiresAt: Number.MAX_SAFE_INTEGER });
+      rmdirSync(temp.join(name));
+      expect(await renewing).toMatchObject({ value: "sk-ant-oat01-by-claude" });
+    }
+    expect(endpoint.heard).toEqual([]);
+  });
+
+  it("a lock whose holder was killed long ago is taken", async () => {
+    await using endpoint = await tokenEndpoint();
+    using temp = new LoginDir();
+    temp.write(old);
+    const lock = join(temp.dir, ".oauth_refresh.lock");
+    mkdirSync(lock);
+    utimesSync(lock, 1, 1);
+    const credential = await loginOf(temp).credential({ refresh: true, token_url: endpoint.url });
+    expect(credential).toMatchObject({ value: "sk-ant-oat01-planted-1" });
+  });
+
+  it("V17: what another wrote while the endpoint was asked is not written over", async () => {
+    using temp = new LoginDir();
+    temp.write(old);
+    const newer = {
+      ...old,
+      accessToken: "sk-ant-oat01-other",
+      refreshToken: "sk-ant-ort01-other",
+      expiresAt: 9e15,
+    };
+    await using endpoint = await TestProvider.start(
+      whenHeard((_, response) => {
+        temp.write(newer);
+        response.end(JSON.stringify({ access_token: "sk-ant-oat01-ours", expires_in: 3600 }));
+      }),
+    );
+    const credential = await loginOf(temp).credential({ refresh: true, token_url: endpoint.url });
+    expect(credential).toMatchObject({ value: "sk-ant-oat01-other" });
+    expect(temp.content.claudeAiOauth).toEqual(newer);
+  });
+
+  it("an endpoint that refuses changes nothing; one that comes early leaves the old one in use", async () => {
+    await using endpoint = await TestProvider.start(
+      whenHeard((_, response) => void response.writeHead(400).end('{"error":"invalid_grant"}')),
+    );
+    using temp = new LoginDir();
+    temp.write(old);
+    const renew = () => loginOf(temp).credential({ refresh: true, token_url: endpoint.url });
+    await expect(renew()).rejects.toMatchObject({
+      code: "login_expired",
+      message: expect.stringContaining("400"),
+    });
+    expect(temp.content.claudeAiOauth).toEqual(old);
+    temp.write({ ...old, expiresAt: systemClock.nowMs() + 60_000 });
+    expect(await renew()).toMatchObject({ value: old.accessToken });
+  });
+});

@@ -1,0 +1,46 @@
+/**
+ * What the command line says of keys: where they are, never what they are.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { runCli } from "../support/cli.ts";
+import { TestHome } from "../support/home.ts";
+
+const PLANTED = "sk-ant-api03-planted-on-the-command-line";
+
+describe("keys at the command line", () => {
+  it("doctor says for each provider what was found, and shows none", async () => {
+    using home = new TestHome();
+    mkdirSync(home.dir, { mode: 0o700 });
+    writeFileSync(home.join("home", "settings.yaml"), "keys: { openai: { file: ~/openai.key } }\n");
+    writeFileSync(home.join("openai.key"), PLANTED, { mode: 0o644 });
+    const env = { HOME: home.path, GEMINI_API_KEY: PLANTED, ANTHROPIC_API_KEY: "" };
+    const { stdout, stderr } = await runCli(home.dir, ["doctor"], env);
+    expect(stdout).toMatch(/^note +keys +anthropic: no key: set ANTHROPIC_API_KEY.*log in with claude$/m);
+    expect(stdout).toMatch(/^note +keys +openai: .*openai\.key has mode 644: others can reach it$/m);
+    expect(stdout).toMatch(/^ok +keys +gemini: from GEMINI_API_KEY of your environment$/m);
+    expect(stdout + stderr).not.toContain(PLANTED);
+  });
+
+  it("run warns of a key that a task is given, and of no other variable", async () => {
+    using home = new TestHome();
+    mkdirSync(home.dir, { mode: 0o700 });
+    const own = 'providers: { local: { api: openai, base_url: "http://127.0.0.1:1", key_env: LOCAL_KEY } }\n';
+    writeFileSync(home.join("home", "settings.yaml"), own);
+    const given = [
+      "--env",
+      "OPENAI_API_KEY",
+      "--env",
+      "LOCAL_KEY",
+      "--env",
+      "HARMLESS=x",
+      "--env",
+      "UNSET_HERE",
+    ];
+    const env = { OPENAI_API_KEY: PLANTED, LOCAL_KEY: PLANTED };
+    const { stderr } = await runCli(home.dir, ["run", "--no-repo", ...given, "--", "true"], env);
+    const warned = [...stderr.matchAll(/warning: (\w+) is shown to the task/g)].map(([, name]) => name);
+    expect(warned).toEqual(["OPENAI_API_KEY", "LOCAL_KEY"]);
+    expect(stderr).not.toContain(PLANTED);
+  });
+});
