@@ -98,6 +98,17 @@ describe("intents", () => {
     expect(await made({ tool: { name: "Nothing" } }, named("Read"))).toBe("NO-TOOL tool");
   });
 
+  it("a tool of a namespace, as Codex offers those of MCP servers, is called with its namespace", async () => {
+    await using model = await startScriptedModel({ scripts: { one: [{ call: mcp }] } });
+    const tool = { type: "function", name: "find_issue", parameters: { type: "object" } };
+    const tools = [{ type: "namespace", name: "mcp__issue_tracker", tools: [tool] }];
+    const body = JSON.stringify({ model: "m", input: "[[one]]", tools });
+    const response = await fetch(`${model.url}/v1/responses`, { method: "POST", body });
+    expect(await response.json()).toMatchObject({
+      output: [{ type: "function_call", name: "find_issue", namespace: "mcp__issue_tracker" }],
+    });
+  });
+
   it("a tool of one's own is called by its name, with its arguments as they are", async () => {
     const tools = [{ name: "lookup", schema: { type: "object" } }];
     expect(await made({ tool: { name: "lookup", args: { word: "heron" } } }, { tools })).toEqual([

@@ -24,6 +24,8 @@ export interface Schema {
 
 export interface Tool {
   readonly name: string;
+  /** OpenAI's Responses may group tools under a name: those of one MCP server, say. */
+  readonly namespace?: string | undefined;
   readonly schema: Schema;
 }
 
@@ -48,6 +50,7 @@ export interface Asked {
 export interface Call {
   readonly id: string;
   readonly name: string;
+  readonly namespace?: string | undefined;
   readonly args: object;
 }
 

@@ -11,6 +11,7 @@ import {
   type Item,
   type Schema,
   type Streamed,
+  type Tool,
   textsIn,
 } from "./api.ts";
 import { openaiRefusal } from "./openai-refusal.ts";
@@ -23,12 +24,20 @@ interface Given {
   readonly name?: string;
 }
 
+interface Offered {
+  readonly type: string;
+  readonly name?: string;
+  readonly parameters?: Schema;
+  /** Of a namespace. */
+  readonly tools?: readonly Offered[];
+}
+
 interface Body {
   readonly model?: string;
   readonly stream?: boolean;
   readonly instructions?: string;
   readonly input?: string | readonly Given[];
-  readonly tools?: readonly { readonly type: string; readonly name?: string; readonly parameters?: Schema }[];
+  readonly tools?: readonly Offered[];
   readonly text?: { readonly format?: { readonly schema?: Schema } };
 }
 
@@ -51,11 +60,14 @@ function read(text: string): Asked {
     isUsageStreamed: true,
     system: [body.instructions ?? "", ...told.flatMap(({ content }) => textsIn(content))].join("\n"),
     items: given.flatMap(itemsOf),
-    tools: (body.tools ?? []).flatMap(({ type, name, parameters = {} }) =>
-      type === "function" && name ? [{ name, schema: parameters }] : [],
-    ),
+    tools: (body.tools ?? []).flatMap((tool) => toolsOf(tool)),
     form: body.text?.format?.schema,
   };
+}
+
+function toolsOf({ type, name, parameters = {}, tools = [] }: Offered, namespace?: string): Tool[] {
+  if (type === "namespace") return tools.flatMap((tool) => toolsOf(tool, name));
+  return type === "function" && name ? [{ name, namespace, schema: parameters }] : [];
 }
 
 function itemsOf({ type = "message", role, content, call_id: id, name = "" }: Given): Item[] {
@@ -90,8 +102,8 @@ function outputOf({ text, calls }: Answer) {
     item: { ...message, status: "completed", content: [partOf(text)] },
     middle: textEvents(text, message.id),
   };
-  const called = calls.map(({ id, name, args }) => {
-    const call = { id: `fc_${id}`, type: "function_call", call_id: id, name };
+  const called = calls.map(({ id, name, namespace, args }) => {
+    const call = { id: `fc_${id}`, type: "function_call", call_id: id, name, namespace };
     const json = JSON.stringify(args);
     return {
       open: { ...call, status: "in_progress", arguments: "" },

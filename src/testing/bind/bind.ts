@@ -3,7 +3,7 @@
  * arguments are filled in by its schema.
  */
 import { resolve } from "node:path";
-import type { Asked, Call } from "../api/api.ts";
+import type { Asked, Call, Tool } from "../api/api.ts";
 import type { Intent } from "../script.ts";
 import { directoryIn } from "./directory.ts";
 import { fill, type Role } from "./schema.ts";
@@ -28,8 +28,8 @@ export function bind(intent: Intent, asked: Asked): Bound | undefined {
   }
   if ("mcp" in intent) {
     const { args = {}, ...wanted } = intent.mcp;
-    const tool = asked.tools.find(({ name }) => isOfServer(name, wanted));
-    return tool && { name: tool.name, args };
+    const tool = asked.tools.find((one) => isOfServer(one, wanted));
+    return tool && { name: tool.name, namespace: tool.namespace, args };
   }
   if ("bash" in intent) return called("bash", intent.bash, asked);
   return onFile(intent, asked) ?? inShell(intent, asked);
@@ -80,9 +80,10 @@ const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** `mcp__server__tool`, `mcp_server_tool`, `server__tool`, `server_tool`: each agent joins them in its own way. */
 function isOfServer(
-  name: string,
+  { name, namespace }: Tool,
   { server, tool }: { readonly server: string; readonly tool: string },
 ): boolean {
   const plain = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "_");
-  return plain(name).replace(/^mcp_/, "") === plain(`${server}_${tool}`);
+  const whole = namespace === undefined ? name : `${namespace}_${name}`;
+  return plain(whole).replace(/^mcp_/, "") === plain(`${server}_${tool}`);
 }
