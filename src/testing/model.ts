@@ -108,8 +108,8 @@ export class ScriptedModel implements AsyncDisposable {
     const isFailing = this.#fails(due);
     if (isFailing && step.fault === "hang") return;
     if (isFailing && step.fault === "error") {
-      const { status, headers } = step;
-      return sendJson(response, status, api.refusal(status, `scripted failure ${status}`), headers);
+      const { status, headers, body = api.refusal(status, `scripted failure ${status}`) } = step;
+      return sendJson(response, status, body, headers);
     }
     const broken =
       isFailing && (step.fault === "drop" || step.fault === "malformed") ? step.fault : undefined;

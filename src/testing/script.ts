@@ -32,6 +32,8 @@ type Trouble =
       readonly fault: "error";
       readonly status: number;
       readonly headers?: Readonly<Record<string, string>>;
+      /** In place of what the API says with this status. */
+      readonly body?: object;
       readonly times?: number | "always";
     }
   /** No answer at all; half of one, and the connection is cut; half of one, and nonsense behind it. */

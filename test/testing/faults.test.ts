@@ -55,6 +55,15 @@ describe("faults", () => {
       },
     ));
 
+  it("an error may have a body of its own", () =>
+    withModel(
+      { own: [{ say: "later", fault: "error", status: 429, body: { error: { details: ["in 7 s"] } } }] },
+      async (url, client) => {
+        const response = await post(url, client, asking("own"));
+        expect(await response.json()).toEqual({ error: { details: ["in 7 s"] } });
+      },
+    ));
+
   it("once, if it isn't said how often; or always", () =>
     withModel(
       {

@@ -73,6 +73,18 @@ describe("intents", () => {
     expect(await made(elsewhere, offers.claude)).toEqual(["Read", { file_path: "/elsewhere/b.txt" }]);
   });
 
+  it("the directory is known as each agent tells it, beside the conversation or in it", async () => {
+    const { tools } = offers.claude;
+    for (const { system } of Object.values(offers)) {
+      expect(await made(read, { system, tools })).toEqual(["Read", { file_path: ABSOLUTE }]);
+      await using model = await startScriptedModel({ scripts: { one: [{ call: read }] } });
+      const entries = [{ user: system }, { user: "[[one]]" }];
+      const { calls } = await ask(model.url, chat, { entries, tools });
+      expect(calls[0]?.args).toEqual({ file_path: ABSOLUTE });
+    }
+    expect(await made(read, { tools })).toEqual(["Read", { file_path: "src/a.ts" }]);
+  });
+
   it("with a shell alone, files are written and edited through it, whatever is in them", async () => {
     using dir = new TempDir();
     const path = dir.join("it's a file");

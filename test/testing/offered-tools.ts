@@ -15,7 +15,7 @@ const ABSOLUTE = "The absolute path to the file to write (must be absolute, not 
 const EITHER = "Path to the file to write (relative or absolute)";
 
 interface Offer {
-  /** Where the agent tells the model its directory. */
+  /** As the agent tells the model its directory; in the first text of the user, or beside the conversation. */
   readonly system: string;
   readonly tools: readonly OfferedTool[];
 }
@@ -60,7 +60,7 @@ const opencode: Offer = {
 
 /** Gemini CLI 0.61.0. */
 const geminiCli: Offer = {
-  system: "",
+  system: "- **Workspace Directories:**\n  - /work/repo\n- **Directory Structure:**",
   tools: [
     { name: "read_file", schema: object({ file_path: string("The path to the file to read.") }) },
     {
@@ -80,7 +80,7 @@ const geminiCli: Offer = {
 
 /** goose 1.34.0; it reads with its shell. */
 const goose: Offer = {
-  system: "The current directory: /work/repo",
+  system: "It is currently 2026-11-16 16:54:00\nWorking directory: /work/repo\nContext: ~0k/128k",
   tools: [
     { name: "edit", schema: object({ path: string(), before: string(), after: string() }) },
     { name: "shell", schema: object({ command: string() }) },

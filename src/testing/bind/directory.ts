@@ -5,8 +5,8 @@ import type { Asked } from "../api/api.ts";
 
 const SAYINGS: readonly RegExp[] = [
   /<cwd>\s*([^<]+?)\s*<\/cwd>/,
-  /(?:working|current) directory(?: is)?:?\s*`?(\/[^\s`<]*)/i,
-  /working in the directory:?\s*`?(\/[^\s`<]*)/i,
+  /working directory: *(\/[^\n]*)/i,
+  /\*\*Workspace Directories:\*\*\n *- *(\/[^\n]*)/,
 ];
 
 export function directoryIn({ system, items }: Asked): string | undefined {
@@ -14,7 +14,7 @@ export function directoryIn({ system, items }: Asked): string | undefined {
   for (const text of texts)
     for (const saying of SAYINGS) {
       const found = saying.exec(text)?.[1];
-      if (found) return found.replace(/(?<=.)[.,/]+$/, "");
+      if (found) return found.trim();
     }
   return undefined;
 }
