@@ -1,8 +1,8 @@
 /**
  * Owns the list of prices that is shipped: those that the providers have published for their models, as they were found
- * on 16 November 2026 (Anthropic's own pages of October 2026; public collections of August to October 2026 for OpenAI and Google).
- * Discounts for a time are left out. A cache write is one that lasts five minutes. Prices change, and this list does not:
- * `prices` in settings.yaml says others.
+ * on 16 November 2026: on Anthropic's own pages of October 2026; for OpenAI and Google in public collections of August
+ * to October 2026. Discounts for a time are left out. A cache write is one that lasts five minutes. Prices change, and
+ * this list does not: `prices` in settings.yaml says others.
  */
 
 /** In dollars for a million tokens. */

@@ -17,6 +17,7 @@ import {
 } from "../contract/index.ts";
 import { lifeRules } from "./fold/life.ts";
 import { mailRules } from "./fold/mail.ts";
+import { parkingRules } from "./fold/parking.ts";
 import { requestRules } from "./fold/requests.ts";
 import { type Rule, refuse } from "./fold/rule.ts";
 import { taskRules } from "./fold/task.ts";
@@ -29,7 +30,10 @@ export const MACHINE_VERSION = 14;
 
 /** An event without a rule changes nothing but the status. */
 const rules: ReadonlyMap<EventType, Rule> = new Map(
-  [...lifeRules, ...turnRules, ...taskRules, ...mailRules, ...requestRules].map((rule) => [rule.type, rule]),
+  [...lifeRules, ...turnRules, ...taskRules, ...parkingRules, ...mailRules, ...requestRules].map((rule) => [
+    rule.type,
+    rule,
+  ]),
 );
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {

@@ -7,7 +7,7 @@
  * - `recorded`: as the record of the fork or the import says.
  */
 import { emptyState, newTask, type SessionState, type TaskState } from "../state.ts";
-import { inTask } from "./task.ts";
+import { inTask } from "./latest-task.ts";
 
 type Newcomer = "fork" | "import";
 type Way = "kept" | "dropped" | "recorded";

@@ -2,14 +2,7 @@
  * Owns the part of the fold that the latest task is: how far it came, its files, and what of its work was published.
  */
 import type { HoldfastError } from "../../contract/index.ts";
-import {
-  newTask,
-  noCommandEnded,
-  SECRET_IN_WORK,
-  type SessionState,
-  type SnapshotState,
-  type TaskState,
-} from "../state.ts";
+import { newTask, noCommandEnded, SECRET_IN_WORK, type SessionState, type SnapshotState } from "../state.ts";
 import {
   amountIn,
   exitCodeIn,
@@ -19,14 +12,13 @@ import {
   hostsIn,
   isGiven,
   isTrue,
-  momentIn,
   objectIn,
-  parkReasonIn,
   rangesIn,
   stageIn,
   textIn,
   textOrNull,
 } from "./fields.ts";
+import { inTask, refusalUnlessUnderWay } from "./latest-task.ts";
 import { refusalUnlessQueued, unqueued } from "./mail.ts";
 import { ofNoTask, withoutTask } from "./requests.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
@@ -120,27 +112,6 @@ export const taskRules: readonly Rule[] = [
         }),
         ...(head !== null && { head }),
       }),
-    },
-  ),
-  rule(
-    "task_parked",
-    { task: amountIn, reason: parkReasonIn, until: momentIn, detail: textOrNull },
-    {
-      refuse: (state, { task }) =>
-        refusalUnlessUnderWay(state, task) ??
-        refusalWhileOpen(state.openTurn) ??
-        (state.task?.parked ? refuse("invalid_data", `task ${task} is parked already`) : undefined),
-      apply: (state, { task: _, ...parked }) => inTask(state, { parked }),
-    },
-  ),
-  rule(
-    "task_unparked",
-    { task: amountIn },
-    {
-      refuse: (state, { task }) =>
-        refusalUnlessUnderWay(state, task) ??
-        (state.task?.parked ? undefined : refuse("invalid_data", `task ${task} is not parked`)),
-      apply: (state) => inTask(state, { parked: null }),
     },
   ),
   rule(
@@ -272,12 +243,6 @@ export const taskRules: readonly Rule[] = [
   ),
 ];
 
-function refusalUnlessUnderWay({ task: current }: SessionState, task: number): HoldfastError | undefined {
-  return task === current?.number && current.outcome === null
-    ? undefined
-    : refuse("invalid_data", `task ${task} is not under way`);
-}
-
 /** A task comes to its first stages before it is started: until then they are on record, and not in the state. */
 function refusalOfStage({ task: current }: SessionState, task: number): HoldfastError | undefined {
   const number = current?.number ?? 0;
@@ -297,11 +262,4 @@ function snapshotOf(
   { tree, manifest, unanswered }: Pick<SnapshotState, "tree" | "manifest" | "unanswered">,
 ): SnapshotState {
   return { commit, tree, manifest, turn, unanswered };
-}
-
-export function inTask(
-  { task }: Pick<SessionState, "task">,
-  change: Partial<TaskState>,
-): Partial<SessionState> {
-  return task ? { task: { ...task, ...change } } : {};
 }

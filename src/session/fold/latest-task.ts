@@ -1,0 +1,22 @@
+/**
+ * Owns what every rule about the latest task needs: how it is changed, and whether it is under way.
+ */
+import type { HoldfastError } from "../../contract/index.ts";
+import type { SessionState, TaskState } from "../state.ts";
+import { refuse } from "./rule.ts";
+
+export function inTask(
+  { task }: Pick<SessionState, "task">,
+  change: Partial<TaskState>,
+): Partial<SessionState> {
+  return task ? { task: { ...task, ...change } } : {};
+}
+
+export function refusalUnlessUnderWay(
+  { task: current }: SessionState,
+  task: number,
+): HoldfastError | undefined {
+  return task === current?.number && current.outcome === null
+    ? undefined
+    : refuse("invalid_data", `task ${task} is not under way`);
+}

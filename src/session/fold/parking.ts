@@ -1,0 +1,31 @@
+/**
+ * Owns the part of the fold that a parked task is: why it stands still, and until when. It is under way all the while.
+ */
+import { amountIn, momentIn, parkReasonIn, textOrNull } from "./fields.ts";
+import { inTask, refusalUnlessUnderWay } from "./latest-task.ts";
+import { type Rule, refuse, rule } from "./rule.ts";
+import { refusalWhileOpen } from "./turn.ts";
+
+export const parkingRules: readonly Rule[] = [
+  rule(
+    "task_parked",
+    { task: amountIn, reason: parkReasonIn, until: momentIn, detail: textOrNull },
+    {
+      refuse: (state, { task }) =>
+        refusalUnlessUnderWay(state, task) ??
+        refusalWhileOpen(state.openTurn) ??
+        (state.task?.parked ? refuse("invalid_data", `task ${task} is parked already`) : undefined),
+      apply: (state, { task: _, ...parked }) => inTask(state, { parked }),
+    },
+  ),
+  rule(
+    "task_unparked",
+    { task: amountIn },
+    {
+      refuse: (state, { task }) =>
+        refusalUnlessUnderWay(state, task) ??
+        (state.task?.parked ? undefined : refuse("invalid_data", `task ${task} is not parked`)),
+      apply: (state) => inTask(state, { parked: null }),
+    },
+  ),
+];
