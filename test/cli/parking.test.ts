@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
-import { parkedSession } from "../support/parking.ts";
+import { parkedSession, queued, usage } from "../support/parking.ts";
 
 const LATER = "2126-01-01T00:00:00.000Z";
 const BEFORE = "2026-01-01T00:00:00.000Z";
@@ -90,11 +90,12 @@ describe("a parked task", () => {
   it("goes on by itself when its time has come: where somebody waits for it, and under serve; not before, and not after a person's pause", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    const [waited, due, later, paused, reached] = await Promise.all([
+    const [waited, due, later, paused, killed, reached] = await Promise.all([
       parkedSession(home, { reason: "usage_limit", until: soon() }),
       parkedSession(home, { reason: "usage_limit", until: BEFORE }),
       parkedSession(home, { reason: "usage_limit", until: LATER }),
       parkedSession(home, { reason: "usage_limit", until: BEFORE }),
+      parkedSession(home, { reason: "key" }, { isKilled: true }),
       parkedSession(
         home,
         { reason: "usage_limit", until: BEFORE },
@@ -112,6 +113,13 @@ describe("a parked task", () => {
     expect(await home.cli("wait", reached)).toMatchObject({ status: 7 });
     expect(await home.cli("wait", later, "--timeout", "1")).toMatchObject({ status: 130 });
 
+    // One that was cut off with its budget reached would be refused, again and again.
+    const cut = await queued(home, { usd: 1 });
+    await cut.append("task_started", { task: 1, request: "task_1" });
+    await cut.append("usage_metered", { ...usage, usd: 2 });
+    await cut.abandon();
+    expect(await dispatcher.show(cut.id)).toMatchObject({ standing: "interrupted" });
+
     const serve = home.spawnCli(["serve", "--listen", "127.0.0.1:0"]);
     let said = "";
     serve.stdout?.on("data", (data: Buffer) => {
@@ -122,9 +130,10 @@ describe("a parked task", () => {
     });
     expect(await endedAs(home, due)).toEqual({ outcome: "done", insertions: 2 });
     await until(() => said.includes(`${due} was parked until now, and goes on`));
-    for (const id of [later, paused, reached])
+    for (const id of [later, paused, killed, reached])
       expect(await dispatcher.show(id), said).toMatchObject({ standing: "parked", pid: null, crashes: 0 });
-    expect(said).not.toMatch(/crashed|can't be started/);
+    expect(said).not.toMatch(/crash|can't be started/);
+    expect(await dispatcher.show(cut.id)).toMatchObject({ standing: "interrupted", crashes: 0 });
     serve.kill("SIGTERM");
   });
 });
@@ -205,21 +214,21 @@ describe("holdfast usage", () => {
     await session.pause("idle");
     const fork = await hf.forkSession(id);
     await fork.pause("idle");
-    const usage = async (by: string) => JSON.parse((await home.cli("usage", "--by", by, "--json")).stdout);
-    expect(await usage("session")).toMatchObject([
+    const sumsBy = async (by: string) => JSON.parse((await home.cli("usage", "--by", by, "--json")).stdout);
+    expect(await sumsBy("session")).toMatchObject([
       { session: id, sessions: 1, turns: 1, tokens: 25, cacheReadTokens: 3, usd: 0.5 },
       { session: fork.id, tokens: 0, usd: 0 },
     ]);
     for (const by of ["user", "agent", "repo"])
-      expect(await usage(by), by).toMatchObject([{ sessions: 2, tokens: 25, usd: 0.5 }]);
-    const models = await usage("model");
+      expect(await sumsBy(by), by).toMatchObject([{ sessions: 2, tokens: 25, usd: 0.5 }]);
+    const models = await sumsBy("model");
     expect(models).toContainEqual(
       expect.objectContaining({ model: "claude-haiku-4-5", tokens: 15, usd: 0.5, unpriced: 0 }),
     );
     expect(models).toContainEqual(
       expect.objectContaining({ model: "llama", tokens: 10, usd: 0, unpriced: 1 }),
     );
-    expect(await usage("day")).toMatchObject([
+    expect(await sumsBy("day")).toMatchObject([
       { day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/), sessions: 1, turns: 1, tokens: 25, usd: 0.5 },
     ]);
     const table = await home.cli("usage", "--by", "model");

@@ -57,6 +57,21 @@ function shown(said: readonly Said[], request?: string) {
 describe("the lines of a task", () => {
   afterEach(() => vi.restoreAllMocks());
 
+  it("of one that is parked end with why, and with a status that says so; another task's park is not ours", () => {
+    const parked = (data: JournalRecord["data"]): Said[] => [
+      ...task(1, "task_a").slice(0, -4),
+      ["task_parked", { task: 1, ...data }],
+    ];
+    const limit = shown(parked({ reason: "usage_limit", until: "2026-11-16T20:00:00.000Z" }), "task_a");
+    expect(limit.status).toBe(7);
+    expect(limit.lines.at(-1)).toMatch(
+      /^\[parked\] {2}the provider's usage limit is reached until 2026-11-1\d .*: holdfast show fix/,
+    );
+    expect(shown(parked({ reason: "budget" }), "task_a").status).toBe(7);
+    expect(shown(parked({ reason: "key", detail: "for anthropic" }), "task_a").status).toBe(3);
+    expect(shown(parked({ reason: "budget" }), "task_b").status).toBeUndefined();
+  });
+
   it("come with the end of each stage", () => {
     const { byRecord, lines, status } = shown(task(1, "one"), "one");
     expect(lines).toEqual(LINES);

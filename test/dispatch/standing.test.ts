@@ -38,6 +38,20 @@ describe("how a session stands", () => {
       [{ status: "interrupted", task: task(null) }, "interrupted", "its process ended in the middle"],
       [{ pausedFor: "asked", task: task(null) }, "paused", null],
       [{ pausedFor: "budget" }, "paused", "its budget is reached"],
+      [
+        { task: { ...task(null), parked: { reason: "key", until: null, detail: "anthropic" } } },
+        "parked",
+        "it has no key (anthropic)",
+      ],
+      [
+        {
+          task: { ...task(null), parked: { reason: "budget", until: null, detail: null } },
+          pid: 7,
+          queue: 1,
+        },
+        "parked",
+        "its budget is reached",
+      ],
       [{ pausedFor: "asked", queue: 2 }, "paused", "it has tasks that wait"],
       [{ task: task("rewound") }, "paused", null],
       [{ status: "handed_off", handoff: { to: "ani", directory: "/d" } }, "handed off", "ani has it"],

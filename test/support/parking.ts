@@ -71,18 +71,20 @@ interface ParkedOptions {
   readonly budget?: Budget;
   /** What it spent before. */
   readonly metered?: Partial<EventData<"usage_metered">>;
+  /** Its process is gone before the session is at rest. */
+  readonly isKilled?: boolean;
 }
 
-/** The id of a session whose task is parked, and which is at rest. */
+/** The id of a session whose task is parked, and which is at rest, as far as its process came to say so. */
 export async function parkedSession(
   home: TaskHome,
   parked: Parked,
-  { budget, metered }: ParkedOptions = {},
+  { budget, metered, isKilled }: ParkedOptions = {},
 ): Promise<string> {
   const session = await queued(home, budget);
   await drive(home, session, parkingAgent(parked));
   if (metered) await session.append("usage_metered", { ...usage, ...metered });
-  await session.pause("idle");
+  await (isKilled ? session.abandon() : session.pause("idle"));
   return session.id;
 }
 
