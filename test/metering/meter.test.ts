@@ -198,6 +198,13 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    name: "an event of several lines, as no system ends them alike",
+    api: "openai",
+    contentType: "text/event-stream",
+    text: ': hello\r\rid: 1\r\ndata: {"model": "m",\r\ndata:  "usage": {"prompt_tokens": 4,\rdata: "completion_tokens": 2}}\r\n\r\n',
+    metered: { model: "m", inputTokens: 4, outputTokens: 2, cacheReadTokens: 0, cacheWriteTokens: 0 },
+  },
+  {
     name: "an error",
     api: "anthropic",
     contentType: "application/json",

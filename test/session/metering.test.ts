@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { reachedLimits } from "../../src/session/index.ts";
 import { tokensIn } from "../../src/session/state.ts";
 import { type Event, folded, next } from "../support/fold.ts";
+import { TestHome } from "../support/home.ts";
 
 const started: Event = ["task_started", { task: 1 }];
 const parked: Event = ["task_parked", { task: 1, reason: "budget" }];
@@ -97,5 +98,21 @@ describe("a parked task", () => {
     expect(odd(started, parked, unparked, ["turn_started", { turn: 1, input: "x" }])).toBe(0);
     // Its budget may have paused the session before.
     expect(odd(started, ["session_paused", { reason: "budget" }], parked)).toBe(0);
+  });
+});
+
+describe("a budget", () => {
+  it("is raised by each amount, however many are on their way at once; what has no limit has none to raise", async () => {
+    using home = new TestHome();
+    const session = await (await home.open()).openSession({ budget: { usd: 1, turns: 3 } });
+    const by = "user:ani";
+    await Promise.all([2, 3, 4].map((usd) => session.raiseBudgetBy({ usd, turns: 1 }, { by })));
+    expect(session.state.budget).toEqual({ usd: 10, turns: 6 });
+    await expect(session.raiseBudgetBy({ usd: 1, tokens: 5 }, { by })).rejects.toMatchObject({
+      code: "invalid_data",
+      facts: { field: "tokens" },
+    });
+    expect(session.state.budget).toEqual({ usd: 10, turns: 6 });
+    await session.close();
   });
 });
