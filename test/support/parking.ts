@@ -3,7 +3,7 @@
  * their own to go on with: the command then runs as any other.
  */
 import type { Adapter } from "../../src/agent/index.ts";
-import type { Budget, EventData, Parked } from "../../src/contract/index.ts";
+import type { Budget, EventData, ExecSpec, Parked } from "../../src/contract/index.ts";
 import { openHome } from "../../src/home/index.ts";
 import type { Session } from "../../src/session/index.ts";
 import { runStages } from "../../src/task/index.ts";
@@ -22,7 +22,7 @@ const spec = {
 };
 
 /** Runs its command in a turn, and then parks, or is done, as it is told for each time. */
-export function parkingAgent(...parks: readonly (Parked | "done")[]): Adapter {
+export function parkingAgent(...parks: readonly (Parked | "done")[]): Adapter<ExecSpec> {
   const left = [...parks];
   return {
     name: "exec",
@@ -42,7 +42,7 @@ export function parkingAgent(...parks: readonly (Parked | "done")[]): Adapter {
   };
 }
 
-export async function drive(home: TaskHome, session: Session, adapter: Adapter): Promise<void> {
+export async function drive(home: TaskHome, session: Session, adapter: Adapter<ExecSpec>): Promise<void> {
   await runStages(
     {
       home: await openHome({ home: home.dir, create: false }),
