@@ -44,7 +44,7 @@ async function converse(
   spec: AcpSpec,
   process: AgentProcess,
   talk: AcpTalk,
-): Promise<AgentEnd["outcome"]> {
+): Promise<"done" | "failed"> {
   const { id, text: first } = await begin(work, spec, talk);
   let input: { readonly text: string; readonly message?: string } = { text: first };
   for (;;) {
