@@ -113,8 +113,8 @@ export interface Workplace {
   readonly tools: ToolClasses;
   /** Whether the task was cut off before, and is driven again. */
   readonly isGoingOn: boolean;
-  /** The session's last conversation with this agent, and whether it was begun or taken up in this task. */
-  conversationOf(agent: string): { readonly id: string; readonly isOfThisTask: boolean } | undefined;
+  /** The session's last conversation with this agent, and whether the agent is at what this task asks of it there. */
+  conversationOf(agent: string): { readonly id: string; readonly isAtThisTask: boolean } | undefined;
   /** Puts on record that it is held from now on. */
   beginConversation(agent: string, conversation: Conversation): Promise<void>;
   /** What happened in the session before, in words for an agent that does not know it; undefined where nothing did. */

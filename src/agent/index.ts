@@ -16,3 +16,4 @@ export type {
 } from "./adapter.ts";
 export { adapterOf } from "./adapters.ts";
 export { exec } from "./exec.ts";
+export { type KnownAgent, knownAgent, knownAgents } from "./known.ts";

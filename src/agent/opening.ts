@@ -15,15 +15,13 @@ export interface Asked {
 }
 
 const CUT_OFF =
-  "The process that you ran in was ended in the middle of your work, and has been started again. The files are as you left them. A command that ran at that moment may have had its effect or not: look before you repeat it. Processes in the background are gone. Go on with what you were asked to do:";
+  "The process that you ran in was ended in the middle of your work, and has been started again. The files are as you left them. A command that ran at that moment may have had its effect or not: look before you repeat it. Processes in the background are gone. Go on with what you were asked to do.";
 
 /** In a conversation that the agent has, or in a new one. */
 export async function openingOf(work: Workplace, agent: string, asked: Asked): Promise<Opening> {
   const known = work.conversationOf(agent);
   const { prompt, continues } = asked;
-  // Whether the agent had come to read it before it was cut off is not known, so it is said again.
-  if (known?.isOfThisTask && work.isGoingOn)
-    return { how: "resumed", conversation: known.id, text: `${CUT_OFF}\n\n${prompt}` };
+  if (known?.isAtThisTask && work.isGoingOn) return { how: "resumed", conversation: known.id, text: CUT_OFF };
   if (known && continues) return { how: "resumed", conversation: known.id, text: prompt };
   return newOpening(work, asked);
 }

@@ -1,3 +1,5 @@
+export { bringKeys } from "./bringing.ts";
+export { BrokerConnection, type ModelAnswer } from "./connection.ts";
 export { keeperVariables } from "./environment.ts";
-export { keyNotes } from "./notes.ts";
-export { keyVariables } from "./providers.ts";
+export { type KeyNote, keyNotes } from "./notes.ts";
+export { findProvider, keyVariables } from "./providers.ts";

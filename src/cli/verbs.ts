@@ -78,6 +78,11 @@ export const verbs: readonly VerbEntry[] = [
   { name: "search", summary: "find words in all sessions", load: () => import("./verbs/search.ts") },
   { name: "usage", summary: "what was spent", load: () => import("./verbs/usage.ts") },
   {
+    name: "agents",
+    summary: "which agents are here, and whose models they can use",
+    load: () => import("./verbs/agents.ts"),
+  },
+  {
     name: "budget",
     summary: "what a session may spend, and raise that",
     load: () => import("./verbs/budget.ts"),

@@ -36,9 +36,13 @@ const schema = z
   .strictObject({
     /** Variables of the caller's that every task gets, where the caller has them. */
     env: z._default(z.array(variableSchema).check(z.maxLength(MAX_VARIABLES)), []),
+    /** Which agent a task of plain words is given to. */
+    agent: z.optional(z.string().check(z.regex(/^[a-z][a-z0-9-]{0,39}$/, "is no name of an agent"))),
     quota: quotaSection,
     sandbox: z.prefault(z.pipe(orNothing, sandbox), {}),
     output_mb: outputLimit,
+    /** How long a model request is held, with its agent alive, before its task is parked. */
+    hold_minutes: z._default(z.number().check(z.nonnegative(), z.maximum(60)), 5),
     /** What models cost, where the shipped list does not know it, or not rightly. */
     prices: z.prefault(z.pipe(orNothing, prices), {}),
     retention: z.prefault(z.pipe(orNothing, retention), {}),

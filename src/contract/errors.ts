@@ -69,6 +69,11 @@ export const errorCodes = {
   export_refused: [exitStatus.refused, "the file goes beyond the limits of an import"],
   file_unwritable: [exitStatus.refused, "choose a directory that is there and yours"],
   file_exists: [exitStatus.refused, "choose another name"],
+  unknown_agent: [exitStatus.usage, "holdfast agents lists those that are known"],
+  no_agent: [
+    exitStatus.refused,
+    "install one and give it a key (holdfast agents tells what was found), name one with --agent, or run a command: holdfast run -- CMD",
+  ],
   agent_failed: [
     exitStatus.failed,
     "holdfast output shows what it said; the session is as it was before that turn, and holdfast retry runs the task again",

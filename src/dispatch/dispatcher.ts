@@ -28,6 +28,7 @@ import { Ears } from "./ears.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
 import { lastCommand, specOfLastTask } from "./last-task.ts";
 import { type OutputOptions, type OutputPart, readOutput } from "./output.ts";
+import { bringKeysAgain } from "./own-keys.ts";
 import { inboxOf, ringSession, type SendOptions, type Sent, sendMessage, takeBackTasks } from "./post.ts";
 import { type Cancelled, cancelByName, type Queue, readQueue } from "./queueing.ts";
 import { makeReady } from "./readiness.ts";
@@ -147,17 +148,17 @@ export class Dispatcher {
 
   /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
   async resume(id: string, options: ResumeOptions = {}): Promise<Resumed> {
-    return resumeProcess(this.#home, this.holdfast, await this.#find(id, options), options);
+    return resumeProcess(this.#home, this.holdfast, await this.#goingOn(id, options), options);
   }
 
   /** Adds to the limits of its budget, also while it runs. What the budget had stopped goes on. */
   async raiseBudget(id: string, amounts: Budget, scope: Scope = {}): Promise<Raised> {
-    return raiseBudget(this.#home, this.holdfast, await this.#find(id, scope), amounts);
+    return raiseBudget(this.#home, this.holdfast, await this.#goingOn(id, scope), amounts);
   }
 
   /** Lets its parked task go on, and puts it in the line. */
   async unpark(id: string, { by, ...scope }: Scope & { readonly by: string }): Promise<void> {
-    return unparkForWork(this.#home, await this.#find(id, scope), by);
+    return unparkForWork(this.#home, await this.#goingOn(id, scope), by);
   }
 
   /** Puts a session in the line that is at rest, for what lies in its inbox. */
@@ -168,7 +169,7 @@ export class Dispatcher {
 
   /** Puts a session in the line, for what it has to do. */
   async enter(id: string, options: Scope & EnterOptions): Promise<void> {
-    return enterForWork(this.#home, await this.#find(id, options), options);
+    return enterForWork(this.#home, await this.#goingOn(id, options), options);
   }
 
   /** Whether retention and gc leave it alone. One that runs writes that down itself. */
@@ -279,6 +280,13 @@ export class Dispatcher {
       isMore = await deliverOutboxes(this.#home);
     }
     return isMore;
+  }
+
+  /** Whoever lets it go on brings their keys. */
+  async #goingOn(id: string, scope: Scope): Promise<FoundSession> {
+    const found = await this.#find(id, scope);
+    await bringKeysAgain(this.#home, found);
+    return found;
   }
 
   #find(id: string, { user }: Scope): Promise<FoundSession> {

@@ -22,6 +22,7 @@ import { type StartedProcess, spoolPath } from "../host/index.ts";
 import { enterLine, type PlaceWish, withLine } from "../line/index.ts";
 import { removeEnvironment, writeEnvironment } from "../session/index.ts";
 import { logDir, present } from "../util/index.ts";
+import { bringKeysFor } from "./own-keys.ts";
 import { put, stamp } from "./post.ts";
 import { makeReady } from "./readiness.ts";
 import { startUntilTakenIn } from "./start-until.ts";
@@ -58,6 +59,7 @@ export async function submitTask(
   options: SubmitOptions = {},
 ): Promise<Submitted> {
   await makeReady(home, found, options.budget);
+  await bringKeysFor(home, found.id, spec);
   const task = await putTask(home, found, spec, options);
   return startTask(home, found, wishOf(found.id, spec, options), task);
 }
@@ -83,6 +85,7 @@ export async function submitFirstTask(
     const { session, spec } = await describe(id);
     const opened = await openSession(home, session, id);
     const found = { id, dir: sessionDirOf(home, id), user: opened.state.user };
+    await bringKeysFor(home, id, spec);
     const task = await putTask(home, found, spec, options).finally(() => opened.release());
     started?.sayOpened();
     return { ...(await startTask(home, found, wish, task, started)), found, name: opened.state.name };

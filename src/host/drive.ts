@@ -5,7 +5,7 @@
  */
 import type { Writable } from "node:stream";
 import { giveTo } from "../capsule/index.ts";
-import type { TaskSpec } from "../contract/index.ts";
+import type { Parked, TaskSpec } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/index.ts";
 import { addPeak } from "../line/index.ts";
 import { patternFor } from "../network/index.ts";
@@ -23,6 +23,7 @@ import {
 } from "../task/index.ts";
 import { present } from "../util/index.ts";
 import { keepSpooled } from "./kept-output.ts";
+import { ModelRoute } from "./model-route.ts";
 import type { Shells } from "./shells.ts";
 import { Spool } from "./spool.ts";
 import { SpooledProgress } from "./spooled-progress.ts";
@@ -104,6 +105,17 @@ async function join(
   hosts.connect((host) => void task.network.allow(host).catch(() => {}));
   const cgroup = task.sandbox?.cgroup;
   const refused = cgroup && refusalsFromNow(cgroup.name);
+  let parked: Parked | undefined;
+  const route = new ModelRoute(home, task, {
+    park: (why) => {
+      parked ??= why;
+      ended.abort();
+    },
+    onHeld: ({ detail = "" }) => {
+      spool.add("stderr", Buffer.from(`[waits]   ${detail}\n`));
+      news();
+    },
+  });
   let watch: Watch | undefined;
   let exceeding: Promise<unknown> | undefined;
   return {
@@ -111,6 +123,7 @@ async function join(
       signal: ended.signal,
       door: doorView,
       values,
+      models: route,
       messages: feed,
       // An address, and what leads to this machine, can't be allowed: the proxy's answer says so.
       onRefused: ({ host, port, reason }) => {
@@ -138,6 +151,7 @@ async function join(
     async part() {
       stop.removeEventListener("abort", onStop);
       await shells.end();
+      await route.close();
       const peakBytes = watch?.end() ?? 0;
       await screen?.close();
       // A guess for the next time: without it, another one is made.
@@ -147,7 +161,7 @@ async function join(
       // However it ended: nothing else has all that it wrote.
       spool.end();
       await keepSpooled(home, session, spool.request, spool.left);
-      return { isOverQuota: exceeding !== undefined };
+      return { isOverQuota: exceeding !== undefined, ...present({ parked }) };
     },
   };
 }

@@ -12,6 +12,12 @@ import { type HostPattern, parseHost } from "./hosts.ts";
 import { InwardPort } from "./inward.ts";
 import { PROXY_LIMITS, type ProxyLimits, SessionProxy } from "./proxy.ts";
 
+/** A port inside whose connections we answer ourselves. */
+export interface Service {
+  readonly port: number;
+  accept(client: Socket): void;
+}
+
 export interface TaskNetworkOptions extends Omit<GateOptions, "hosts"> {
   /** What makes a program stand in the sandbox's network namespace. */
   readonly enter: EnterWords;
@@ -19,6 +25,7 @@ export interface TaskNetworkOptions extends Omit<GateOptions, "hosts"> {
   readonly hosts: readonly string[];
   /** Leased ports: this machine's loopback leads in to them. */
   readonly inwardPorts?: readonly number[];
+  readonly services?: readonly Service[];
   readonly limits?: ProxyLimits;
 }
 
@@ -33,13 +40,14 @@ export class TaskNetwork {
   readonly #connector: InsideConnector;
   readonly #inward = new Map<number, InwardPort | undefined>();
   readonly #listeners: InsideListener[] = [];
-  /** The ports that we listen on inside: the proxy's comes first. Empty once it is closed. */
-  readonly #ports: number[];
+  /** What answers on each port that we listen on inside: the proxy's comes first. Empty once it is closed. */
+  readonly #answering = new Map<number, Service["accept"]>();
 
   private constructor(options: TaskNetworkOptions) {
-    const { enter, inwardPorts = [], limits = PROXY_LIMITS } = options;
+    const { enter, inwardPorts = [], services = [], limits = PROXY_LIMITS } = options;
     const hosts = options.hosts.map(parseHost);
-    const taken = new Set([...forwardsOf(hosts), ...inwardPorts]);
+    const served = services.map(({ port }) => port);
+    const taken = new Set([...forwardsOf(hosts), ...inwardPorts, ...served]);
     let proxyPort = FIRST_PROXY_PORT;
     while (taken.has(proxyPort)) proxyPort += 1;
     this.#enter = enter;
@@ -48,7 +56,10 @@ export class TaskNetwork {
     this.#forwards = new Forwards(limits);
     this.#connector = new InsideConnector(enter);
     // A port that is the task's own is its own inside: no forward stands in its way.
-    this.#ports = [proxyPort, ...forwardsOf(hosts).filter((port) => !inwardPorts.includes(port))];
+    this.#answering.set(proxyPort, (client) => this.#proxy.accept(client));
+    for (const { port, accept } of services) this.#answering.set(port, accept);
+    const forwards = forwardsOf(hosts).filter((port) => ![...inwardPorts, ...served].includes(port));
+    for (const port of forwards) this.#answering.set(port, this.#forwardTo(port));
   }
 
   /** Fails with `invalid_host` or `network_failed`, and has nothing open then. */
@@ -85,9 +96,13 @@ export class TaskNetwork {
     const pattern = parseHost(host);
     if (pattern.kind !== "loopback") return this.#gate.allow(pattern);
     const { port } = pattern;
-    if (this.#ports.includes(port) || this.#inward.has(port)) return;
-    await this.#listen([port]);
-    if (!this.#isClosed) this.#ports.push(port);
+    if (this.#answering.has(port) || this.#inward.has(port)) return;
+    await this.#listenMore(port, this.#forwardTo(port));
+  }
+
+  /** One service more, from now on. */
+  async serve(service: Service): Promise<void> {
+    await this.#listenMore(service.port, service.accept);
   }
 
   close(): void {
@@ -96,18 +111,38 @@ export class TaskNetwork {
     this.#proxy.close();
     this.#forwards.close();
     this.#connector.close();
-    this.#ports.length = 0;
+    this.#answering.clear();
   }
 
   get #isClosed(): boolean {
-    return this.#ports.length === 0;
+    return this.#answering.size === 0;
+  }
+
+  get #ports(): number[] {
+    return [...this.#answering.keys()];
+  }
+
+  #forwardTo(port: number): Service["accept"] {
+    return (client) => {
+      this.#gate.countForward(port);
+      this.#forwards.accept(client, port);
+    };
+  }
+
+  async #listenMore(port: number, accept: Service["accept"]): Promise<void> {
+    if (this.#isClosed) return;
+    this.#answering.set(port, accept);
+    await this.#listen([port]).catch((error: unknown) => {
+      this.#answering.delete(port);
+      throw error;
+    });
   }
 
   async #listen(ports: readonly number[]): Promise<void> {
     const accept = (client: Socket, port: number) => {
-      if (port === this.#ports[0]) return this.#proxy.accept(client);
-      this.#gate.countForward(port);
-      this.#forwards.accept(client, port);
+      const answer = this.#answering.get(port);
+      if (answer) answer(client);
+      else client.destroy();
     };
     const listener = await listenInside(this.#enter, ports, accept);
     this.#listeners.push(listener);

@@ -180,6 +180,8 @@ export interface ConversationState {
   readonly id: string;
   /** The task that it was begun or taken up in. */
   readonly task: number;
+  /** Whether the agent has done something since: then it has read what it was asked. */
+  readonly hasAnswered: boolean;
 }
 
 export interface SessionState {

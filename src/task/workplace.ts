@@ -80,10 +80,11 @@ export class TaskWorkplace implements Workplace {
     return this.#around.isGoingOn ?? false;
   }
 
-  conversationOf(agent: string): { readonly id: string; readonly isOfThisTask: boolean } | undefined {
+  conversationOf(agent: string): { readonly id: string; readonly isAtThisTask: boolean } | undefined {
     const { conversation } = this.#task.room.session.state;
     if (conversation?.agent !== agent) return undefined;
-    return { id: conversation.id, isOfThisTask: conversation.task === this.#task.number };
+    const { id, task, hasAnswered } = conversation;
+    return { id, isAtThisTask: hasAnswered && task === this.#task.number };
   }
 
   async beginConversation(agent: string, { id: conversation, how }: Conversation): Promise<void> {

@@ -105,6 +105,6 @@ export const agentPath = [installed && join(installed, "node_modules", ".bin"), 
   .filter(Boolean)
   .join(":");
 
-export function isInstalled({ name }: Agent): boolean {
+export function isInstalled({ name }: Pick<Agent, "name">): boolean {
   return agentPath.split(":").some((dir) => existsSync(join(dir, name)));
 }

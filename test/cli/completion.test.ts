@@ -60,7 +60,7 @@ describe("completion", () => {
     expect(home.inBash("re")).toEqual(["rewind", "retry", "resume", "restore"]);
     expect(home.inBash("help", "ru")).toEqual(["run"]);
     expect(home.inBash("audit", "--d")).toEqual(["--deep"]);
-    expect(home.inBash("usage", "--by", "")).toEqual(["user", "agent", "repo"]);
+    expect(home.inBash("usage", "--by", "")).toEqual(["session", "user", "agent", "model", "repo", "day"]);
     expect(home.inBash("token", "r")).toEqual(["rotate", "revoke"]);
     expect(home.inBash("run", "--lane", "re")).toEqual(["read-only", "repo-fix"]);
     const short = shortIds([first, second]);
@@ -147,7 +147,9 @@ describe("a word that was mistyped", () => {
     expect(await said("run", "--detch", "--", "x")).toBe(
       "holdfast: usage: unknown option '--detch': did you mean --detach? (see holdfast run --help)\n",
     );
-    expect(await said("usage", "--by", "usr")).toContain("Allowed choices are user, agent, repo.");
+    expect(await said("usage", "--by", "usr")).toContain(
+      "Allowed choices are session, user, agent, model, repo, day.",
+    );
   });
 
   it("holdfast alone is one screen: what matters first, with an example, then every verb", async () => {

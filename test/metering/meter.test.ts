@@ -3,7 +3,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Meter, type Metered, type ModelApi } from "../../src/metering/index.ts";
+import { Meter, type ModelApi } from "../../src/metering/index.ts";
+import type { Metered } from "../../src/metering/meter.ts";
 
 const sse = (...events: unknown[]) =>
   events.map((one) => `event: x\ndata: ${typeof one === "string" ? one : JSON.stringify(one)}\n\n`).join("");

@@ -65,7 +65,7 @@ const before: SessionState = {
   head: "h",
   waivedTask: 3,
   hadValues: true,
-  conversation: { agent: "claude", id: "c-1", task: 1 },
+  conversation: { agent: "claude", id: "c-1", task: 1, hasAnswered: true },
   home: { commit: "c", manifest: "m" },
   queue: [{ request: "task_4", priority: 1 }],
   unread: [{ message: "msg_1", isHanded: false }],

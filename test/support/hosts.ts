@@ -77,7 +77,8 @@ export class HostHome extends TaskHome {
       if (!isAlive({ pid, startTicks: null })) return false;
       const words = readOr(`/proc/${pid}/cmdline`).split("\0");
       return (
-        words.some((word) => /\/(host|dispatch|cli)\/main\.(js|ts)$/.test(word)) && this.#isMine(pid, words)
+        words.some((word) => /\/(host|dispatch|cli|broker)\/main\.(js|ts)$/.test(word)) &&
+        this.#isMine(pid, words)
       );
     });
   }

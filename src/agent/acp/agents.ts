@@ -4,6 +4,7 @@
  */
 import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
 import type { HomeFile, ModelAccess, Workplace } from "../adapter.ts";
+import { knownAgent } from "../known.ts";
 
 export interface Start {
   readonly command: readonly string[];
@@ -11,13 +12,7 @@ export interface Start {
   readonly files: readonly HomeFile[];
 }
 
-interface KnownAgent {
-  readonly command: readonly string[];
-  /** Of a model that is named without its provider. */
-  readonly provider: string;
-  readonly model: string;
-  start(access: ModelAccess, model: ModelName): Pick<Start, "env" | "files">;
-}
+type Starting = (access: ModelAccess, model: ModelName) => Pick<Start, "env" | "files">;
 
 interface ModelName {
   readonly provider: string;
@@ -30,74 +25,60 @@ const PACKAGES: Readonly<Record<string, string>> = {
   gemini: "@ai-sdk/google",
 };
 
-const known: Readonly<Record<string, KnownAgent>> = {
-  opencode: {
-    command: ["opencode", "acp"],
-    provider: "anthropic",
-    model: "claude-sonnet-4-5",
-    start: ({ url, key }, { provider, model }) => ({
-      env: { OPENCODE_DISABLE_AUTOUPDATE: "1", OPENCODE_DISABLE_MODELS_FETCH: "1" },
-      files: [
-        jsonFile(".config/opencode/opencode.json", {
-          model: `holdfast/${model}`,
-          small_model: `holdfast/${model}`,
-          autoupdate: false,
-          share: "disabled",
-          provider: {
-            holdfast: {
-              npm: PACKAGES[provider] ?? "@ai-sdk/openai-compatible",
-              options: { baseURL: provider === "gemini" ? `${url}/v1beta` : `${url}/v1`, apiKey: key },
-              models: { [model]: {} },
-            },
+const starting: Readonly<Record<string, Starting>> = {
+  opencode: ({ url, key }, { provider, model }) => ({
+    env: { OPENCODE_DISABLE_AUTOUPDATE: "1", OPENCODE_DISABLE_MODELS_FETCH: "1" },
+    files: [
+      jsonFile(".config/opencode/opencode.json", {
+        model: `holdfast/${model}`,
+        small_model: `holdfast/${model}`,
+        autoupdate: false,
+        share: "disabled",
+        provider: {
+          holdfast: {
+            npm: PACKAGES[provider] ?? "@ai-sdk/openai-compatible",
+            options: { baseURL: provider === "gemini" ? `${url}/v1beta` : `${url}/v1`, apiKey: key },
+            models: { [model]: {} },
           },
-        }),
-      ],
-    }),
-  },
-  gemini: {
-    command: ["gemini", "--acp"],
-    provider: "gemini",
-    model: "gemini-2.5-pro",
-    start: ({ url, key }, { model }) => ({
-      env: { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key, GEMINI_MODEL: model },
-      files: [
-        jsonFile(".gemini/settings.json", {
-          security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
-          general: { disableAutoUpdate: true, disableUpdateNag: true },
-          privacy: { usageStatisticsEnabled: false },
-        }),
-      ],
-    }),
-  },
-  goose: {
-    command: ["goose", "acp"],
-    provider: "openai",
-    model: "gpt-5",
-    start: ({ url, key }, { model }) => ({
-      env: {
-        GOOSE_PROVIDER: "openai",
-        GOOSE_MODEL: model,
-        GOOSE_MODE: "auto",
-        GOOSE_DISABLE_KEYRING: "1",
-        OPENAI_HOST: url,
-        OPENAI_BASE_PATH: "v1/chat/completions",
-        OPENAI_API_KEY: key,
-      },
-      files: [],
-    }),
-  },
+        },
+      }),
+    ],
+  }),
+  gemini: ({ url, key }, { model }) => ({
+    env: { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key, GEMINI_MODEL: model },
+    files: [
+      jsonFile(".gemini/settings.json", {
+        security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
+        general: { disableAutoUpdate: true, disableUpdateNag: true },
+        privacy: { usageStatisticsEnabled: false },
+      }),
+    ],
+  }),
+  goose: ({ url, key }, { model }) => ({
+    env: {
+      GOOSE_PROVIDER: "openai",
+      GOOSE_MODEL: model,
+      GOOSE_MODE: "auto",
+      GOOSE_DISABLE_KEYRING: "1",
+      OPENAI_HOST: url,
+      OPENAI_BASE_PATH: "v1/chat/completions",
+      OPENAI_API_KEY: key,
+    },
+    files: [],
+  }),
 };
 
 export async function startOf(work: Workplace, { agent, command, model }: AcpSpec): Promise<Start> {
-  const one = Object.hasOwn(known, agent) ? known[agent] : undefined;
-  if (!one) return { command, env: {}, files: [] };
-  const named = nameOf(one, model);
-  const access = await work.model(named.provider);
-  return { command, ...one.start(access, named) };
+  const start = Object.hasOwn(starting, agent) ? starting[agent] : undefined;
+  if (!start) return { command, env: {}, files: [] };
+  const named = nameOf(agent, model);
+  return { command, ...start(await work.model(named.provider), named) };
 }
 
 /** `anthropic/claude-…`, or a model of the agent's usual provider. */
-function nameOf({ provider, model: usual }: KnownAgent, model = usual): ModelName {
+function nameOf(agent: string, named: string | undefined): ModelName {
+  const [[provider, usual] = ["", ""]] = Object.entries(knownAgent(agent)?.models ?? {});
+  const model = named ?? usual;
   const [first = "", ...rest] = model.split("/");
   if (rest.length === 0) return { provider, model };
   if (first === "" || rest.join("/") === "")

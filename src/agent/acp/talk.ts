@@ -14,6 +14,7 @@ import {
   type RequestPermissionRequest,
   type RequestPermissionResponse,
   type SessionUpdate,
+  type ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
 import type { Json } from "../../contract/index.ts";
 import type { ToolCall } from "../../session/index.ts";
@@ -21,12 +22,16 @@ import type { AgentProcess, AgentTurn, Workplace } from "../adapter.ts";
 
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
+type Told = Omit<ToolCallUpdate, "toolCallId">;
 type ToolUpdate = Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_update" }>;
 
 export class AcpTalk {
   readonly connection: ClientConnection;
   readonly #work: Workplace;
   readonly #calls = new Map<string, ToolCall>();
+  /** What was told of each call of this turn, all together. */
+  readonly #told = new Map<string, Told>();
+  readonly #begun = new Set<string>();
   #turn: AgentTurn | undefined;
   #said = "";
   #recorded: Promise<void> = Promise.resolve();
@@ -60,6 +65,8 @@ export class AcpTalk {
       await this.#endSaying();
       for (const call of this.#calls.values()) await call.interrupted("the agent told no result");
       this.#calls.clear();
+      this.#told.clear();
+      this.#begun.clear();
       this.#turn = undefined;
     });
   }
@@ -79,24 +86,26 @@ export class AcpTalk {
       await this.#noteTool(update);
   }
 
-  async #noteTool(update: ToolUpdate): Promise<void> {
+  async #noteTool({ sessionUpdate: _, ...update }: ToolUpdate): Promise<void> {
     const { toolCallId: id, status } = update;
-    await this.#begin(update);
+    // An agent may tell of a call before it knows what it is about.
+    const told: Told = { ...this.#told.get(id), ...stated(update) };
+    this.#told.set(id, told);
+    if (status !== "pending" || hasFields(update.rawInput)) await this.#begin(id, told);
     const call = this.#calls.get(id);
     if (!call || (status !== "completed" && status !== "failed")) return;
     this.#calls.delete(id);
-    const output = asJson(update.rawOutput ?? update.content);
+    const output = asJson(told.rawOutput ?? told.content);
     await (status === "completed" ? call.returned(output) : call.failed(output));
   }
 
-  /** Once of each call. An agent may tell of a call before it knows what it is about. */
-  async #begin(update: Omit<ToolUpdate, "sessionUpdate">): Promise<void> {
-    const { toolCallId: call, name, kind, title, rawInput, status } = update;
-    const isOpen = this.#calls.has(call);
-    if (isOpen || (status === "pending" && rawInput === undefined)) return;
+  /** Once of each call. */
+  async #begin(call: string, { name, kind, title, rawInput }: Told): Promise<void> {
+    if (this.#begun.has(call)) return;
+    this.#begun.add(call);
     await this.#endSaying();
     const tool = name ?? kind ?? title ?? "tool";
-    const args = asJson(rawInput ?? title);
+    const args = asJson(hasFields(rawInput) ? rawInput : title);
     const made = await this.#turn?.callTool(tool.slice(0, 200), args, { call });
     if (made) this.#calls.set(call, made);
   }
@@ -111,7 +120,8 @@ export class AcpTalk {
 
   /** It may do what its sandbox lets it do: once, each time. */
   async #permit({ options, toolCall }: RequestPermissionRequest): Promise<RequestPermissionResponse> {
-    await this.#queue(() => this.#begin({ ...toolCall, status: "in_progress" }));
+    const { toolCallId: id, ...update } = toolCall;
+    await this.#queue(() => this.#begin(id, { ...this.#told.get(id), ...stated(update) }));
     const isWriting = toolCall.kind !== "read" && toolCall.kind !== "search" && toolCall.kind !== "think";
     const isRefused = isWriting && this.#work.tools.isReadOnly;
     const wanted = isRefused ? "reject_once" : "allow_once";
@@ -124,3 +134,13 @@ export class AcpTalk {
 
 const asJson = (value: unknown): Json =>
   value === undefined ? null : (JSON.parse(JSON.stringify(value)) as Json);
+
+const hasFields = (value: unknown) =>
+  typeof value === "object" && value !== null && Object.keys(value).length > 0;
+
+/** Without what an update leaves open. */
+function stated(update: Told): Told {
+  return Object.fromEntries(
+    Object.entries(update).filter(([, value]) => value !== undefined && value !== null),
+  );
+}

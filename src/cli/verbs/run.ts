@@ -3,56 +3,30 @@ import { basename, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { HoldfastError, nameFromCommand, nameFromText, type TaskSpec } from "../../contract/index.ts";
 import type { Asked, Dispatcher, SubmitOptions } from "../../dispatch/index.ts";
-import { commandLine, secretsIn, takeOut } from "../../redaction/index.ts";
+import { secretsIn, takeOut } from "../../redaction/index.ts";
 import { present } from "../../util/index.ts";
-import { type EnvironmentOptions, environmentOf, withEnvironment } from "../environment.ts";
-import { type LaneOptions, laneChoice, withLane } from "../lane-options.ts";
+import { environmentOf, withEnvironment } from "../environment.ts";
+import { withLane } from "../lane-options.ts";
 import { lookOn } from "../looking-on.ts";
 import { placeInQueue } from "../queue-text.ts";
-import { type BeginningPlace, type PlaceOptions, placeOf, tellUnseen, withPlace } from "../run-place.ts";
+import { type AskedFor, agentAsked, assertWords, commandAsked, type RunOptions } from "../run-asked.ts";
+import { type BeginningPlace, placeOf, tellUnseen, withPlace } from "../run-place.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { inWindow } from "../session-window.ts";
 import { TaskView } from "../task-view.ts";
 import { askTrust } from "../trust-question.ts";
-import {
-  type BudgetOptions,
-  budgetOf,
-  type CommonOptions,
-  openDispatcher,
-  parsePositiveCount,
-  scope,
-  stopping,
-  verb,
-  withBudget,
-} from "../verb.ts";
+import { budgetOf, openDispatcher, parsePositiveCount, scope, stopping, verb, withBudget } from "../verb.ts";
 import { labelOf, type NamedSession, sessionOf } from "../which-session.ts";
 import { assertWindow } from "../window.ts";
-
-type Options = CommonOptions &
-  BudgetOptions &
-  PlaceOptions &
-  EnvironmentOptions &
-  LaneOptions & {
-    readonly session?: string;
-    readonly fresh?: boolean;
-    readonly name?: string;
-    readonly title?: string;
-    readonly sandbox: boolean;
-    readonly detach?: boolean;
-    readonly interactive?: boolean;
-    readonly messages?: boolean;
-    readonly restart?: boolean;
-    readonly priority?: number;
-    readonly maxMemory?: number;
-    readonly maxSessions?: number;
-    readonly exitCode?: boolean;
-  };
 
 export function command(): Command {
   const run = verb(
     "run",
-    "Run a command as a task: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed becomes one commit on the session's branch; the checkout is not touched. It starts in the directory that you are in, as the capsule has it, in a process of its session that outlives this terminal. Ctrl-C interrupts it, a second one leaves it to itself.",
+    "Give an agent a task in plain words, or run a command as one: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed becomes one commit on the session's branch; the checkout is not touched. It starts in the directory that you are in, as the capsule has it, in a process of its session that outlives this terminal. Ctrl-C interrupts it, a second one leaves it to itself.",
     [
+      'holdfast run "fix the login timeout"',
+      'holdfast run --session fix-login --continue "and add a test"',
+      "holdfast run -i --agent claude",
       "holdfast run -- npm test",
       "holdfast run --detach -- make",
       "holdfast run --session fix-login -- make",
@@ -62,7 +36,19 @@ export function command(): Command {
       "holdfast run --host registry.npmjs.org -- npm install",
     ],
   )
-    .argument("<command...>", "what to run; everything after -- belongs to it")
+    .argument(
+      "[words...]",
+      "what an agent is asked to do, in your own words; or, behind --, the command to run: everything after -- belongs to it",
+    )
+    .option(
+      "--agent <name>",
+      "the agent for a task of plain words (default: agent of settings.yaml, else the first that is here and has a key; holdfast agents lists them)",
+    )
+    .option("--model <name>", "the model that the agent uses, PROVIDER/MODEL for agents that know several")
+    .option(
+      "--continue",
+      "with --session: go on in the conversation of its last task, not in a fresh one that is told what happened",
+    )
     .option(
       "--session <id>",
       "a new task in this session, on what its last one left; queued while one runs (default: a new session)",
@@ -101,7 +87,7 @@ export function command(): Command {
       "without a wall: the command can do whatever you can, but gets no secrets of your shell",
     );
   withLane(run, "lane of holdfast.yaml, else repo-fix");
-  return withBudget(withEnvironment(withPlace(run))).action(async (words: string[], options: Options) => {
+  return withBudget(withEnvironment(withPlace(run))).action(async (words: string[], options: RunOptions) => {
     if (options.interactive && !options.detach) assertWindow();
     if (options.interactive && options.messages)
       throw new HoldfastError("usage", "--interactive and --messages are two ways to feed it: choose one");
@@ -118,14 +104,23 @@ export function command(): Command {
         "usage",
         "--fresh begins with HEAD, --base with the commit that it names: choose one",
       );
+    const hasCommand = process.argv.includes("--");
+    assertWords(words, hasCommand, options);
     const dispatcher = await openDispatcher(options, { create: true });
+    const asked = hasCommand
+      ? commandAsked(words, options)
+      : await agentAsked(dispatcher, words.join(" "), options);
     await (options.session === undefined
-      ? runNew(dispatcher, words, options)
-      : runIn(dispatcher, options.session, words, options));
+      ? runNew(dispatcher, asked, options)
+      : runIn(dispatcher, options.session, asked.spec, options));
   });
 }
 
-async function runNew(dispatcher: Dispatcher, words: string[], options: Options): Promise<void> {
+async function runNew(
+  dispatcher: Dispatcher,
+  { spec, title, words }: AskedFor,
+  options: RunOptions,
+): Promise<void> {
   const repo = options.repo ?? ".";
   const env = await environmentOf(options, dispatcher.home.dir);
   const secrets = secretsIn(env);
@@ -134,20 +129,24 @@ async function runNew(dispatcher: Dispatcher, words: string[], options: Options)
   const session = {
     ...scope(options),
     ...(repo !== false && { repo }),
-    title: options.title ?? commandLine(words).slice(0, 200),
+    title: options.title ?? title,
     ...present({ name: options.name, nameFrom: nameSource(shown, options) }),
     ...present({ budget: budgetOf(options) }),
   };
-  const spec = specOf(words, options);
   const place = placeOf(options);
   if (repo !== false) await askTrust(dispatcher, { repo, ...fileOf(spec, place) });
-  const begun = await dispatcher.begin(session, spec, { ...submitOptions(options), ...place, env });
+  const begun = await dispatcher.begin(session, spec, {
+    ...submitOptions(options),
+
+    ...place,
+    env,
+  });
   const named = { id: begun.id, label: labelOf(begun) };
   await lookAt(dispatcher, { ...begun, session: named, isNew: true, fromSeq: 0 }, spec, options);
 }
 
 /** The first that has letters which a name can have. */
-function nameSource(command: readonly string[], { title, repo }: Options): string | undefined {
+function nameSource(command: readonly string[], { title, repo }: RunOptions): string | undefined {
   const sources = [title, nameFromCommand(command), basename(resolve(repo || ".")), "session"];
   return sources.find((text) => text !== undefined && nameFromText(text) !== undefined);
 }
@@ -155,11 +154,11 @@ function nameSource(command: readonly string[], { title, repo }: Options): strin
 async function runIn(
   dispatcher: Dispatcher,
   prefix: string,
-  words: string[],
-  options: Options,
+  spec: TaskSpec,
+  options: RunOptions,
 ): Promise<void> {
   const session = await sessionOf(dispatcher.holdfast, prefix, options);
-  await runAgain(dispatcher, session, specOf(words, options), options, placeOf(options));
+  await runAgain(dispatcher, session, spec, options, placeOf(options));
 }
 
 /** A task in a session that is there. */
@@ -167,7 +166,7 @@ export async function runAgain(
   dispatcher: Dispatcher,
   session: NamedSession,
   spec: TaskSpec,
-  options: Options,
+  options: RunOptions,
   place: BeginningPlace = {},
 ): Promise<void> {
   const { id } = session;
@@ -179,6 +178,7 @@ export async function runAgain(
   const task = await dispatcher.submit(id, spec, {
     ...scope(options),
     ...submitOptions(options),
+
     ...place,
     ...budget,
     env,
@@ -193,7 +193,7 @@ function fileOf({ base, isFresh, snapshot }: TaskSpec, { isDirty }: BeginningPla
   return present({ base, isFresh, snapshot, isDirty });
 }
 
-function submitOptions({ priority, maxSessions, maxMemory }: Options): SubmitOptions {
+function submitOptions({ priority, maxSessions, maxMemory }: RunOptions): SubmitOptions {
   const maxMemoryBytes = maxMemory === undefined ? undefined : maxMemory * 1024 * 1024;
   return present({ priority, maxSessions, maxMemoryBytes });
 }
@@ -211,7 +211,7 @@ async function lookAt(
   dispatcher: Dispatcher,
   { session, user, request, outputFd, isNew, fromSeq, unseen }: Target,
   spec: TaskSpec,
-  options: Options,
+  options: RunOptions,
 ): Promise<void> {
   const { id, label } = session;
   const named = { session: id, name: label === id ? null : label, request };
@@ -244,23 +244,12 @@ async function lookAt(
   }
 }
 
-function specOf(command: string[], options: Options): TaskSpec {
-  return {
-    agent: {
-      adapter: "exec",
-      command,
-      input: options.interactive ? "terminal" : options.messages ? "messages" : "nothing",
-      restart: options.restart ?? false,
-    },
-    definition: `exec:${basename(command[0] ?? "")}`.slice(0, 200),
-    ...present({ base: options.base, isFresh: options.fresh, title: options.title?.slice(0, 500) }),
-    sandbox: options.sandbox,
-    ...laneChoice(options),
-  };
-}
-
 /** A session that was opened for a task that can't be started is not left behind. */
-async function discard(dispatcher: Dispatcher, { id, label }: NamedSession, options: Options): Promise<void> {
+async function discard(
+  dispatcher: Dispatcher,
+  { id, label }: NamedSession,
+  options: RunOptions,
+): Promise<void> {
   const { holdfast } = dispatcher;
   const discarding = dispatcher.withoutProcess(id, stopping(options, label), async () => {
     const session = await holdfast.resumeSession(id, { ...scope(options), files: false });

@@ -11,7 +11,11 @@ export const turnRules: readonly Rule[] = [
   rule(
     "conversation_begun",
     { task: amountIn, agent: textIn, conversation: textIn },
-    { apply: (_, { task, agent, conversation: id }) => ({ conversation: { agent, id, task } }) },
+    {
+      apply: (_, { task, agent, conversation: id }) => ({
+        conversation: { agent, id, task, hasAnswered: false },
+      }),
+    },
   ),
   rule(
     "turn_started",
@@ -31,7 +35,7 @@ export const turnRules: readonly Rule[] = [
   rule(
     "message_added",
     { turn: amountIn },
-    { refuse: ({ openTurn }, { turn }) => refusalUnlessOpen(openTurn, turn) },
+    { refuse: ({ openTurn }, { turn }) => refusalUnlessOpen(openTurn, turn), apply: answered },
   ),
   rule(
     "tool_called",
@@ -40,7 +44,10 @@ export const turnRules: readonly Rule[] = [
       refuse: ({ openTurn }, { turn, call }) =>
         refusalUnlessOpen(openTurn, turn) ??
         (hasCall(openTurn, call) ? refuse("invalid_data", `call ${call} is open already`) : undefined),
-      apply: ({ openTurn }, { call, tool }) => withCalls(openTurn, { ...openTurn?.calls, [call]: tool }),
+      apply: (state, { call, tool }) => ({
+        ...withCalls(state.openTurn, { ...state.openTurn?.calls, [call]: tool }),
+        ...answered(state),
+      }),
     },
   ),
   rule(
@@ -81,6 +88,12 @@ export const turnRules: readonly Rule[] = [
     { apply: ({ spent }, usage) => ({ spent: withUsage(spent, usage) }) },
   ),
 ];
+
+function answered({ conversation }: SessionState): Partial<SessionState> {
+  return conversation && !conversation.hasAnswered
+    ? { conversation: { ...conversation, hasAnswered: true } }
+    : {};
+}
 
 /** For every event that needs a session between two turns. */
 export function refusalWhileOpen(openTurn: OpenTurn | null): HoldfastError | undefined {

@@ -7,10 +7,13 @@
  */
 import type { View } from "../../capsule/index.ts";
 import type { LaneInForce } from "../../lane/index.ts";
-import { type ContactCounts, type Refusal, TaskNetwork } from "../../network/index.ts";
+import { type ContactCounts, type Refusal, type Service, TaskNetwork } from "../../network/index.ts";
 import { enterHolder, enterNetwork, withNetwork } from "../../process/index.ts";
 
 export type OnRefused = (refusal: Refusal) => void;
+
+/** Beside the proxy's, and no port that some program is known by. */
+const FIRST_SERVICE_PORT = 18_228;
 
 interface Begun {
   readonly holder: string;
@@ -24,6 +27,7 @@ export class RoomNetwork {
   readonly #capsule: string;
   readonly #hosts: string[];
   readonly #ports: readonly number[];
+  readonly #services: Service[] = [];
   #begun: Begun | undefined;
   #onRefused: OnRefused = () => {};
 
@@ -56,6 +60,17 @@ export class RoomNetwork {
     return (await network).environment;
   }
 
+  /** Has connections to a port inside answered by us; says which port. */
+  async serve(accept: Service["accept"]): Promise<number> {
+    let port = FIRST_SERVICE_PORT;
+    while (this.#ports.includes(port) || this.#services.some((one) => one.port === port)) port += 1;
+    const service = { port, accept };
+    const there = await this.#begun?.network;
+    this.#services.push(service);
+    await there?.serve(service);
+    return port;
+  }
+
   /** One host more, for this task. */
   async allow(host: string): Promise<void> {
     this.#hosts.push(host);
@@ -76,7 +91,8 @@ export class RoomNetwork {
 
   #begin(enter: readonly string[]): Promise<TaskNetwork> {
     const onRefused: OnRefused = (refusal) => this.#onRefused(refusal);
-    return TaskNetwork.begin({ enter, hosts: this.#hosts, inwardPorts: this.#ports, onRefused });
+    const ports = { inwardPorts: this.#ports, services: this.#services };
+    return TaskNetwork.begin({ enter, hosts: this.#hosts, ...ports, onRefused });
   }
 }
 

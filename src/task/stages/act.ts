@@ -16,7 +16,13 @@ import type { WorkplaceOptions } from "../workplace.ts";
 export interface Joined {
   readonly surroundings: WorkplaceOptions;
   /** Takes it away again, whatever became of the agent. */
-  part(): Promise<{ readonly isOverQuota: boolean }>;
+  part(): Promise<Parted>;
+}
+
+export interface Parted {
+  readonly isOverQuota: boolean;
+  /** Why its processes were ended, where its models can't be asked now. */
+  readonly parked?: Parked;
 }
 
 export interface Acted {
@@ -51,16 +57,18 @@ export async function act(
   // Its sockets are opened beside what has to be written before the first process.
   task.openNetwork();
   const joined = await join();
-  let isOverQuota = false;
+  let parted: Parted = { isOverQuota: false };
   const end = await adapter
     .drive(task.workplace({ ...joined.surroundings, cwd, isGoingOn }), agent)
     .finally(async () => {
-      ({ isOverQuota } = await joined.part());
+      parted = await joined.part();
     });
   await started;
+  const { isOverQuota } = parted;
   if (end.outcome === "done" || end.outcome === "failed") return { outcome: end.outcome, isOverQuota };
   if (stop.aborted && stop.reason === "interrupt") return { outcome: "cancelled", isOverQuota };
-  if (end.outcome === "parked") return { outcome: undefined, parked: end.parked, isOverQuota };
+  const parked = end.outcome === "parked" ? end.parked : parted.parked;
+  if (parked && !stop.aborted) return { outcome: undefined, parked, isOverQuota };
   // Stopped by its quota, and not by a person.
   if (!stop.aborted) return { outcome: "failed", isOverQuota };
   return { outcome: adapter.goesOn(agent) ? undefined : "interrupted", isOverQuota };

@@ -1,0 +1,94 @@
+/**
+ * Owns which agent a task of plain words is given to: the one that is named, else the one that the user's settings name,
+ * else the first of those that are known which is on PATH and has a key that can be used.
+ */
+import { type KnownAgent, knownAgent, knownAgents } from "../agent/index.ts";
+import { type KeyNote, keyNotes } from "../broker/index.ts";
+import { type AgentSpec, HoldfastError } from "../contract/index.ts";
+import { type Home, readSettings } from "../home/index.ts";
+import { findProgram } from "../process/index.ts";
+
+export interface AgentOptions {
+  readonly agent?: string;
+  readonly model?: string;
+  readonly continue?: boolean;
+  readonly interactive?: boolean;
+}
+
+export interface ChosenAgent {
+  readonly spec: AgentSpec;
+  readonly name: string;
+  /** Where its key comes from, in words. */
+  readonly key: string;
+}
+
+export async function chooseAgent(home: Home, prompt: string, options: AgentOptions): Promise<ChosenAgent> {
+  const notes = await keyNotes(home, process.env);
+  const wanted = options.agent ?? (await readSettings(home.dir)).agent;
+  const agent = wanted === undefined ? firstUsable(notes) : named(wanted);
+  const provider = providerOf(agent, notes, options.model);
+  const found = notes.find((note) => note.provider === provider);
+  return { spec: specOf(agent, provider, prompt, options), name: agent.name, key: found?.detail ?? "no key" };
+}
+
+/** Which of the known agents are here, and what keeps each from being used. */
+export function listAgents(
+  notes: readonly KeyNote[],
+): (KnownAgent & { readonly path: string | undefined; readonly providers: string[] })[] {
+  return knownAgents.map((agent) => ({
+    ...agent,
+    path: findProgram(agent.program),
+    providers: usableProviders(agent, notes),
+  }));
+}
+
+function named(name: string): KnownAgent {
+  const agent = knownAgent(name);
+  if (!agent) {
+    const known = knownAgents.map((one) => one.name).join(", ");
+    throw new HoldfastError("unknown_agent", `there is no agent ${name}: there are ${known}`, {
+      agent: name,
+    });
+  }
+  if (!findProgram(agent.program))
+    throw new HoldfastError("program_missing", `${agent.program} is not on PATH`, { program: agent.program });
+  return agent;
+}
+
+function firstUsable(notes: readonly KeyNote[]): KnownAgent {
+  const here = knownAgents.filter(({ program }) => findProgram(program) !== undefined);
+  const usable = here.find((agent) => usableProviders(agent, notes).length > 0);
+  if (usable) return usable;
+  const names = knownAgents.map(({ name }) => name).join(", ");
+  throw new HoldfastError(
+    "no_agent",
+    here.length === 0
+      ? `none of the agents that are known is on PATH: ${names}`
+      : `${here.map(({ name }) => name).join(", ")}: there, but no key to a model of theirs was found`,
+  );
+}
+
+const usableProviders = ({ models }: KnownAgent, notes: readonly KeyNote[]) =>
+  Object.keys(models).filter((name) => notes.some(({ provider, isUsable }) => provider === name && isUsable));
+
+/** `anthropic/…` names it; else the first of the agent's that has a key, and without any, its usual one. */
+function providerOf(agent: KnownAgent, notes: readonly KeyNote[], model: string | undefined): string {
+  const [first, rest] = model?.split("/", 2) ?? [];
+  if (first !== undefined && rest !== undefined) return first;
+  return usableProviders(agent, notes)[0] ?? Object.keys(agent.models)[0] ?? "";
+}
+
+function specOf(agent: KnownAgent, provider: string, prompt: string, options: AgentOptions): AgentSpec {
+  const input = options.interactive ? ("terminal" as const) : ("messages" as const);
+  const talk = { prompt, continues: options.continue ?? false, input };
+  const { model } = options;
+  if (agent.adapter === "claude")
+    return { adapter: "claude", ...talk, ...(model !== undefined && { model }) };
+  if (options.interactive)
+    throw new HoldfastError(
+      "usage",
+      `${agent.name} has no interface here: run it as a command, holdfast run -i -- ${agent.program}`,
+    );
+  const full = model?.includes("/") ? model : `${provider}/${model ?? agent.models[provider] ?? ""}`;
+  return { adapter: "acp", agent: agent.name, command: [...agent.command], model: full, ...talk };
+}

@@ -1,0 +1,158 @@
+/**
+ * Owns one request of an agent to a model, from its arrival to the last byte of its answer: the budget is asked before
+ * it goes, and what it cost is on record when it is over. The bytes of both directions pass as they are.
+ */
+import { once } from "node:events";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { BrokerConnection, ModelAnswer } from "../broker/index.ts";
+import { isHoldfastError, type Parked } from "../contract/index.ts";
+import { canCount, Meter, type ModelApi, type Prices, priced, usageLimitOf } from "../metering/index.ts";
+import type { Session } from "../session/index.ts";
+import type { Clock } from "../util/index.ts";
+import { type ModelHold, whyHeldByBudget } from "./model-hold.ts";
+import type { Wanted } from "./model-request.ts";
+
+export interface AgentRequest extends Wanted {
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly model: string;
+  readonly api: ModelApi;
+}
+
+export interface ForwardParts {
+  readonly session: Session;
+  readonly task: number;
+  readonly broker: BrokerConnection;
+  readonly prices: Prices;
+  readonly hold: ModelHold;
+  readonly clock: Clock;
+  /** The task can't go on now: its turn is ended, and it is parked. */
+  readonly park: (why: Parked) => void;
+}
+
+/** More of an error is not looked at. */
+const MAX_ERROR_BYTES = 64 * 1024;
+/** Of the connection, not of the answer. */
+const HOP_BY_HOP = new Set(["connection", "keep-alive", "transfer-encoding", "upgrade", "trailer"]);
+
+export class ModelForward {
+  readonly #parts: ForwardParts;
+  /** Everything that was spent is on record when this resolves. */
+  #metered: Promise<unknown> = Promise.resolve();
+  #requests = 0;
+
+  constructor(parts: ForwardParts) {
+    this.#parts = parts;
+  }
+
+  async answer(request: AgentRequest, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    const answer = await this.#send(request, gone.signal);
+    if (!answer) return void response.destroy();
+    if (answer.status === 429) return this.#limited(request, answer, response);
+    await this.#pass(request, answer, response);
+  }
+
+  /** Undefined: it is not sent, because its task is parked or its agent is gone. */
+  async #send(request: AgentRequest, signal: AbortSignal): Promise<ModelAnswer | undefined> {
+    const { hold, broker, park } = this.#parts;
+    const { provider, method, path, body } = request;
+    // A compressed answer can't be metered.
+    const headers = { ...request.headers, "accept-encoding": "identity" };
+    let answer: ModelAnswer | undefined;
+    const held = await hold.pass(async () => {
+      // What other requests cost counts for this one.
+      await this.#metered.catch(() => {});
+      const why = this.#whyHeld(request);
+      if (why) return why;
+      if (signal.aborted) return undefined;
+      try {
+        answer = await broker.forward({ provider, method, path, headers, body, signal });
+        return undefined;
+      } catch (error) {
+        if (isHoldfastError(error, "key_missing") || isHoldfastError(error, "login_expired"))
+          return { reason: "key", detail: error.message };
+        throw error;
+      }
+    }, signal);
+    if (held && !signal.aborted) park(held);
+    return answer;
+  }
+
+  #whyHeld({ model }: AgentRequest): Parked | undefined {
+    const { session, prices } = this.#parts;
+    return whyHeldByBudget(session, model, canCount(session.state.budget, model, prices));
+  }
+
+  /** A limit that is over in a moment is the agent's to wait for. */
+  async #limited(request: AgentRequest, answer: ModelAnswer, response: ServerResponse): Promise<void> {
+    const { clock, park } = this.#parts;
+    const { status, headers } = answer;
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes <= MAX_ERROR_BYTES) chunks.push(chunk);
+    }
+    const body = Buffer.concat(chunks);
+    const until = usageLimitOf({ status, headers, body: body.toString("utf8") }, clock.nowMs());
+    if (until !== undefined) {
+      park({ reason: "usage_limit", until, detail: `the usage limit of ${request.provider} is reached` });
+      return void response.destroy();
+    }
+    response.writeHead(status, passedOn(headers, { isWhole: true })).end(body);
+  }
+
+  async #pass(request: AgentRequest, answer: ModelAnswer, response: ServerResponse): Promise<void> {
+    const { status, headers, body } = answer;
+    const meter = new Meter({ api: request.api, contentType: headers["content-type"] ?? "" });
+    response.writeHead(status, passedOn(headers));
+    response.flushHeaders();
+    let isWhole = true;
+    try {
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        meter.push(chunk);
+        if (response.destroyed) break;
+        if (!response.write(chunk)) await Promise.race([once(response, "drain"), once(response, "close")]);
+      }
+    } catch {
+      // The provider broke off: the agent has to see that, and not an end.
+      isWhole = false;
+    }
+    body.destroy();
+    await this.#record(request, meter);
+    if (isWhole) response.end();
+    else response.destroy();
+  }
+
+  async #record({ provider, model: asked }: AgentRequest, meter: Meter): Promise<void> {
+    const metered = meter.end();
+    if (!metered) return;
+    const { session, task, prices } = this.#parts;
+    const { model: answered, ...usage } = metered;
+    const model = answered ?? asked;
+    const turn = session.state.openTurn?.turn;
+    this.#requests += 1;
+    const recorded = session.append("usage_metered", {
+      task,
+      ...(turn !== undefined && { turn }),
+      request: `${task}.${turn ?? 0}.${this.#requests}`,
+      provider,
+      model: model.slice(0, 200),
+      ...usage,
+      ...priced(model, usage, prices),
+    });
+    this.#metered = recorded;
+    await recorded;
+  }
+}
+
+function passedOn(headers: IncomingHttpHeaders, { isWhole = false } = {}): Record<string, string | string[]> {
+  const out: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !HOP_BY_HOP.has(name) && !(isWhole && name === "content-length"))
+      out[name] = value;
+  return out;
+}

@@ -1,0 +1,141 @@
+/**
+ * Owns the way of a task's agent to its models: an HTTP server that only the task's processes reach, under a path for
+ * each provider. In a sandbox it listens in the task's own network, which says whose request it is; without one, on this
+ * machine's loopback, and the agent's key says it.
+ */
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { ModelAccess } from "../agent/index.ts";
+import { BrokerConnection, findProvider } from "../broker/index.ts";
+import { HoldfastError, type Parked } from "../contract/index.ts";
+import { type Home, readSettings, readToken, sessionDirOf } from "../home/index.ts";
+import { bearerOf, type FailureForm, fail, isSameToken, Refusal, readBody } from "../http/index.ts";
+import { Prices } from "../metering/index.ts";
+import type { Session } from "../session/index.ts";
+import type { Task } from "../task/index.ts";
+import { ModelForward } from "./model-forward.ts";
+import { ModelHold } from "./model-hold.ts";
+import { modelOf, wantedOf } from "./model-request.ts";
+
+/** Pictures and long files come in one request. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const MAX_CONNECTIONS = 128;
+const MINUTE_MS = 60_000;
+/** Opens nothing: in a sandbox, whose network it is says enough. */
+const KEY_INSIDE = "sk-holdfast-0000000000000000000000000000";
+
+export interface RouteOptions {
+  readonly park: (why: Parked) => void;
+  /** A request waits: a person is told why. */
+  readonly onHeld: (why: Parked) => void;
+}
+
+export class ModelRoute {
+  readonly #home: Home;
+  readonly #task: Task;
+  readonly #options: RouteOptions;
+  readonly #sockets = new Set<Socket>();
+  #broker: Promise<BrokerConnection> | undefined;
+  #opened: Promise<{ readonly origin: string; readonly key: string }> | undefined;
+  #server: Server | undefined;
+
+  constructor(home: Home, task: Task, options: RouteOptions) {
+    this.#home = home;
+    this.#task = task;
+    this.#options = options;
+  }
+
+  /** Opened for the first that asks. */
+  async model(provider: string): Promise<ModelAccess> {
+    findProvider(await readSettings(this.#home.dir), provider);
+    this.#broker ??= BrokerConnection.open(this.#home, this.#session.id);
+    this.#opened ??= this.#open();
+    const credential = await (await this.#broker).credential(provider);
+    const { origin, key } = await this.#opened;
+    // Without one the agent waits at its first request, where it is said which key is missing.
+    return { url: `${origin}/${provider}`, key, kind: credential?.kind ?? "key" };
+  }
+
+  async close(): Promise<void> {
+    this.#server?.close();
+    for (const socket of this.#sockets) socket.destroy();
+    (await this.#broker?.catch(() => undefined))?.close();
+  }
+
+  get #session(): Session {
+    return this.#task.room.session;
+  }
+
+  async #open(): Promise<{ readonly origin: string; readonly key: string }> {
+    const isOpen = this.#task.sandbox === undefined;
+    const key = isOpen ? await this.#ownKey() : KEY_INSIDE;
+    const http = await this.#http(isOpen ? key : undefined);
+    const accept = (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket)).on("error", () => {});
+      if (this.#sockets.size > MAX_CONNECTIONS) return void socket.destroy();
+      http.emit("connection", socket);
+    };
+    if (!isOpen) return { origin: `http://127.0.0.1:${await this.#task.network.serve(accept)}`, key };
+    const server = createServer(accept);
+    this.#server = server;
+    server.unref().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, key };
+  }
+
+  /** The session's own, and not its token: what an environment holds can be read by others of the same user. */
+  async #ownKey(): Promise<string> {
+    const token = await readToken(this.#home.io.disk, sessionDirOf(this.#home, this.#session.id));
+    if (token === undefined) throw new HoldfastError("token_revoked", "the session's token was revoked");
+    return `sk-holdfast-${createHmac("sha256", token).update("model route").digest("hex")}`;
+  }
+
+  async #http(key: string | undefined): Promise<HttpServer> {
+    const { createServer: createHttp } = await import("node:http");
+    const { clock } = this.#home.io;
+    const settings = await readSettings(this.#home.dir);
+    const { park, onHeld } = this.#options;
+    const broker = await (this.#broker ?? BrokerConnection.open(this.#home, this.#session.id));
+    const forward = new ModelForward({
+      session: this.#session,
+      task: this.#task.number,
+      broker,
+      prices: new Prices(settings.prices),
+      hold: new ModelHold(this.#session, { clock, holdMs: settings.hold_minutes * MINUTE_MS, onHeld }),
+      clock,
+      park,
+    });
+    const answer = async (request: IncomingMessage, response: ServerResponse) => {
+      if (key !== undefined && !isSameToken(key, keyOf(request)))
+        throw new Refusal(401, "unauthorized", "this session's key is needed");
+      const wanted = wantedOf(request);
+      const { api } = findProvider(settings, wanted.provider);
+      const body = await readBody(request, { maxBytes: MAX_BODY_BYTES, code: "request_too_large" });
+      const { method = "GET", headers } = request;
+      await forward.answer({ ...wanted, method, headers, body, api, model: modelOf(wanted, body) }, response);
+    };
+    return createHttp((request, response) => {
+      answer(request, response).catch((error: unknown) => fail(response, error, FAILURES));
+    });
+  }
+}
+
+/** Each API has its own place for it. */
+function keyOf(request: IncomingMessage): string | undefined {
+  const { headers, url = "" } = request;
+  const own = headers["x-api-key"] ?? headers["x-goog-api-key"];
+  return (
+    bearerOf(request) ??
+    (typeof own === "string" ? own : (new URL(url, "http://x").searchParams.get("key") ?? undefined))
+  );
+}
+
+/** An agent that is told of a failure of the way tries again; of a refusal, it doesn't. */
+const FAILURES: FailureForm = {
+  statusOf: (code) => (code === "broker_failed" || code === "provider_unreachable" ? 502 : 403),
+  tellsWayOut: true,
+  endsConnection: true,
+};

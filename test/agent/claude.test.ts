@@ -1,0 +1,188 @@
+/**
+ * An agent of Claude Code's protocol, from `holdfast run TEXT` to its commit: its model, its tools, its conversation.
+ */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { orphansIn } from "../../src/testing/index.ts";
+import { readTextOr } from "../../src/util/index.ts";
+import { AgentHome, PLANTED_KEY } from "../support/agents.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { runCli } from "../support/cli.ts";
+import { until } from "../support/hosts.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const write = (content: string, path = "made.txt") => ({ call: { write: { path, content } } });
+const bash = (command: string) => ({ call: { bash: { command } } });
+const typesIn = (records: readonly { readonly type: string }[]) => records.map(({ type }) => type);
+
+describe("a task of plain words", () => {
+  it("is given to the agent that is here; its work is a commit, and what its model cost is counted", async () => {
+    await using home = await AgentHome.start({
+      hello: [write("made\n"), bash("cat made.txt"), { say: "All done." }],
+    });
+    const { status, stdout, stderr } = await home.run("hello", "please do [[hello]]", ...wall);
+    expect(stderr).toMatch(/^\[agent\] +claude, from ANTHROPIC_API_KEY of your environment$/m);
+    expect([status, stdout.trim()]).toEqual([0, "All done."]);
+    const show = execFileSync("git", ["-C", home.main, "show", "holdfast/hello:made.txt"], {
+      encoding: "utf8",
+    });
+    expect(show).toBe("made\n");
+    const records = await home.records("hello");
+    expect(typesIn(records)).toEqual(
+      expect.arrayContaining(["conversation_begun", "tool_called", "usage_metered"]),
+    );
+    const usage = records.filter(({ type }) => type === "usage_metered").map(({ data }) => data);
+    const sum = (field: string) => usage.reduce((all, one) => all + Number(one[field]), 0);
+    const { inputTokens, outputTokens } = home.model.usageOf("hello");
+    expect([sum("inputTokens"), sum("outputTokens")]).toEqual([inputTokens, outputTokens]);
+    expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
+  });
+
+  it("S1 a tool runs after its intent is on disk; what the lane does not have is refused", async () => {
+    await using home = await AgentHome.start({
+      hello: [bash("echo ran; date +%s%3N > when"), { say: "Done." }],
+      forbidden: [{ call: { tool: { name: "mcp__users__do", args: {} } } }, { say: "Done." }],
+    });
+    await home.run("hello", "[[hello]]", ...wall);
+    const called = (await home.records("hello")).find(({ type }) => type === "tool_called");
+    const ranAt = execFileSync("git", ["-C", home.main, "show", "holdfast/hello:when"], { encoding: "utf8" });
+    expect(Date.parse(called?.at ?? "")).toBeLessThanOrEqual(Number(ranAt));
+    await home.run("server", "[[forbidden]]", ...wall);
+    const returned = (await home.records("server")).find(({ type }) => type === "tool_returned");
+    expect(returned?.data).toMatchObject({ outcome: "refused" });
+  });
+
+  it("the key is nowhere that a session could show, and the agent has another", async () => {
+    await using home = await AgentHome.start({
+      look: [bash("env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'"), { say: "Done." }],
+    });
+    const { stdout } = await home.run("look", "[[look]]", ...wall);
+    expect(stdout).not.toContain(PLANTED_KEY);
+    const found = execFileSync("sh", ["-c", `grep -rl ${PLANTED_KEY} "${home.dir}" || true`], {
+      encoding: "utf8",
+    });
+    expect(found).toBe("");
+    const sent = home.model.requests.map(({ headers }) => headers["x-api-key"]);
+    // The control: it is what the model was asked with.
+    expect(new Set(sent)).toEqual(new Set([PLANTED_KEY]));
+    expect(home.model.requests.map(({ body }) => JSON.stringify(body)).join("")).not.toContain(PLANTED_KEY);
+  });
+});
+
+describe("its conversation", () => {
+  it("goes on with --continue; without it, a fresh one is told what happened", async () => {
+    await using home = await AgentHome.start({ one: [write("one\n"), { say: "FIRST-SAID" }] });
+    await home.run("one", "[[one]]", ...wall);
+    await home.holdfast("run", ...wall, "--session", "one", "--continue", "and now?");
+    await home.holdfast("run", ...wall, "--session", "one", "something else");
+    const begun = (await home.records("one")).filter(({ type }) => type === "conversation_begun");
+    expect(begun.map(({ data }) => data["how"])).toEqual(["new", "resumed", "primed"]);
+    expect(begun[0]?.data["conversation"]).toBe(begun[1]?.data["conversation"]);
+    const [continued, primed] = home.model.requests.slice(-2).map(({ body }) => JSON.stringify(body));
+    expect(continued).toContain("FIRST-SAID");
+    expect(primed).toContain("What happened in this session before");
+    expect(primed).toContain("Said: FIRST-SAID");
+  });
+
+  it("goes on after SIGKILL in the middle of a tool, whose effect happens once", async () => {
+    await using home = await AgentHome.start({
+      long: [bash("echo x >> effects; sleep 3"), { say: "Done." }],
+    });
+    await home.run("long", "[[long]]", "--detach", ...wall);
+    const id = home.idOf("long");
+    const effects = () =>
+      ["upper", "tree"].map((dir) => readTextOr(join(home.capsuleDir(id), dir, "effects"), "")).join("");
+    await until(effects);
+    process.kill(home.hostPid(id) ?? 0, "SIGKILL");
+    await home.holdfast("resume", "long");
+    await home.holdfast("wait", "long");
+    const kept = execFileSync("git", ["-C", home.main, "show", "holdfast/long:effects"], {
+      encoding: "utf8",
+    });
+    expect(kept).toBe("x\n");
+    const records = await home.records("long");
+    expect(records.filter(({ type }) => type === "conversation_begun").at(-1)?.data["how"]).toBe("resumed");
+    expect(records.find(({ type }) => type === "task_ended")?.data["outcome"]).toBe("done");
+    expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
+  });
+
+  it("S2 a message reaches it in the middle of its turn, and is read when it has taken it in", async () => {
+    await using home = await AgentHome.start({
+      long: [bash("sleep 2"), { say: "Went on." }],
+    });
+    await home.run("long", "[[long]]", "--detach", ...wall);
+    const id = home.idOf("long");
+    await until(async () => typesIn(await home.records("long")).includes("tool_called"));
+    await home.holdfast("send", "long", "STEERED this way");
+    await home.holdfast("wait", "long");
+    expect(JSON.stringify(home.model.requests.at(-1)?.body)).toContain("STEERED this way");
+    const records = await home.records("long");
+    const entered = records.find(({ type }) => type === "message_entered_context");
+    expect(entered?.data).toMatchObject({ certain: true, turn: 1 });
+    expect(records.filter(({ type }) => type === "turn_started")).toHaveLength(1);
+    expect(home.hostPid(id)).toBeUndefined();
+  });
+});
+
+describe("a request that can't go now", () => {
+  const dear = [{ ...bash("true"), usage: { inputTokens: 900 } }, { say: "Went on." }];
+
+  it("waits for the budget to be raised, with the agent alive", async () => {
+    await using home = await AgentHome.start({ dear });
+    await home.run("dear", "[[dear]]", "--budget-tokens", "500", "--detach", ...wall);
+    await until(async () => (await home.holdfast("output", "dear")).stdout.includes("[waits]"));
+    expect(home.model.requests).toHaveLength(1);
+    await home.holdfast("budget", "dear", "--raise", "tokens=10000");
+    await home.holdfast("wait", "dear");
+    expect((await home.holdfast("output", "dear")).stdout).toContain("Went on.");
+    expect(typesIn(await home.records("dear"))).not.toContain("task_parked");
+  });
+
+  it("parks its task after a while, which goes on in its conversation when the budget is raised", async () => {
+    await using home = await AgentHome.start({ dear });
+    home.settings("hold_minutes: 0\n");
+    const { status } = await home.run("dear", "[[dear]]", "--budget-tokens", "500", ...wall);
+    expect(status).toBe(7);
+    expect((await home.holdfast("show", "dear")).stdout).toMatch(/^status +parked/m);
+    await home.quiet();
+    await home.holdfast("budget", "dear", "--raise", "tokens=10000");
+    await home.holdfast("wait", "dear");
+    const records = await home.records("dear");
+    expect(records.filter(({ type }) => type === "conversation_begun").at(-1)?.data["how"]).toBe("resumed");
+    expect(records.find(({ type }) => type === "task_ended")?.data["outcome"]).toBe("done");
+    expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
+  });
+
+  it("parks its task until a provider's usage limit is over", async () => {
+    const until = Math.ceil(Date.now() / 1000) + 3600;
+    const headers = { "anthropic-ratelimit-unified-reset": String(until) };
+    await using home = await AgentHome.start({
+      limited: [bash("true"), { fault: "error", status: 429, headers, say: "Went on." }],
+    });
+    const { status } = await home.run("limited", "[[limited]]", ...wall);
+    expect(status).toBe(7);
+    const parked = (await home.records("limited")).find(({ type }) => type === "task_parked");
+    expect(parked?.data).toMatchObject({
+      reason: "usage_limit",
+      until: new Date(until * 1000).toISOString(),
+    });
+    await home.holdfast("resume", "limited");
+    await home.holdfast("wait", "limited");
+    expect((await home.holdfast("output", "limited")).stdout).toContain("Went on.");
+  });
+
+  it("parks its task without a key, and says which; who lets it go on brings one", async () => {
+    await using home = await AgentHome.start({ hello: [{ say: "Went on." }] });
+    home.settings("hold_minutes: 0\n");
+    const { ANTHROPIC_API_KEY: key, ...without } = home.env;
+    const args = ["run", "--repo", home.main, "--name", "keyless", "--agent", "claude", ...wall, "[[hello]]"];
+    const { status, stdout } = await runCli(home.dir, args, { ...without, ANTHROPIC_API_KEY: "" });
+    expect(status).toBe(3);
+    expect(stdout + (await home.holdfast("output", "keyless")).stdout).toContain("anthropic");
+    expect(key).toBe(PLANTED_KEY);
+    await home.holdfast("resume", "keyless");
+    await home.holdfast("wait", "keyless");
+    expect((await home.holdfast("output", "keyless")).stdout).toContain("Went on.");
+  });
+});

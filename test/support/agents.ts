@@ -1,0 +1,67 @@
+/**
+ * A home with a scripted model as its provider, and an agent on PATH that speaks Claude Code's protocol.
+ */
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import type { JournalRecord } from "../../src/contract/index.ts";
+import { type ScriptedModel, type Scripts, startScriptedModel } from "../../src/testing/index.ts";
+import { type CliResult, runCli } from "./cli.ts";
+import { HostHome } from "./hosts.ts";
+
+export const PLANTED_KEY = "sk-ant-api03-planted-4f1d9c27ab";
+
+export class AgentHome extends HostHome {
+  readonly model: ScriptedModel;
+  readonly env: Record<string, string>;
+
+  private constructor(model: ScriptedModel) {
+    super();
+    this.model = model;
+    const bin = this.join("bin");
+    mkdirSync(bin);
+    const fixture = join(import.meta.dirname, "..", "fixtures", "agents", "claude.ts");
+    copyFileSync(fixture, join(bin, "claude.ts"));
+    writeFileSync(join(bin, "claude"), '#!/bin/sh\nexec node "${0%/*}/claude.ts" "$@"\n', { mode: 0o755 });
+    this.env = {
+      PATH: [bin, process.env["PATH"]].join(delimiter),
+      ANTHROPIC_API_KEY: PLANTED_KEY,
+      GEMINI_API_KEY: PLANTED_KEY,
+      OPENAI_API_KEY: PLANTED_KEY,
+    };
+    this.settings();
+  }
+
+  static async start(scripts: Scripts = {}): Promise<AgentHome> {
+    return new AgentHome(await startScriptedModel({ scripts }));
+  }
+
+  settings(more = ""): void {
+    mkdirSync(this.dir, { recursive: true, mode: 0o700 });
+    const { url } = this.model;
+    const all = Object.entries({ anthropic: url, openai: `${url}/v1`, gemini: url });
+    const text = `providers:\n${all.map(([name, base]) => `  ${name}: { base_url: "${base}" }\n`).join("")}${more}`;
+    writeFileSync(join(this.dir, "settings.yaml"), text, { mode: 0o600 });
+  }
+
+  holdfast(...args: string[]): Promise<CliResult> {
+    return runCli(this.dir, args, this.env);
+  }
+
+  /** A task of plain words, in a session of this name. */
+  run(name: string, prompt: string, ...options: string[]): Promise<CliResult> {
+    return this.holdfast("run", "--repo", this.main, "--name", name, ...options, prompt);
+  }
+
+  async records(name: string): Promise<JournalRecord[]> {
+    const { stdout } = await this.holdfast("log", "--json", name);
+    return stdout
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.model[Symbol.asyncDispose]();
+    this[Symbol.dispose]();
+  }
+}
