@@ -2,7 +2,7 @@
  * Tools that people use, each with a small piece of its real work, and the homes that version managers make.
  */
 import { createHash } from "node:crypto";
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Person } from "../support/person.ts";
 
@@ -33,6 +33,15 @@ export function wayTo(program: string): string | undefined {
         return false;
       }
     });
+}
+
+/** The directory of its programs, which Debian keeps off everybody's PATH. */
+export function findPostgres(): string | undefined {
+  const versions = "/usr/lib/postgresql";
+  const found = existsSync(versions) ? readdirSync(versions) : [];
+  const initdb = found.map((version) => join(versions, version, "bin", "initdb"));
+  const path = [wayTo("initdb") ?? "", ...initdb].find((one) => existsSync(one));
+  return path && dirname(path);
 }
 
 const GREET_MOD = "module example.org/greet\n\ngo 1.18\n";
