@@ -19,7 +19,8 @@ for (const agent of agents)
 if (!hasSandbox) console.log("left out: the tests of agents: without a sandbox HOME would be the user's own");
 
 const ATTEMPTS = 4;
-const HEARD_MS = 10_000;
+/** One that has just begun looks at the repo and for updates before it asks its model; on a busy machine, for long. */
+const HEARD_MS = 45_000;
 /** One that looks for the network first takes its time. */
 const READY_MS = 90_000;
 
