@@ -4,8 +4,9 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeCgroup } from "../../src/process/cgroup.ts";
 import { Place } from "../support/attacked-home.ts";
-import { callers, leaveOut, perl, whyNoAttacks } from "../support/attacks.ts";
+import { type Caller, callers, leaveOut, perl, whyNoAttacks } from "../support/attacks.ts";
 
 interface Bomb {
   readonly title: string;
@@ -13,6 +14,8 @@ interface Bomb {
   readonly script: string;
   /** How far it may come at most; it tries more. Undefined: only the others count. */
   readonly most?: number;
+  /** What it is ended for, where it is alone in its session. */
+  readonly quota?: string;
 }
 
 const HOLD_S = 2;
@@ -23,6 +26,17 @@ const counting = (most: number, take: string) =>
   );
 const MAX_PROCESSES = 100;
 const MAX_MEGABYTES = 100;
+const MAX_MEMORY_MB = 512;
+const PIECE_MB = 32;
+
+/** Whose memory the kernel counts: then it is the kernel that keeps the bomb to its share. Else the watch ends it. */
+function countsMemory({ words }: Caller): boolean {
+  // Whoever runs the tests says nothing about another user.
+  if (words.length > 0) return false;
+  const trial = makeCgroup(`bombs-${process.pid}`, { maxProcesses: 10, maxMemoryBytes: 1024 * 1024 });
+  trial?.end().catch(() => {});
+  return trial?.limits.memory ?? false;
+}
 
 /** Each group is one session. */
 const groups: readonly (readonly Bomb[])[] = [
@@ -47,8 +61,13 @@ const groups: readonly (readonly Bomb[])[] = [
     },
   ],
   [
-    // Where the kernel counts no memory, this is all that it gets.
-    { title: "memory", script: counting(40, 'push(@kept, "x" x (33554432 + $n))') },
+    {
+      title: "memory",
+      script: counting(40, `push(@kept, "x" x (${PIECE_MB} * 1048576 + $n))`),
+      quota: "memory",
+    },
+  ],
+  [
     {
       title: "space of TMPDIR",
       script:
@@ -87,14 +106,20 @@ const settings = `quota:
   processes: ${MAX_PROCESSES}
   disk_mb: ${MAX_MEGABYTES}
   files: 5000
-  memory_mb: 512
+  memory_mb: ${MAX_MEMORY_MB}
 `;
 const work =
   "for i in 1 2 3 4 5 6 7 8; do (sleep 0.1; echo x > $i) & done; wait; ls | grep -c '^[1-8]$'; echo x > $TMPDIR/own && echo worked";
 
+/** One that was ended before it could say so took nothing that is left. */
+const tookOf = (said: string, index: number) =>
+  Number(new RegExp(`^${index}: took (\\d+)$`, "m").exec(said)?.[1] ?? "0");
+
 if (whyNoAttacks) leaveOut("bombs", whyNoAttacks);
 for (const caller of callers) {
   if (caller.why) leaveOut(`bombs, as ${caller.name}`, caller.why);
+  else if (!countsMemory(caller))
+    leaveOut(`the kernel's bound of memory, as ${caller.name}`, "no cgroup counts it: the watch ends the bomb");
   describe.skipIf(whyNoAttacks ?? caller.why)(`bombs, as ${caller.name}`, () => {
     let place: Place;
     const heard = new Map<Bomb, { readonly worked: string; readonly bomb: string }>();
@@ -124,11 +149,17 @@ for (const caller of callers) {
 
     it.each(groups.flatMap((bombs) => bombs.map((bomb, index) => ({ ...bomb, bomb, index }))))(
       "$title come to an end",
-      ({ bomb, index, most }) => {
-        // One that was ended before it could say so came to its end as well.
-        const took = new RegExp(`^${index}: took (\\d+)$`, "m").exec(heard.get(bomb)?.bomb ?? "")?.[1] ?? "0";
-        expect(Number(took)).toBeLessThanOrEqual(most ?? Number.POSITIVE_INFINITY);
+      ({ bomb, index, most, quota }) => {
+        const said = heard.get(bomb)?.bomb ?? "";
+        expect(tookOf(said, index)).toBeLessThanOrEqual(most ?? Number.POSITIVE_INFINITY);
+        if (quota) expect(said).toMatch(new RegExp(`^\\[quota\\] +${quota}`, "m"));
       },
     );
+
+    it.skipIf(!countsMemory(caller))("memory is no more than the kernel lets it have", () => {
+      const [memory] = groups.flat().filter(({ quota }) => quota === "memory");
+      const said = (memory && heard.get(memory)?.bomb) ?? "";
+      expect(tookOf(said, 0)).toBeLessThanOrEqual(MAX_MEMORY_MB / PIECE_MB);
+    });
   });
 }
