@@ -2,7 +2,9 @@
  * Hosts for tests of the network: servers on this machine's loopback under public names. The resolver and the judgement
  * of addresses are the test's own, so the product knows no way to call a loopback address public.
  */
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { Gate, type GateOptions, type Refusal } from "../../src/network/gate.ts";
 import { parseHost } from "../../src/network/hosts.ts";
@@ -47,6 +49,56 @@ export class TestHost implements AsyncDisposable {
     this.#server.close();
     for (const socket of this.sockets) socket.destroy();
   }
+}
+
+/** Listens, takes no connection, and has no room for another one: whoever connects to it is not answered. */
+export class DeafHost implements Disposable {
+  readonly port: number;
+  readonly #process: ChildProcess;
+  readonly #waiting: readonly Socket[];
+
+  private constructor(process: ChildProcess, port: number) {
+    this.#process = process;
+    this.port = port;
+    this.#waiting = [1, 2].map(() => connect({ port, host: "127.0.0.1" }).on("error", () => {}));
+  }
+
+  static async start(): Promise<DeafHost> {
+    const child = spawn(process.execPath, ["-e", DEAF], { stdio: ["ignore", "pipe", "inherit"] });
+    const host = new DeafHost(child, Number((await once(child.stdout, "data"))[0]));
+    await Promise.all(host.#waiting.map((socket) => once(socket, "connect")));
+    return host;
+  }
+
+  /** How many connections to it are asked for and not answered: state 02 of proc_net_tcp(5). */
+  knocks(): number {
+    const port = this.port.toString(16).toUpperCase().padStart(4, "0");
+    const lines = readFileSync("/proc/net/tcp", "utf8").split("\n");
+    return lines.filter((line) => line.includes(`0100007F:${port} 02`)).length;
+  }
+
+  [Symbol.dispose](): void {
+    for (const socket of this.#waiting) socket.destroy();
+    this.#process.kill("SIGKILL");
+  }
+}
+
+const DEAF = `const server = require("net").createServer();
+  server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
+    require("fs").writeSync(1, String(server.address().port));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  });`;
+
+export const tunnel = (at: string) => `CONNECT ${at} HTTP/1.1\r\nHost: ${at}\r\n\r\n`;
+export const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d+) /.exec(answer)?.[1]);
+
+/** A tunnel through the proxy, once it stands. */
+export async function tunnelThrough(proxy: TestProxy, at: string): Promise<Socket> {
+  const socket = proxy.open();
+  socket.write(tunnel(at));
+  const answer = String((await once(socket, "data"))[0]);
+  if (statusOf(answer) !== 200) throw new Error(answer);
+  return socket;
 }
 
 /** However it ended. */

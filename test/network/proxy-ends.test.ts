@@ -1,0 +1,115 @@
+/**
+ * The proxy by its sockets: what one client can hold, and what is left when one side goes.
+ */
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import {
+  closed,
+  DeafHost,
+  statusOf,
+  TestHost,
+  TestProxy,
+  tunnel,
+  tunnelThrough,
+} from "../support/upstreams.ts";
+
+describe("what a client can hold", () => {
+  it("V12 a head has to be there in time and in bounds", async () => {
+    await using proxy = await TestProxy.start(["*"], {}, { headMs: 50, headBytes: 1000 });
+    expect(statusOf(await proxy.ask("GET http://exam"))).toBe(408);
+    expect(statusOf(await proxy.ask(`GET http://example.org/ HTTP/1.1\r\nX: ${"x".repeat(1000)}`))).toBe(431);
+    expect(statusOf(await proxy.ask(`GET http://a.b/ HTTP/1.1\r\nX: ${"x".repeat(1000)}\r\n\r\n`))).toBe(431);
+    await expect.poll(() => proxy.proxy.connections).toBe(0);
+  });
+
+  it("V12 connections beyond the limit are turned away, until one is free again", async () => {
+    await using host = await TestHost.start();
+    const at = `example.org:${host.port}`;
+    await using proxy = await TestProxy.start([at], {}, { connections: 2 });
+    const [one] = [await tunnelThrough(proxy, at), await tunnelThrough(proxy, at)];
+    expect(statusOf(await proxy.ask(tunnel(at)))).toBe(503);
+    one?.destroy();
+    await expect.poll(() => proxy.proxy.connections).toBe(1);
+    (await tunnelThrough(proxy, at)).destroy();
+  });
+
+  it("V11 a client that breaks off leaves nothing open, and so does a host", async () => {
+    await using host = await TestHost.start();
+    const at = `example.org:${host.port}`;
+    await using proxy = await TestProxy.start([at]);
+    (await tunnelThrough(proxy, at)).resetAndDestroy();
+    (await tunnelThrough(proxy, at)).destroy();
+    proxy.open().end("GET http://exam");
+    await expect.poll(() => [host.sockets.size, proxy.proxy.connections]).toEqual([0, 0]);
+    const socket = await tunnelThrough(proxy, at);
+    for (const one of host.sockets) one.resetAndDestroy();
+    await closed(socket);
+    await expect.poll(() => proxy.proxy.connections).toBe(0);
+  });
+
+  it("V11 an answer that breaks off does not look like one that ended", async () => {
+    await using host = await TestHost.start((socket) => {
+      socket.write("half of it");
+      socket.once("data", () => socket.resetAndDestroy());
+    });
+    const at = `example.org:${host.port}`;
+    await using proxy = await TestProxy.start([at]);
+    const socket = await tunnelThrough(proxy, at);
+    const failed = once(socket, "error");
+    socket.write("go on");
+    expect(await failed).toMatchObject([{ code: "ECONNRESET" }]);
+  });
+
+  it("V11 an end that is not answered is not waited for without limit, whichever side it came from", async () => {
+    await using host = await TestHost.start((socket) => void socket.on("end", () => {}), true);
+    const at = `example.org:${host.port}`;
+    await using proxy = await TestProxy.start([at], {}, { halfOpenMs: 50 });
+    const ended = await tunnelThrough(proxy, at);
+    ended.end();
+    await closed(ended);
+    // The host has heard an end already: that the rest is gone too shows when it speaks.
+    for (const one of host.sockets) one.write("late");
+    await expect.poll(() => host.sockets.size).toBe(0);
+    const other = await tunnelThrough(proxy, at);
+    for (const one of host.sockets) one.end();
+    await closed(other.resume());
+    await expect.poll(() => [host.sockets.size, proxy.proxy.connections]).toEqual([0, 0]);
+  });
+
+  it("V11 a client that goes while its host is looked up or connected to leaves nothing open", async () => {
+    await using host = await TestHost.start();
+    let resolved = (_addresses: string[]) => {};
+    const resolve = () => new Promise<string[]>((done) => (resolved = done));
+    const at = `example.org:${host.port}`;
+    await using proxy = await TestProxy.start([at], { resolve });
+    const socket = proxy.open();
+    socket.write(tunnel(at));
+    await expect.poll(() => proxy.gate.takeCounts() ?? resolved).not.toBeUndefined();
+    await expect.poll(() => proxy.proxy.connections).toBe(1);
+    socket.resetAndDestroy();
+    await closed(socket);
+    resolved(["127.0.0.1"]);
+    await expect.poll(() => [host.sockets.size, proxy.proxy.connections]).toEqual([0, 0]);
+  });
+
+  it("V11 a client that goes while its host does not answer is not connected for any more", async () => {
+    using host = await DeafHost.start();
+    const at = `example.org:${host.port}`;
+    await using proxy = await TestProxy.start([at]);
+    const socket = proxy.open();
+    socket.write(tunnel(at));
+    await expect.poll(() => host.knocks()).toBe(1);
+    socket.resetAndDestroy();
+    await expect.poll(() => host.knocks()).toBe(0);
+  });
+
+  it("V11 what is open is closed with the proxy", async () => {
+    await using host = await TestHost.start();
+    const at = `example.org:${host.port}`;
+    await using proxy = await TestProxy.start([at]);
+    const socket = await tunnelThrough(proxy, at);
+    proxy.proxy.close();
+    await closed(socket);
+    await expect.poll(() => host.sockets.size).toBe(0);
+  });
+});
