@@ -64,6 +64,20 @@ const shared: Attempt[] = [
     says: EPERM,
     without: ["filter"],
   },
+  {
+    title: "the names of keys",
+    script: "cat /proc/keys",
+    wins: /holdfast-attacked/,
+    says: /Permission denied/,
+    without: ["keys"],
+  },
+  {
+    title: "who has keys",
+    script: "cat /proc/key-users",
+    wins: /^\s*\d+:/m,
+    says: /Permission denied/,
+    without: ["keys"],
+  },
 ];
 
 const kernel: Attempt[] = [

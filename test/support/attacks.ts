@@ -16,6 +16,7 @@ import { asNobody, NOBODY, whyNotNobody } from "./nobody.ts";
 export type Guard =
   | "filter"
   | "ipc"
+  | "keys"
   | "namespaces"
   | "network"
   | "pids"

@@ -42,8 +42,14 @@ function scratch(path: string): string[] {
   return ["--perms", "1777", "--size", String(bytes), "--tmpfs", path];
 }
 
-/** Files of /proc that change the machine for everybody. */
+/** Files of /proc that change the machine for everybody, and those that name keys, which belong to no sandbox. */
 function kernelControls(): string[] {
-  const covered = existsSync("/proc/sysrq-trigger") ? ["--ro-bind", "/dev/null", "/proc/sysrq-trigger"] : [];
-  return ["--ro-bind", "/proc/sys", "/proc/sys", ...covered];
+  const covered = ["sysrq-trigger", "keys", "key-users"].map((name) => `/proc/${name}`);
+  const there = covered.filter((path) => existsSync(path));
+  return [
+    "--ro-bind",
+    "/proc/sys",
+    "/proc/sys",
+    ...there.flatMap((path) => ["--ro-bind", "/dev/null", path]),
+  ];
 }
