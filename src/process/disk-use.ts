@@ -4,6 +4,7 @@
 import { existsSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { programPath } from "./find-program.ts";
 import { runProgram } from "./program.ts";
 
 export interface DiskUse {
@@ -32,8 +33,9 @@ async function askProgram(dirs: readonly string[]): Promise<DiskUse[] | undefine
   if (dirs.length === 0) return [];
   const env = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
   const enter = await asRootOfOwn(env);
+  const du = programPath("du");
   const count = async (...args: string[]) => {
-    const { stdout } = await runProgram([...enter, "du", "-sx", ...args, "--", ...dirs], {
+    const { stdout } = await runProgram([...enter, du, "-sx", ...args, "--", ...dirs], {
       env,
       timeoutMs: 60_000,
     });
@@ -80,13 +82,12 @@ let entering: Promise<string[]> | undefined;
  * counted.
  */
 function asRootOfOwn(env: Record<string, string>): Promise<string[]> {
-  const words = ["unshare", "--user", "--map-root-user", "--"];
-  entering ??=
-    process.getuid?.() === 0
-      ? Promise.resolve([])
-      : runProgram([...words, "true"], { env, timeoutMs: 5000 }).then(
-          ({ exitCode }) => (exitCode === 0 ? words : []),
-          () => [],
-        );
+  entering ??= process.getuid?.() === 0 ? Promise.resolve([]) : tryAsRootOfOwn(env).catch(() => []);
   return entering;
+}
+
+async function tryAsRootOfOwn(env: Record<string, string>): Promise<string[]> {
+  const words = [programPath("unshare"), "--user", "--map-root-user", "--"];
+  const { exitCode } = await runProgram([...words, programPath("true")], { env, timeoutMs: 5000 });
+  return exitCode === 0 ? words : [];
 }

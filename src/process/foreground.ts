@@ -5,6 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { programPath } from "./find-program.ts";
 import { missing } from "./program.ts";
 
 /** Whoever reads from a terminal in the background is stopped. */
@@ -22,7 +23,7 @@ export function isInForeground(): boolean {
 /** Its exit status; 128 and the number of a signal are not told apart from others. */
 export async function runInForeground(argv: readonly string[], cwd: string): Promise<number> {
   const [program = "", ...args] = argv;
-  const child = spawn(program, args, { cwd, stdio: "inherit" });
+  const child = spawn(programPath(program), args, { cwd, stdio: "inherit" });
   // Keys that mean something to us mean it to the program now.
   const ignore = () => {};
   process.on("SIGINT", ignore);

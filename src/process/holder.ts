@@ -13,6 +13,7 @@ import { closeSync, openSync, readlinkSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { identityOf, isAlive, type ProcessIdentity, readTextOr, sha256Hex } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
+import { programPath } from "./find-program.ts";
 import { CAPSULE_MARK, endAll, markedProcesses } from "./marks.ts";
 import { allPids } from "./pids.ts";
 
@@ -44,15 +45,16 @@ export interface HolderOptions {
 }
 
 const SCRIPT =
-  'cd "$1" && { [ "$2" = "" ] || mount -t overlay overlay -o "$2" "$3"; } && echo "ready $$" && read -r go && exec sleep infinity';
+  'cd "$1" && { [ "$2" = "" ] || "$4" -t overlay overlay -o "$2" "$3"; } && echo "ready $$" && read -r go && exec "$5" infinity';
 /** A mount may hang in the kernel: then there is no holder. */
 const START_MS = 10_000;
 const isRoot = () => process.getuid?.() === 0;
 
 /** Mounts, and lets the caller write down who holds it before the holder is let go on. */
 export async function startHolder({ cwd, mark, mount, hasNetwork, record }: HolderOptions): Promise<Holder> {
-  const words = [...namespaces(hasNetwork), "sh", "-c", SCRIPT, "holdfast-holder", cwd];
-  const [program = "", ...args] = [...words, mount ? mountOptions(mount) : "", mount?.target ?? ""];
+  const words = [...namespaces(hasNetwork), programPath("sh"), "-c", SCRIPT, "holdfast-holder", cwd];
+  const mounted = mount ? [mountOptions(mount), mount.target, programPath("mount")] : ["", "", ""];
+  const [program = "", ...args] = [...words, ...mounted, programPath("sleep")];
   const child = spawn(program, args, {
     cwd: "/",
     detached: true,
@@ -129,7 +131,7 @@ export function enterNetwork({ pid }: Pick<Holder, "pid">): string[] {
 
 function entering(pid: number): string[] {
   const user = isRoot() ? [] : ["-U", "--preserve-credentials"];
-  return ["nsenter", "-t", String(pid), ...user];
+  return [programPath("nsenter"), "-t", String(pid), ...user];
 }
 
 /** Where our own process sees what the holder has mounted. */
@@ -141,10 +143,11 @@ export function throughHolder({ pid }: Holder, path: string): string {
 function namespaces(hasNetwork: boolean): string[] {
   if (hasNetwork) {
     const user = isRoot() ? [] : ["--unshare-user"];
-    return ["bwrap", ...user, "--unshare-net", "--cap-add", "ALL", "--dev-bind", "/", "/", "--"];
+    const words = ["--unshare-net", "--cap-add", "ALL", "--dev-bind", "/", "/", "--"];
+    return [programPath("bwrap"), ...user, ...words];
   }
   const user = isRoot() ? [] : ["-U", "--map-current-user", "--keep-caps"];
-  return ["unshare", ...user, "-m", "--propagation", "private", "--"];
+  return [programPath("unshare"), ...user, "-m", "--propagation", "private", "--"];
 }
 
 /** The mount options are a comma-separated list, and layers are separated by colons. */

@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { errorCode, systemClock } from "../util/index.ts";
+import { findProgram, programPath } from "./find-program.ts";
 
 export interface ProgramOptions {
   readonly cwd?: string;
@@ -41,7 +42,7 @@ const DEFAULT_MAX_OUTPUT = 256 * 1024 * 1024;
 /** Resolves however the program ends; fails with `program_missing` when there is none of that name. */
 export async function runProgram(argv: readonly string[], options: ProgramOptions): Promise<ProgramResult> {
   const [program = "", ...args] = argv;
-  const child = spawn(program, args, {
+  const child = spawn(programPath(program), args, {
     cwd: options.cwd,
     env: options.env,
     stdio: [options.input ? "pipe" : "ignore", "pipe", "pipe", ...(options.descriptors ?? [])],
@@ -130,7 +131,7 @@ export function missing(program: string, error: unknown, cwd?: string): unknown 
 
 /** Node can't make one itself. A program's words are text: the name must be, too. */
 export function runMkfifo(dir: string, name: string): void {
-  const { error, status, stderr } = spawnSync("mkfifo", ["-m", "600", "--", name], {
+  const { error, status, stderr } = spawnSync(programPath("mkfifo"), ["-m", "600", "--", name], {
     cwd: dir,
     encoding: "utf8",
     stdio: ["ignore", "ignore", "pipe"],
@@ -146,6 +147,11 @@ export function runMkfifo(dir: string, name: string): void {
 
 /** A whole directory, locked ones in it too, before anything else happens: for the end of a process. */
 export function removeTreeNow(path: string): void {
-  spawnSync("chmod", ["-R", "u+rwX", "--", path], { stdio: "ignore" });
-  spawnSync("rm", ["-rf", "--", path], { stdio: "ignore" });
+  for (const [name, ...args] of [
+    ["chmod", "-R", "u+rwX"],
+    ["rm", "-rf"],
+  ] as const) {
+    const program = findProgram(name);
+    if (program !== undefined) spawnSync(program, [...args, "--", path], { stdio: "ignore" });
+  }
 }

@@ -7,7 +7,7 @@ import { existsSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { quoted, readTextOr } from "../util/index.ts";
-import { findProgram } from "./find-program.ts";
+import { findProgram, programPath } from "./find-program.ts";
 import { runProgram } from "./program.ts";
 import { treeOf } from "./tree.ts";
 
@@ -43,7 +43,8 @@ export function inTerminal(argv: readonly string[]): string[] {
 
 /** The words that make a program end when we do. Empty where the system can't. */
 export function dyingWithUs(): string[] {
-  return findProgram("setpriv") ? ["setpriv", "--pdeathsig", "KILL", "--"] : [];
+  const program = findProgram("setpriv");
+  return program === undefined ? [] : [program, "--pdeathsig", "KILL", "--"];
 }
 
 /**
@@ -52,7 +53,10 @@ export function dyingWithUs(): string[] {
  */
 export function makeRaw(): () => void {
   const stty = (...args: string[]) =>
-    spawnSync("stty", args, { stdio: ["inherit", "pipe", "ignore"], encoding: "utf8" }).stdout?.trim() ?? "";
+    spawnSync(programPath("stty"), args, {
+      stdio: ["inherit", "pipe", "ignore"],
+      encoding: "utf8",
+    }).stdout?.trim() ?? "";
   const before = stty("-g");
   stty("raw", "-echo");
   return () => void stty(before || "sane");

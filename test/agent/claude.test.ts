@@ -39,7 +39,7 @@ describe("a task of plain words", () => {
     expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
   });
 
-  it("S1 a tool runs after its intent is on disk; what the lane does not have is refused", async () => {
+  it("Y15 a tool runs after its intent is on disk; what the lane does not have is refused", async () => {
     await using home = await AgentHome.start({
       hello: [bash("echo ran; date +%s%3N > when"), { say: "Done." }],
       forbidden: [{ call: { tool: { name: "mcp__users__do", args: {} } } }, { say: "Done." }],
@@ -107,7 +107,7 @@ describe("its conversation", () => {
     expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
   });
 
-  it("S2 a message reaches it in the middle of its turn, and is read when it has taken it in", async () => {
+  it("Y16 a message reaches it in the middle of its turn, and is read when it has taken it in", async () => {
     await using home = await AgentHome.start({
       long: [bash("sleep 2"), { say: "Went on." }],
     });

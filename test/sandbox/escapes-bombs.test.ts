@@ -119,7 +119,10 @@ if (whyNoAttacks) leaveOut("bombs", whyNoAttacks);
 for (const caller of callers) {
   if (caller.why) leaveOut(`bombs, as ${caller.name}`, caller.why);
   else if (!countsMemory(caller))
-    leaveOut(`the kernel's bound of memory, as ${caller.name}`, "no cgroup counts it: the watch ends the bomb");
+    leaveOut(
+      `the kernel's bound of memory, as ${caller.name}`,
+      "no cgroup counts it: the watch ends the bomb",
+    );
   describe.skipIf(whyNoAttacks ?? caller.why)(`bombs, as ${caller.name}`, () => {
     let place: Place;
     const heard = new Map<Bomb, { readonly worked: string; readonly bomb: string }>();

@@ -10,7 +10,8 @@ import { TempDir } from "./home.ts";
 export const NOBODY = 65_534;
 const root = join(import.meta.dirname, "..", "..");
 
-const become = ["setpriv", "--reuid", String(NOBODY), "--regid", String(NOBODY), "--clear-groups"];
+const setpriv = findProgram("setpriv") ?? "setpriv";
+const become = [setpriv, "--reuid", String(NOBODY), "--regid", String(NOBODY), "--clear-groups"];
 const isRoot = process.getuid?.() === 0;
 
 /** Words that go before a command; none for whoever is an ordinary user already. */
@@ -21,7 +22,7 @@ export const whyNotNobody: string | undefined = !isRoot
   ? undefined
   : !findProgram("setpriv")
     ? "setpriv is missing, so root can't become one"
-    : spawnSync("setpriv", [...become.slice(1), "cat", join(root, "package.json")]).status !== 0
+    : spawnSync(setpriv, [...become.slice(1), "cat", join(root, "package.json")]).status !== 0
       ? "the project's directory can't be read by other users"
       : undefined;
 

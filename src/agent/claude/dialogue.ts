@@ -2,9 +2,9 @@
  * Owns what is said between us and Claude Code while its process runs: turns are begun and ended by it, each tool is on
  * record before it runs, and messages of the inbox are handed on in the middle of its work.
  *
- * S1 A tool runs after its intent is on disk: the agent asks before each, and is answered then.
- * S2 A message counts as read when the agent says that it has taken it in, and never before. One that was handed to it
- *    and may have been taken in before a crash is handed to it again under the same id, which it knows.
+ * Y15 A tool runs after its intent is on disk: the agent asks before each, and is answered then.
+ * Y16 A message counts as read when the agent says that it has taken it in, and never before. One that was handed to it
+ *     and may have been taken in before a crash is handed to it again under the same id, which it knows.
  */
 import type { JsonObject } from "../../contract/index.ts";
 import type { ToolCall } from "../../session/index.ts";

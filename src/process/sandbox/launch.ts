@@ -10,6 +10,7 @@ import { closeSync } from "node:fs";
 import { join } from "node:path";
 import { makeCgroup } from "../cgroup.ts";
 import { openData } from "../data-descriptor.ts";
+import { programPath } from "../find-program.ts";
 import { firstToEnd, limited } from "../limits.ts";
 import { HOST_NAME, ownFiles } from "./identity.ts";
 import { lateVariables } from "./late-variables.ts";
@@ -79,7 +80,7 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
       // Before any power is dropped: what an ordinary process sets, it can take back.
       ...firstToEnd(),
       ...options.entry.enter,
-      "bwrap",
+      programPath("bwrap"),
       ...namespaces(sandbox, options.entry),
       ...viewOf(sandbox, options, given),
       "--seccomp",
@@ -87,7 +88,7 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
       "--",
       ...(user ? becoming(user, sandbox.at) : []),
       ...limited({ maxCoreBytes: 0, ...limits }),
-      ...["sh", "-c", late.naming + SCRIPT],
+      ...["/bin/sh", "-c", late.naming + SCRIPT],
       join(sandbox.at, options.cwd ?? "."),
       ...options.command,
     ];

@@ -3,7 +3,7 @@
  * command. Where that fails, its parts are tried one after another, so that the one that is refused has a name.
  */
 import { closeSync } from "node:fs";
-import { findProgram } from "../find-program.ts";
+import { findProgram, programPath } from "../find-program.ts";
 import { endHolder, enterHolder, startHolder } from "../holder.ts";
 import { runProgram } from "../program.ts";
 import { type Entry, launch } from "./launch.ts";
@@ -56,7 +56,7 @@ async function firstRefused(): Promise<Tried | undefined> {
     ...(isRoot ? [] : [["version", "--disable-userns"] as const]),
     ["filter", "--seccomp", "3"],
   ];
-  const words = ["bwrap", "--ro-bind", "/", "/"];
+  const words = [programPath("bwrap"), "--ro-bind", "/", "/"];
   for (const [what, ...more] of parts) {
     words.push(...more);
     const said = await refused([...words, "--", "true"]);

@@ -83,7 +83,7 @@ export async function invocationOf(
   if (!sandbox) {
     // The shell goes there itself: the tree may be mounted only where it stands.
     const start = join(view.workTree, cwd ?? ".");
-    const inTree = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", start];
+    const inTree = ["/bin/sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", start];
     const limits = limited({ maxFileBytes: quota.maxBytes });
     const argv = [...view.enter, ...dyingWithUs(), ...limits, ...inTree, ...inside];
     return { argv, cwd: "/", env: baseEnvironment({ HOME: files ? home : userHome(), ...own }) };
