@@ -20,6 +20,8 @@ import { addressKindHere, type Resolver, resolveName } from "./resolving.ts";
 
 export interface GateOptions {
   readonly hosts: readonly HostPattern[];
+  /** Where every connection is counted. */
+  readonly contacts?: Contacts | undefined;
   /** Hears once of every host and port that is refused. */
   readonly onRefused?: ((refusal: Refusal) => void) | undefined;
   /** Default: the machine's own. */
@@ -56,12 +58,13 @@ const MAX_TOLD = 100;
 export class Gate {
   readonly #options: GateOptions;
   readonly #hosts: HostPattern[];
-  readonly #contacts = new Contacts();
+  readonly #contacts: Contacts;
   readonly #told = new Set<string>();
 
   constructor(options: GateOptions) {
     this.#options = options;
     this.#hosts = [...options.hosts];
+    this.#contacts = options.contacts ?? new Contacts();
   }
 
   allow(pattern: HostPattern): void {
@@ -86,10 +89,6 @@ export class Gate {
   /** A connection to a port of this machine's loopback, which was named. */
   countForward(port: number): void {
     this.#contacts.add("allowed", hostText({ kind: "loopback", port }));
-  }
-
-  takeCounts(): ReturnType<Contacts["take"]> {
-    return this.#contacts.take();
   }
 
   #judged(name: string, port: number, permission: Permission, addresses: readonly string[]): Judgement {

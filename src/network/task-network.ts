@@ -4,7 +4,6 @@
  */
 import type { Socket } from "node:net";
 import { type EnterWords, InsideConnector, type InsideListener, listenInside } from "../process/index.ts";
-import type { ContactCounts } from "./contacts.ts";
 import { proxyEnvironment } from "./environment.ts";
 import { Forwards } from "./forward.ts";
 import { Gate, type GateOptions } from "./gate.ts";
@@ -84,11 +83,6 @@ export class TaskNetwork {
   /** Leased ports that another program of this machine has taken: nothing leads in to them. */
   get blockedPorts(): number[] {
     return [...this.#inward].flatMap(([port, way]) => (way === undefined ? [port] : []));
-  }
-
-  /** Connections by host since the last call; undefined where there were none. */
-  takeCounts(): ContactCounts | undefined {
-    return this.#gate.takeCounts();
   }
 
   /** One host more, from now on. */

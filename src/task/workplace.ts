@@ -113,7 +113,7 @@ export class TaskWorkplace implements Workplace {
   /** Which hosts were asked for during a turn, and how often. */
   async #recordContacts(turn: number): Promise<void> {
     const { network, room, number: task } = this.#task;
-    const counts = await network.takeCounts();
+    const counts = network.takeCounts();
     if (!counts) return;
     const [allowed, refused] = [[...counts.allowed], [...counts.refused]];
     await room.session.append("network_used", { task, turn, ...counts, allowed, refused });

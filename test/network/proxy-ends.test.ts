@@ -84,7 +84,7 @@ describe("what a client can hold", () => {
     await using proxy = await TestProxy.start([at], { resolve });
     const socket = proxy.open();
     socket.write(tunnel(at));
-    await expect.poll(() => proxy.gate.takeCounts() ?? resolved).not.toBeUndefined();
+    await expect.poll(() => proxy.contacts.take() ?? resolved).not.toBeUndefined();
     await expect.poll(() => proxy.proxy.connections).toBe(1);
     socket.resetAndDestroy();
     await closed(socket);

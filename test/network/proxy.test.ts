@@ -125,10 +125,10 @@ describe("what is counted", () => {
     await using proxy = await TestProxy.start([at, "b.example"], {
       resolve: async (name) => (name === "a.example" ? ["127.0.0.1"] : []),
     });
-    expect(proxy.gate.takeCounts()).toBeUndefined();
+    expect(proxy.contacts.take()).toBeUndefined();
     for (const asked of [at, at, "evil.example:443", "evil.example:80", "evil.example:22", "127.0.0.1:443"])
       await proxy.ask(`GET http://${asked}/ HTTP/1.1\r\n\r\n`);
-    expect(proxy.gate.takeCounts()).toEqual({
+    expect(proxy.contacts.take()).toEqual({
       allowed: [{ host: at, connections: 2 }],
       refused: [
         { host: "evil.example", connections: 2 },
@@ -136,7 +136,7 @@ describe("what is counted", () => {
         { host: "127.0.0.1", connections: 1 },
       ],
     });
-    expect(proxy.gate.takeCounts()).toBeUndefined();
+    expect(proxy.contacts.take()).toBeUndefined();
     expect(proxy.refused.map(({ host: refused }) => refused)).toEqual([
       "evil.example",
       "evil.example",
@@ -150,7 +150,7 @@ describe("what is counted", () => {
       await proxy.gate.judge(`h${number}.example`, 443);
       for (let again = 0; again < 2; again += 1) await proxy.gate.judge(`h${number}.evil`, 443);
     }
-    const counts = proxy.gate.takeCounts();
+    const counts = proxy.contacts.take();
     expect(counts?.allowed.length).toBe(100);
     expect(counts?.refused.length).toBe(100);
     expect(counts?.allowed.at(-1)).toEqual({ host: "h99.example", connections: 1 });

@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
+import { Contacts } from "../../src/network/contacts.ts";
 import type { Refusal } from "../../src/network/gate.ts";
 import { TaskNetwork, type TaskNetworkOptions } from "../../src/network/task-network.ts";
 import { findProgram } from "../../src/process/index.ts";
@@ -26,6 +27,7 @@ const PYTHON = "/usr/bin/python3";
 
 class Inside implements AsyncDisposable {
   readonly refused: Refusal[] = [];
+  readonly contacts = new Contacts();
   readonly namespace: TestNamespace;
   network!: TaskNetwork;
 
@@ -36,8 +38,8 @@ class Inside implements AsyncDisposable {
   static async begin(hosts: string[], options: Partial<TaskNetworkOptions> = {}): Promise<Inside> {
     const inside = new Inside(await TestNamespace.start());
     const onRefused = (refusal: Refusal) => void inside.refused.push(refusal);
-    const { enter } = inside.namespace;
-    inside.network = await TaskNetwork.begin({ enter, hosts, onRefused, ...LOOPBACK_IS_PUBLIC, ...options });
+    const own = { enter: inside.namespace.enter, contacts: inside.contacts, hosts, onRefused };
+    inside.network = await TaskNetwork.begin({ ...own, ...LOOPBACK_IS_PUBLIC, ...options });
     return inside;
   }
 
@@ -80,7 +82,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     );
     expect((await curl("https://evil.example/")).stderr).toContain("403");
     expect((await curl("http://127.0.0.2/")).stdout).toContain("is an address");
-    expect(inside.network.takeCounts()).toEqual({
+    expect(inside.contacts.take()).toEqual({
       allowed: [{ host: at, connections: 3 }],
       refused: [
         { host: "evil.example", connections: 2 },
@@ -157,7 +159,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     expect(gitIn(origin, "rev-parse", "other")).toBe(gitIn(origin, "rev-parse", "main"));
     const refused = await git("ls-remote", "https://evil.example/it.git");
     expect(refused.stderr).toContain("403");
-    expect(inside.network.takeCounts()?.refused).toEqual([{ host: "evil.example", connections: 1 }]);
+    expect(inside.contacts.take()?.refused).toEqual([{ host: "evil.example", connections: 1 }]);
   });
 
   it.skipIf(!findProgram("npm"))("npm asks a registry that was named", async () => {
@@ -172,7 +174,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
       npm_config_update_notifier: "false",
     };
     expect((await inside.run(npm, env)).status).toBe(0);
-    expect(inside.network.takeCounts()).toMatchObject({ refused: [] });
+    expect(inside.contacts.take()).toMatchObject({ refused: [] });
   });
 
   it.skipIf(!existsSync(PYTHON))("Python's urllib finds the proxy, and says its words", async () => {
@@ -197,7 +199,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     for (const host of ["localhost", "127.0.0.1", "::1"])
       expect(await talk(host, database.port), host).toBe("SELECT 1");
     expect(await talk("127.0.0.1", other.port)).toBe("ECONNREFUSED");
-    expect(inside.network.takeCounts()?.allowed).toEqual([
+    expect(inside.contacts.take()?.allowed).toEqual([
       { host: `localhost:${database.port}`, connections: 3 },
     ]);
     await inside.network.allow(`localhost:${other.port}`);

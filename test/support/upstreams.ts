@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { Contacts } from "../../src/network/contacts.ts";
 import { Gate, type GateOptions, type Refusal } from "../../src/network/gate.ts";
 import { parseHost } from "../../src/network/hosts.ts";
 import { PROXY_LIMITS, type ProxyLimits, SessionProxy } from "../../src/network/proxy.ts";
@@ -119,13 +120,15 @@ export const LOOPBACK_IS_PUBLIC: Pick<GateOptions, "resolve" | "kindOf"> = {
 /** A proxy on a port of this machine, with the hosts that are given. */
 export class TestProxy implements AsyncDisposable {
   readonly refused: Refusal[] = [];
+  readonly contacts = new Contacts();
   readonly gate: Gate;
   readonly proxy: SessionProxy;
   readonly #server: Server;
 
   private constructor(hosts: readonly string[], options: Partial<GateOptions>, limits: Partial<ProxyLimits>) {
     const onRefused = (refusal: Refusal) => void this.refused.push(refusal);
-    this.gate = new Gate({ ...LOOPBACK_IS_PUBLIC, onRefused, ...options, hosts: hosts.map(parseHost) });
+    const own = { contacts: this.contacts, onRefused, hosts: hosts.map(parseHost) };
+    this.gate = new Gate({ ...LOOPBACK_IS_PUBLIC, ...own, ...options });
     this.proxy = new SessionProxy(this.gate, { ...PROXY_LIMITS, ...limits });
     this.#server = createServer((socket) => this.proxy.accept(socket));
   }

@@ -7,7 +7,10 @@ import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/contract/index.ts";
 import { findProgram } from "../../src/process/index.ts";
+import { RoomNetwork } from "../../src/task/room/network.ts";
 import { hasSandbox } from "../support/capsules.ts";
+import { TempDir } from "../support/home.ts";
+import { TestNamespace } from "../support/namespace.ts";
 import { commitFiles } from "../support/repo.ts";
 import { TaskHome, turn } from "../support/tasks.ts";
 import { acceptFile } from "../support/trust.ts";
@@ -87,6 +90,26 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     expect(records.has("checkpoint_taken")).toBe(true);
     expect(session.state.status).toBe("paused");
     await session.release();
+  });
+
+  it("T11 what was counted before the capsule has another holder is on record with the rest", async () => {
+    using temp = new TempDir();
+    const lane = { name: "none", isReadOnly: false, hosts: [] };
+    const network = RoomNetwork.of(temp.path, lane, []);
+    // The second one knows nothing of the first.
+    for (const host of ["first.example", "second.example", "second.example"]) {
+      await using namespace = await TestNamespace.start();
+      const env = await network.environment({ network: namespace.enter });
+      await namespace.run(["curl", "-s", `http://${host}/`], env);
+    }
+    expect(network.takeCounts()).toMatchObject({
+      refused: [
+        { host: "first.example", connections: 1 },
+        { host: "second.example", connections: 2 },
+      ],
+    });
+    expect(network.takeCounts()).toBeUndefined();
+    await network.close();
   });
 
   it("a host that is allowed while the task runs is reached from then on; the next task has it no more", async () => {

@@ -7,7 +7,13 @@
  */
 import type { View } from "../../capsule/index.ts";
 import type { LaneInForce } from "../../lane/index.ts";
-import { type ContactCounts, type Refusal, type Service, TaskNetwork } from "../../network/index.ts";
+import {
+  type ContactCounts,
+  Contacts,
+  type Refusal,
+  type Service,
+  TaskNetwork,
+} from "../../network/index.ts";
 import { enterHolder, enterNetwork, withNetwork } from "../../process/index.ts";
 
 export type OnRefused = (refusal: Refusal) => void;
@@ -28,6 +34,8 @@ export class RoomNetwork {
   readonly #hosts: string[];
   readonly #ports: readonly number[];
   readonly #services: Service[] = [];
+  /** Of all that were begun. */
+  readonly #contacts = new Contacts();
   #begun: Begun | undefined;
   #onRefused: OnRefused = () => {};
 
@@ -78,8 +86,8 @@ export class RoomNetwork {
   }
 
   /** Connections since the last call. */
-  async takeCounts(): Promise<ContactCounts | undefined> {
-    return (await this.#begun?.network)?.takeCounts();
+  takeCounts(): ContactCounts | undefined {
+    return this.#contacts.take();
   }
 
   async close(): Promise<void> {
@@ -92,7 +100,7 @@ export class RoomNetwork {
   #begin(enter: readonly string[]): Promise<TaskNetwork> {
     const onRefused: OnRefused = (refusal) => this.#onRefused(refusal);
     const ports = { inwardPorts: this.#ports, services: this.#services };
-    return TaskNetwork.begin({ enter, hosts: this.#hosts, ...ports, onRefused });
+    return TaskNetwork.begin({ enter, hosts: this.#hosts, ...ports, contacts: this.#contacts, onRefused });
   }
 }
 
