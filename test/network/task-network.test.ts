@@ -199,9 +199,7 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     for (const host of ["localhost", "127.0.0.1", "::1"])
       expect(await talk(host, database.port), host).toBe("SELECT 1");
     expect(await talk("127.0.0.1", other.port)).toBe("ECONNREFUSED");
-    expect(inside.contacts.take()?.allowed).toEqual([
-      { host: `localhost:${database.port}`, connections: 3 },
-    ]);
+    expect(inside.contacts.take()?.allowed).toEqual([{ host: `localhost:${database.port}`, connections: 3 }]);
     await inside.network.allow(`localhost:${other.port}`);
     expect(await talk("127.0.0.1", other.port)).toBe("REACHED");
   });

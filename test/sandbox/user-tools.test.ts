@@ -30,6 +30,24 @@ describe.skipIf(!hasSandbox)("a task", () => {
     expect((await person.holdfast("run", "--host", "*.crates.io", ...script)).stdout).toBe(` ${rustup}\n`);
   });
 
+  it("set-up keeps what it may fetch in a place of its own too, and has the user's packages where it reaches no host", async () => {
+    using person = new Person(self, {
+      ".gitignore": "told\n",
+      "holdfast.yaml":
+        'capsule: { setup: "echo $CARGO_HOME $GOMODCACHE > told" }\nsetup_hosts: ["*.crates.io", proxy.golang.org]\n',
+    });
+    person.user.file(".cargo/registry/one");
+    person.user.file("go/pkg/mod/one");
+    person.settleIn();
+    const told = async (...options: string[]) =>
+      (await person.holdfast("run", ...options, "--", "cat", "told")).stdout;
+    const users = `${person.user.at(".cargo")} ${person.user.at("go/pkg/mod")}\n`;
+    // What the task may reach, its set-up may not.
+    expect(await told("--host", "*.crates.io", "--host", "proxy.golang.org")).toBe(users);
+    await person.holdfast("trust", "--yes");
+    expect(await told()).toBe("\n");
+  });
+
   it("sees what the settings name, read-only; doctor says what of it is not shown, and why", async () => {
     using person = new Person(self);
     mkdirSync(person.dir, { mode: 0o700 });

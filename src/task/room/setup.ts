@@ -10,9 +10,10 @@ import { withHosts } from "./network.ts";
 import type { Quota } from "./quota.ts";
 import { type Exceeded, Watch } from "./quota-watch.ts";
 import type { Room } from "./room.ts";
+import { toolsOf } from "./sandbox.ts";
 
 export interface SetupOf {
-  /** Undefined: without one. */
+  /** The task's. Undefined: without one. */
   readonly sandbox: Sandbox | undefined;
   /** That it may reach. */
   readonly hosts: readonly string[];
@@ -22,20 +23,28 @@ export interface SetupOf {
 }
 
 export function setupFor({ io }: Pick<Room, "io">, { quota, hosts, ...options }: SetupOf): RunSetup {
-  const { sandbox, onOutput } = options;
-  const onRefused = ({ sentence }: Refusal) => onOutput(Buffer.from(`holdfast: ${sentence}\n`));
+  const onRefused = ({ sentence }: Refusal) => options.onOutput(Buffer.from(`holdfast: ${sentence}\n`));
   const network: SetupNetwork = (work) => withHosts(hosts, onRefused, work);
-  const reachesHosts = sandbox !== undefined && hosts.length > 0;
-  const refused = sandbox?.cgroup && refusalsFromNow(sandbox.cgroup.name);
-  return setupRunner({
-    ...options,
-    ...(reachesHosts && { network }),
-    watch: ({ pid, dirs, end }) => {
-      const watched = { pid, dirs, quota, refused };
-      const watch = new Watch(io.clock, watched, (exceeded) => end(tooMuch(exceeded)));
-      return { [Symbol.dispose]: () => void watch.end() };
-    },
-  });
+  return async (request) => {
+    const sandbox = options.sandbox && (await reaching(io.homeDir, options.sandbox, hosts));
+    const refused = sandbox?.cgroup && refusalsFromNow(sandbox.cgroup.name);
+    const runSetup = setupRunner({
+      ...options,
+      sandbox,
+      ...(sandbox && hosts.length > 0 && { network }),
+      watch: ({ pid, dirs, end }) => {
+        const watched = { pid, dirs, quota, refused };
+        const watch = new Watch(io.clock, watched, (exceeded) => end(tooMuch(exceeded)));
+        return { [Symbol.dispose]: () => void watch.end() };
+      },
+    });
+    await runSetup(request);
+  };
+}
+
+/** Its tools keep what they may fetch from its own hosts in its own place, whatever the task may reach. */
+async function reaching(homeDir: string, task: Sandbox, hosts: readonly string[]): Promise<Sandbox> {
+  return { ...task, tools: await toolsOf(homeDir, { checkout: task.at, hosts }) };
 }
 
 const tooMuch = ({ limit, used, allowed }: Exceeded) =>
