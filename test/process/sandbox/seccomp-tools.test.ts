@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openSeccomp } from "../../../src/process/sandbox/seccomp.ts";
 import { hasSandbox } from "../../support/capsules.ts";
+import { filtered, withView } from "../../support/filter.ts";
 import { TempDir } from "../../support/home.ts";
 import { asNobody, NOBODY, whyNotNobody } from "../../support/nobody.ts";
 
@@ -110,28 +111,9 @@ describe.skipIf(why)("under the filter", () => {
       for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
       if (asNobody.length > 0) for (const path of [temp.path, dir]) chownSync(path, NOBODY, NOBODY);
       const fd = openSeccomp();
-      const words = [
-        "--bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--unshare-pid",
-        "--unshare-user",
-      ];
       const argv = [
-        ...asNobody,
-        "bwrap",
-        ...words,
-        "--die-with-parent",
-        "--seccomp",
-        "3",
-        "--",
-        "sh",
-        "-c",
-        script,
+        ...[...asNobody, "bwrap", ...withView("--bind"), "--unshare-user"],
+        ...[...filtered, "--", "sh", "-c", script],
       ];
       const PATH = [dirname(process.execPath), ...searched].join(":");
       try {

@@ -13,6 +13,7 @@ import { openSeccomp, seccompProgram } from "../../../src/process/sandbox/seccom
 import { type Architecture, numberOf, type SystemCall } from "../../../src/process/sandbox/syscalls.ts";
 import { type Call, errnosOf, whyNoCalls } from "../../support/calls.ts";
 import { hasSandbox } from "../../support/capsules.ts";
+import { filtered, withView } from "../../support/filter.ts";
 import { TempDir } from "../../support/home.ts";
 import { asNobody, whyNotNobody } from "../../support/nobody.ts";
 
@@ -22,19 +23,7 @@ const why = !hasSandbox ? "bubblewrap is not installed" : whyNoCalls;
 if (why) leaveOut("the filter of system calls", why);
 
 const architecture = process.arch as Architecture;
-const SECCOMP_FD = 3;
-const view = [
-  "--ro-bind",
-  "/",
-  "/",
-  "--dev",
-  "/dev",
-  "--proc",
-  "/proc",
-  "--unshare-pid",
-  "--die-with-parent",
-];
-const filtered = ["--seccomp", String(SECCOMP_FD)];
+const view = withView("--ro-bind");
 const [EPERM, ENOSYS, EPROTONOSUPPORT, EAFNOSUPPORT] = [1, 38, 93, 97];
 const MARK = 200;
 
