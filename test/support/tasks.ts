@@ -28,6 +28,16 @@ export class TaskHome extends TestHome {
     return { session, task: await hf.startTask(session, sandbox) };
   }
 
+  /** A session whose task ran this script, and rests with a checkpoint of it. */
+  async atRest(script: string): Promise<{ hf: Holdfast; session: Session }> {
+    const hf = await this.open();
+    const { session, task } = await this.start(hf);
+    await turn(task, script);
+    await task.rest();
+    await session.pause();
+    return { hf, session };
+  }
+
   capsuleDir(id: string, task = 1): string {
     return this.sessionDir(id, "tasks", String(task), "capsule");
   }

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { gitIn } from "../support/repo.ts";
-import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
+import { inCapsule, sandbox, TaskHome } from "../support/tasks.ts";
 
 describe("a hand-off", () => {
   it("gives a person a real directory with a git of its own, and takes what they changed as a turn of theirs", async () => {
@@ -15,14 +15,9 @@ describe("a hand-off", () => {
       ".gitignore": "deps\n",
       "holdfast.yaml": "capsule: { setup: 'mkdir deps; echo d > deps/d' }\n",
     });
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(
-      task,
+    const { hf, session } = await home.atRest(
       "echo agent >> a.txt; git config core.fsmonitor /bin/false; git init -q nested; echo n > nested/n; git add a.txt; git commit -qm mine",
     );
-    await task.rest();
-    await session.pause();
     const directory = home.join("mine");
     await hf.handOffSession(session.id, { to: "ani", directory });
     await expect(hf.handOffSession(session.id, { to: "ani" })).rejects.toMatchObject({

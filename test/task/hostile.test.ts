@@ -65,14 +65,9 @@ describe("restore", () => {
 
   it("a hand-off writes through no link, and gets no gitdir from anybody", async () => {
     using home = new TaskHome();
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(
-      task,
+    const { hf, session } = await home.atRest(
       `ln -s ${home.join("created")} HANDOFF.md; mkdir -p sub/.git; echo '[core]' > sub/.git/config`,
     );
-    await task.rest();
-    await session.pause();
     await hf.handOffSession(session.id, { to: "ani", directory: home.join("mine") });
     expect(existsSync(home.join("created"))).toBe(false);
     expect(existsSync(home.join("mine/sub/.git"))).toBe(false);
@@ -126,11 +121,7 @@ describe("the config of the user's repo", () => {
 describe("an export from somewhere else", () => {
   it("K10 its manifest can't make a mode, a link or a gitdir where it has no business", async () => {
     using home = new TaskHome();
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(task, "echo work > work");
-    await task.rest();
-    await session.pause();
+    const { hf, session } = await home.atRest("echo work > work");
     const outside = home.join("outside");
     writeFileSync(outside, "secret", { mode: 0o600 });
     const repo = await openRepo({ dir: home.dir, id: "home_test" }, home.main);

@@ -19,11 +19,7 @@ describe("what went wrong once", () => {
     });
     writeFileSync(join(home.main, ".env"), "original");
     await acceptFile(home);
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(task, "printf changed > .env");
-    await task.rest();
-    await session.pause();
+    const { hf, session } = await home.atRest("printf changed > .env");
     for (const isLayered of [true, false]) {
       await hf.tearDownSession(session.id);
       if (!isLayered) execFileSync("sh", ["-c", `rm -rf ${home.dir}/repos/*/layers`]);
@@ -38,11 +34,7 @@ describe("what went wrong once", () => {
     using home = new TaskHome({ ".gitignore": ".env\n", "holdfast.yaml": "capsule: { include: [.env] }\n" });
     writeFileSync(join(home.main, ".env"), "original");
     await acceptFile(home);
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(task, "rm .env");
-    await task.rest();
-    await session.pause();
+    const { hf, session } = await home.atRest("rm .env");
     for (let round = 0; round < 3; round += 1) {
       await hf.tearDownSession(session.id);
       if (round > 0) execFileSync("sh", ["-c", `rm -rf ${home.dir}/repos/*/layers`]);
@@ -55,11 +47,7 @@ describe("what went wrong once", () => {
 
   it("layers that somebody took away: the snapshot has all of it", async () => {
     using home = new TaskHome();
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(task, "echo kept > kept");
-    await task.rest();
-    await session.pause();
+    const { hf, session } = await home.atRest("echo kept > kept");
     execFileSync("sh", ["-c", `rm -rf ${home.dir}/repos/*/layers ${home.dir}/repos/*/bases`]);
     const resumed = await hf.resumeSession(session.id);
     expect(await inCapsule(hf, resumed, "cat kept")).toBe("kept");
@@ -144,11 +132,7 @@ describe("what went wrong once", () => {
 
   it("a session that is archived or closed: what is refused leaves nothing behind", async () => {
     using home = new TaskHome();
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(task, "echo a > a");
-    await task.rest();
-    await session.pause();
+    const { hf, session } = await home.atRest("echo a > a");
     await hf.archiveSession(session.id);
     await expect(hf.restoreSession(session.id)).rejects.toMatchObject({ code: "illegal_transition" });
     await expect(hf.tearDownSession(session.id)).rejects.toMatchObject({ code: "illegal_transition" });

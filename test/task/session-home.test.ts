@@ -146,11 +146,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
 
   it("T3 after a teardown, and after somebody took it away, restore brings it back", async () => {
     using home = new TaskHome();
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(task, 'echo talk > "$HOME/.talk"; echo work > work');
-    await task.rest();
-    await session.pause();
+    const { hf, session } = await home.atRest('echo talk > "$HOME/.talk"; echo work > work');
     await hf.tearDownSession(session.id);
     expect(readFileSync(home.sessionDir(session.id, "home/.talk"), "utf8")).toBe("talk\n");
     rmSync(home.sessionDir(session.id, "home"), { recursive: true });

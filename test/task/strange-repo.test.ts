@@ -50,11 +50,7 @@ describe("a repo that stands in the way", () => {
 
   it("K16 a gitdir that claims another directory as its checkout, or is one of ours, is not used", async () => {
     using home = new TaskHome();
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(task, "echo work > work");
-    await task.rest();
-    await session.pause();
+    const { hf } = await home.atRest("echo work > work");
     const claiming = makeRepo(home.join("victim/claiming"));
     writeFileSync(home.join("victim/.env"), "KEY=1");
     gitIn(claiming, "config", "core.worktree", home.join("victim"));

@@ -6,7 +6,7 @@ import { existsSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { TestChild } from "../support/children.ts";
-import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
+import { inCapsule, sandbox, TaskHome } from "../support/tasks.ts";
 
 describe("teardown, whatever state the capsule is in", () => {
   it("its holder was killed", async () => {
@@ -23,11 +23,7 @@ describe("teardown, whatever state the capsule is in", () => {
 
   it("somebody deleted its directory: the last checkpoint is what is left, and it is said", async () => {
     using home = new TaskHome();
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(task, "echo work > work");
-    await task.rest();
-    await session.pause();
+    const { hf, session } = await home.atRest("echo work > work");
     execFileSync("chmod", ["-R", "u+rwX", home.capsuleDir(session.id)]);
     rmSync(home.capsuleDir(session.id), { recursive: true });
     expect(await hf.tearDownSession(session.id)).toMatchObject({
@@ -101,11 +97,7 @@ describe("pause, resume, archive", () => {
 
   it("an archived session has no capsule, and its files again when it is resumed", async () => {
     using home = new TaskHome();
-    const hf = await home.open();
-    const { session, task } = await home.start(hf);
-    await turn(task, "echo archived > a");
-    await task.rest();
-    await session.pause();
+    const { hf, session } = await home.atRest("echo archived > a");
     await hf.archiveSession(session.id);
     expect(existsSync(home.capsuleDir(session.id))).toBe(false);
     const resumed = await hf.resumeSession(session.id);
