@@ -2,7 +2,7 @@
  * Tools that people use, each with a small piece of its real work, and the homes that version managers make.
  */
 import { createHash } from "node:crypto";
-import { accessSync, constants, existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Person } from "../support/person.ts";
 
@@ -23,16 +23,7 @@ export const toolPath = [".local/bin", ".cargo/bin", ".pyenv/shims", ".pyenv/bin
 /** A program that every user of the machine has. */
 export function wayTo(program: string): string | undefined {
   const dirs = [dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"];
-  return dirs
-    .map((dir) => join(dir, program))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
+  return dirs.map((dir) => join(dir, program)).find((path) => existsSync(path));
 }
 
 /** The directory of its programs, which Debian keeps off everybody's PATH. */
