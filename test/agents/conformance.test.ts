@@ -80,7 +80,7 @@ describe.skipIf(!hasSandbox).each(here)("$name", ({ name }) => {
   it("interrupted, it ends, and a fork of its turn has its files and its conversation", async () => {
     await using home = await start({
       one: [write("one\n"), { say: "FIRST-SAID" }],
-      long: [bash("sleep 60"), { say: "Never." }],
+      long: [bash("for i in $(seq 60); do sleep 1; done"), { say: "Never." }],
     });
     await home.run("one", "[[one]]", "--agent", name);
     await home.holdfast("run", "--session", "one", "--agent", name, "--continue", "--detach", "[[long]]");
@@ -99,7 +99,7 @@ describe.skipIf(!hasSandbox).each(here)("$name", ({ name }) => {
   });
 
   it("a message reaches it: in its turn where it can be steered, else in the next", async () => {
-    await using home = await start({ long: [bash("sleep 3"), { say: "Went on." }] });
+    await using home = await start({ long: [bash("for i in 1 2 3; do sleep 1; done"), { say: "Went on." }] });
     await home.run("long", "[[long]]", "--agent", name, "--detach");
     await until(async () => (await home.records("long")).some(({ type }) => type === "tool_called"));
     await home.holdfast("send", "long", "STEERED this way");

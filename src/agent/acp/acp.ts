@@ -31,7 +31,7 @@ export async function driveAcp(work: Workplace, spec: AcpSpec): Promise<AgentEnd
     process.end();
     await process.ended;
     if (work.stop.aborted) return "stopped" as const;
-    work.show(`${error instanceof Error ? error.message : String(error)}\n`);
+    work.show(`${reasonOf(error)}\n`);
     return "failed" as const;
   });
   const { exitCode, signal } = await process.ended;
@@ -100,17 +100,17 @@ async function begin(work: Workplace, spec: AcpSpec, talk: AcpTalk): Promise<Beg
     const known = { ...where, sessionId: id };
     const { resume } = agentCapabilities?.sessionCapabilities ?? {};
     const method = resume ? methods.agent.session.resume : methods.agent.session.load;
-    const isThere =
-      (resume || agentCapabilities?.loadSession) &&
-      (await agent.request(method, known).then(
-        () => true,
-        () => false,
-      ));
-    if (isThere) return hold({ id, how: "resumed" }, text);
-    work.show("The agent does not have its conversation any more: a new one begins.\n");
+    const whyNot =
+      resume || agentCapabilities?.loadSession
+        ? await agent.request(method, known).then(() => undefined, reasonOf)
+        : "it can't load one";
+    if (whyNot === undefined) return hold({ id, how: "resumed" }, text);
+    work.show(`The agent does not have its conversation any more (${whyNot}): a new one begins.\n`);
   }
   const { how, text } = opening.how === "resumed" ? await newOpening(work, spec) : opening;
   const { sessionId } = await agent.request(methods.agent.session.new, where);
   if (how === "resumed") throw new HoldfastError("agent_failed", "a new conversation can't be resumed");
   return hold({ id: sessionId, how }, text);
 }
+
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

@@ -6,12 +6,19 @@
  * Y16 A message counts as read when the agent says that it has taken it in, and never before. One that was handed to it
  *     and may have been taken in before a crash is handed to it again under the same id, which it knows.
  */
-import type { JsonObject } from "../../contract/index.ts";
+import type { Json, JsonObject } from "../../contract/index.ts";
 import type { ToolCall } from "../../session/index.ts";
 import { sha256Hex } from "../../util/index.ts";
 import type { AgentProcess, AgentTurn, Message, Workplace } from "../adapter.ts";
 import { answerTo, type Block, INITIALIZE, questionIn, type Said, saidIn, userMessage } from "./protocol.ts";
 import { whyNotTool } from "./tools.ts";
+
+/** `open`: it is on record, and has no result yet. */
+interface Called {
+  readonly tool: string;
+  readonly args: Json;
+  readonly open?: ToolCall;
+}
 
 interface Handed {
   readonly message: Message;
@@ -23,7 +30,7 @@ const LISTEN_MS = 60_000;
 
 export class Dialogue {
   readonly #work: Workplace;
-  readonly #calls = new Map<string, ToolCall>();
+  readonly #calls = new Map<string, Called>();
   /** Messages that were handed over and not taken in yet, by the ids that the agent knows them by. */
   readonly #handed = new Map<string, Handed>();
   readonly #over = new AbortController();
@@ -85,7 +92,7 @@ export class Dialogue {
     const turn = this.#turn;
     this.#turn = undefined;
     // Of calls whose result was never told.
-    for (const call of this.#calls.values()) await call.interrupted("the agent told no result");
+    for (const { open } of this.#calls.values()) await open?.interrupted("the agent told no result");
     this.#calls.clear();
     await turn?.[how]();
   }
@@ -99,20 +106,27 @@ export class Dialogue {
     const question = questionIn(request);
     if (!question) return;
     const refusal = whyNotTool(question.tool, this.#work.tools);
+    const { call: name, tool, args } = question;
     const turn = this.#turn;
-    if (turn && !this.#calls.has(question.call)) {
-      const call = await turn.callTool(question.tool, question.args, { call: question.call });
-      if (refusal === undefined) this.#calls.set(question.call, call);
-      else await call.refused(refusal);
+    if (turn && !this.#calls.get(name)?.open) {
+      const call = await turn.callTool(tool, args, { call: name });
+      if (refusal === undefined) this.#calls.set(name, { tool, args, open: call });
+      else {
+        await call.refused(refusal);
+        this.#calls.delete(name);
+      }
     }
     this.#tell(answerTo(id, request, refusal));
   }
 
   async #say({ message, parent_tool_use_id: parent }: Extract<Said, { type: "assistant" }>): Promise<void> {
-    // What an agent of its own says is for the agent that started it.
-    if (parent) return;
-    for (const block of message.content)
-      if (isText(block) && block.text !== "") await this.#turn?.addMessage("assistant", block.text);
+    for (const block of message.content) {
+      if (isCall(block) && !this.#calls.has(block.id))
+        this.#calls.set(block.id, { tool: block.name, args: block.input });
+      // What an agent of its own says is for the agent that started it.
+      if (isText(block) && block.text !== "" && !parent)
+        await this.#turn?.addMessage("assistant", block.text);
+    }
   }
 
   #show({ event, parent_tool_use_id: parent }: Extract<Said, { type: "stream_event" }>): void {
@@ -127,13 +141,21 @@ export class Dialogue {
     const taken = this.#handed.get(uuid);
     if (isReplay && taken) await this.#takeIn(uuid, taken);
     if (typeof message.content === "string") return;
-    for (const block of message.content) {
-      const call = isResult(block) ? this.#calls.get(block.tool_use_id) : undefined;
-      if (!isResult(block) || !call) continue;
-      this.#calls.delete(block.tool_use_id);
-      const output = block.content ?? "";
-      await (block.is_error ? call.failed(output) : call.returned(output));
-    }
+    for (const block of message.content) if (isResult(block)) await this.#settle(block);
+  }
+
+  async #settle({
+    tool_use_id: name,
+    content,
+    is_error: isError,
+  }: Extract<Block, { type: "tool_result" }>): Promise<void> {
+    const called = this.#calls.get(name);
+    this.#calls.delete(name);
+    // It never asked for one that it refused by itself.
+    const call =
+      called?.open ?? (called && (await this.#turn?.callTool(called.tool, called.args, { call: name })));
+    const output = content ?? "";
+    await (isError ? call?.failed(output) : call?.returned(output));
   }
 
   async #takeIn(uuid: string, { message: { message, from, text }, taken }: Handed): Promise<void> {
@@ -180,6 +202,8 @@ export class Dialogue {
 
 const isText = (block: Block): block is Extract<Block, { type: "text" }> =>
   block.type === "text" && typeof block["text"] === "string";
+const isCall = (block: Block): block is Extract<Block, { type: "tool_use" }> =>
+  block.type === "tool_use" && typeof block["id"] === "string" && typeof block["name"] === "string";
 const isResult = (block: Block): block is Extract<Block, { type: "tool_result" }> =>
   block.type === "tool_result" && typeof block["tool_use_id"] === "string";
 
