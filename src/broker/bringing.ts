@@ -5,27 +5,23 @@
 import type { SessionId, Values } from "../contract/index.ts";
 import { type Home, readSettings } from "../home/index.ts";
 import { type KeyNote, keyNotes } from "./notes.ts";
-import { providersOf } from "./providers.ts";
+import { type Provider, providersOf } from "./providers.ts";
 import { reachBroker } from "./start.ts";
 
 /** What was found for each provider. A broker is started where there is something to bring, and none is there. */
 export async function bringKeys(home: Home, session: SessionId, env: NodeJS.ProcessEnv): Promise<KeyNote[]> {
   const notes = await keyNotes(home, env);
-  const values = keysIn(env, await wantedVariables(home));
+  const values = keysFor(providersOf(await readSettings(home.dir)), env);
   if (Object.keys(values).length > 0) await reachBroker(home, { brought: { session, values } });
   return notes;
 }
 
-async function wantedVariables(home: Pick<Home, "dir">): Promise<string[]> {
-  const providers = providersOf(await readSettings(home.dir));
-  return providers.flatMap(({ key, variables }) => (key ? [] : variables));
-}
-
-function keysIn(env: NodeJS.ProcessEnv, names: readonly string[]): Values {
+/** Of a provider with a key in one variable, the others go along empty: what was brought before counts no more. */
+function keysFor(providers: readonly Provider[], env: NodeJS.ProcessEnv): Values {
+  const brought = providers.filter(
+    ({ key, variables }) => !key && variables.some((name) => env[name]?.trim()),
+  );
   return Object.fromEntries(
-    names.flatMap((name): [string, string][] => {
-      const value = env[name];
-      return value === undefined || value.trim() === "" ? [] : [[name, value]];
-    }),
+    brought.flatMap(({ variables }) => variables.map((name): [string, string] => [name, env[name] ?? ""])),
   );
 }

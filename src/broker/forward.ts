@@ -43,23 +43,32 @@ export function passOn(
   { request, response, target, headers, own }: Passing,
 ): Promise<number> {
   return new Promise((resolve, reject) => {
+    const none = (error?: unknown) => reject(unreachable(target, error));
+    // The client has hung up while its key was looked for.
+    if (response.destroyed) return none();
     const there = upstreams.to(target, { method: request.method ?? "GET", headers });
     response.once("close", () => {
       if (!response.writableFinished) there.destroy();
     });
     there.on("response", (answer) => {
-      const status = answer.statusCode ?? 502;
-      response.writeHead(status, answer.statusMessage ?? "", answerHeaders(answer.rawHeaders, own));
-      response.flushHeaders();
-      pipeline(answer, response, () => {
-        // It may have answered before it had heard all.
-        request.unpipe(there);
-        request.resume();
-      });
-      resolve(status);
+      try {
+        const status = answer.statusCode ?? 502;
+        response.writeHead(status, answer.statusMessage ?? "", answerHeaders(answer.rawHeaders, own));
+        response.flushHeaders();
+        pipeline(answer, response, () => {
+          // It may have answered before it had heard all.
+          request.unpipe(there);
+          request.resume();
+        });
+        resolve(status);
+      } catch (error) {
+        // What can't be said again is no answer.
+        there.destroy();
+        none(error);
+      }
     });
     // After the answer has begun, its end tells what became of it.
-    there.on("error", (error) => reject(unreachable(target, error)));
+    there.on("error", none).once("close", none);
     if (hasBody(request)) request.pipe(there);
     else there.end();
   });

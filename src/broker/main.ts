@@ -4,7 +4,7 @@
  *
  * V18 A home has one broker: the one that has the lock.
  */
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { exitStatus, isSessionId } from "../contract/index.ts";
@@ -19,11 +19,21 @@ import { brokerPlace } from "./wire.ts";
 /** Nothing tells when a session has left. */
 const LOOK_MS = 1000;
 
-const say = (line: string) =>
-  void process.stderr.write(`${new Date(systemClock.nowMs()).toISOString()} ${line}\n`);
+/** An agent that asks for what it can't have, again and again, must not fill the disk. */
+const MAX_LINES = 2000;
+let lines = 0;
+
+function say(line: string): void {
+  lines += 1;
+  if (lines > MAX_LINES) return;
+  const text = lines === MAX_LINES ? "no more is said" : line;
+  process.stderr.write(`${new Date(systemClock.nowMs()).toISOString()} ${text}\n`);
+}
 
 async function serve(homeDir: string, lingerMs: number): Promise<void> {
-  const { socket } = brokerPlace(homeDir);
+  const { socket, log } = brokerPlace(homeDir);
+  // What the last one said is of no use any more.
+  truncateSync(log);
   const home = { dir: homeDir };
   const clock = systemClock;
   const login = new ClaudeLogin(claudeDir(), clock);

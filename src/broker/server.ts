@@ -136,9 +136,11 @@ export class BrokerServer {
 
   /** An answer that has begun can't be taken back: it is cut off. What failed is said by its code alone. */
   #fail(response: ServerResponse, error: unknown): void {
+    // Whoever asked has hung up.
+    if (response.destroyed) return;
     const known = isHoldfastError(error) ? error : undefined;
     this.#options.say(known ? `${known.code}: ${known.message}` : `bug: ${(error as Error)?.stack}`);
-    if (response.headersSent || response.destroyed) return void response.destroy();
+    if (response.headersSent) return void response.destroy();
     const { code = "broker_failed", message = "a bug of ours", facts = {} } = known ?? {};
     response.setHeader(FAILURE, code);
     reply(response, 502, { code, message, facts });

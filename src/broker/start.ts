@@ -71,10 +71,12 @@ async function startBroker(home: Home, options: StartOptions, patience: Deadline
     const node = [process.execPath, ...SMALL_HEAP, "--disable-sigusr1", ownProgram("broker")];
     const argv = [...limited({ maxCoreBytes: 0 }), ...node, home.dir, String(options.lingerMs ?? LINGER_MS)];
     const input = JSON.stringify(options.brought ?? {});
-    const { output, ended } = await startFed(argv, { env: brokerEnvironment(home), logFd, input });
+    const output = await startFed(argv, { env: brokerEnvironment(home), logFd, input });
     // One that hangs says nothing.
     const late = sleep(patience.leftMs, "", { ref: false });
-    return (await Promise.race([text(output), ended.then(() => text(output)), late])).trim();
+    const word = await Promise.race([text(output), late]);
+    output.destroy();
+    return word.trim();
   } finally {
     closeSync(logFd);
   }

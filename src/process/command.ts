@@ -121,23 +121,15 @@ export async function startDetached(argv: readonly string[], options: DetachedOp
   return (await spawnDetached(argv, options, ({ out }) => ["ignore", out, out])).pid ?? 0;
 }
 
-export interface Fed {
-  /** What it says. */
-  readonly output: Readable;
-  /** Resolves when the process has ended. */
-  readonly ended: Promise<void>;
-}
-
-/** The same, with its input from us, which ends there, and its output to us. Its complaints go to the log. */
+/** The same, with its input from us, which ends there, and its output to us. Only its complaints go to the log. */
 export async function startFed(
   argv: readonly string[],
   { input, ...options }: DetachedOptions & { readonly input: string },
-): Promise<Fed> {
+): Promise<Readable> {
   const child = await spawnDetached(argv, options, ({ out }) => ["pipe", "pipe", out]);
   // It may end without reading it.
   child.stdin?.on("error", () => {}).end(input);
-  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  return { output: child.stdout as Readable, ended };
+  return child.stdout as Readable;
 }
 
 export interface Connected {

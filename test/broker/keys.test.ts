@@ -1,7 +1,8 @@
 /**
  * Where keys come from, in which order, and whom they serve.
  */
-import { readFileSync, symlinkSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { bringKeys } from "../../src/broker/bringing.ts";
 import { keyNotes } from "../../src/broker/notes.ts";
@@ -117,10 +118,33 @@ describe("keys", () => {
     expect(provider.heard).toHaveLength(heard);
     await bringKeys(home.home, two, { OPENAI_API_KEY: "of-two" });
     expect(await given(two, "openai")).toBe("Bearer of-two");
-    // What was brought before, under another name, stays.
+    // What was brought before for another provider stays; for the same one, the last word counts.
     await bringKeys(home.home, one, { OPENAI_API_KEY: "of-one-now" });
     expect(await given(one, "openai")).toBe("Bearer of-one-now");
     expect(await given(one, "local")).toBe("Bearer local-of-one");
+    await bringKeys(home.home, one, { ANTHROPIC_API_KEY: "of-one" });
+    await bringKeys(home.home, one, { CLAUDE_CODE_OAUTH_TOKEN: "sk-ant-oat01-of-one" });
+    expect(await given(one)).toBe("Bearer sk-ant-oat01-of-one");
+  });
+
+  it("V15: one that hangs up while its key is looked for has nothing sent", async () => {
+    const path = home.join("user", "waits");
+    home.settings(
+      `${base}keys: { openai: { command: [sh, -c, 'touch ${path}; while [ -e ${path} ]; do sleep 0.05; done; echo key'] } }\n`,
+    );
+    const connection = await home.connect(await home.session());
+    const stop = new AbortController();
+    const request = modelRequest({ provider: "openai", path: "/v1/responses", signal: stop.signal });
+    const given = expect(connection.forward(request)).rejects.toMatchObject({ code: "interrupted" });
+    while (!existsSync(path)) await sleep(20);
+    const heard = provider.heard.length;
+    stop.abort();
+    await given;
+    rmSync(path);
+    // Another one gets its answer after it.
+    expect(await connection.credential("openai")).toEqual({ kind: "key" });
+    await bytesOf((await connection.forward({ ...request, signal: new AbortController().signal })).body);
+    expect(provider.heard).toHaveLength(heard + 1);
   });
 
   it("tokens go as tokens: of a gateway, and of a login with what such tokens need", async () => {
