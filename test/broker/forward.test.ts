@@ -2,10 +2,11 @@
  * What goes through the broker: bytes as they are, with the real credential in the place of the agent's dummy.
  */
 import { once } from "node:events";
+import { get } from "node:http";
 import { Readable } from "node:stream";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { revokeToken, rotateToken, sessionDirOf } from "../../src/home/index.ts";
+import { readToken, revokeToken, rotateToken, sessionDirOf } from "../../src/home/index.ts";
 import { realDisk } from "../../src/util/index.ts";
 import { BrokerHome, bytesOf, modelRequest, TestProvider, whenHeard } from "../support/broker.ts";
 
@@ -213,11 +214,35 @@ describe("forwarding", () => {
     const { connection } = await connected(provider);
     const large = () => Readable.from(Array.from({ length: 200 }, () => Buffer.alloc(64 * 1024)));
     for (let round = 0; round < 5; round += 1) {
-      const refused = connection.forward(modelRequest({ path: "/v1/files", body: large() }));
-      await expect(refused).rejects.toMatchObject({ code: "request_refused" });
+      for (const body of [large(), Buffer.alloc(8 * 1024 * 1024)])
+        await expect(connection.forward(modelRequest({ path: "/v1/files", body }))).rejects.toMatchObject({
+          code: "request_refused",
+        });
       const answer = await connection.forward(modelRequest({ body: large() }));
       expect([answer.status, (await bytesOf(answer.body)).toString()]).toEqual([413, "early"]);
     }
+  });
+
+  it("V16: without the session's own token, the broker does nothing", async () => {
+    await using provider = await TestProvider.start();
+    const { session } = await connected(provider);
+    const other = await readToken(realDisk, sessionDirOf(home.home, await home.session()));
+    const own = await readToken(realDisk, sessionDirOf(home.home, session));
+    const asked = async (path: string, token: string | undefined) => {
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      const [answer] = await once(get({ socketPath: home.socket, path, headers, agent: false }), "response");
+      answer.resume();
+      return answer.headers["holdfast-failure"] ?? answer.statusCode;
+    };
+    const gone = "sess_01k00000000000000000000000";
+    for (const path of [`/forward/${session}/anthropic/v1/models`, `/credential/${session}/anthropic`]) {
+      for (const token of [undefined, "", "revoked", other, `${own}x`, own?.slice(0, -1)])
+        expect(await asked(path, token)).toBe("token_revoked");
+      expect(await asked(path.replace(session, gone), own)).toBe("token_revoked");
+      expect(await asked(path.replace(session, "../x"), own)).toBe("request_refused");
+    }
+    expect(provider.heard).toEqual([]);
+    expect(await asked(`/forward/${session}/anthropic/v1/models`, own)).toBe(200);
   });
 
   it("V16: a token that was revoked or changed cuts its session, and no other", async () => {

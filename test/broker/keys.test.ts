@@ -134,7 +134,8 @@ describe("keys", () => {
     );
     const connection = await home.connect(await home.session());
     const stop = new AbortController();
-    const request = modelRequest({ provider: "openai", path: "/v1/responses", signal: stop.signal });
+    const body = Buffer.alloc(0);
+    const request = modelRequest({ provider: "openai", path: "/v1/responses", signal: stop.signal, body });
     const given = expect(connection.forward(request)).rejects.toMatchObject({ code: "interrupted" });
     while (!existsSync(path)) await sleep(20);
     const heard = provider.heard.length;
