@@ -14,6 +14,8 @@ import { agentPath, isInstalled } from "./agents.ts";
 /** What the agents differ in, as they were found to. */
 const DROPS_OPEN_CALLS = ["gemini", "goose"];
 const STEERED = ["claude"];
+/** The others are told what happened, where they don't find their conversation. */
+const FINDS_ITS_CONVERSATION = ["claude", "opencode"];
 
 const write = (content: string) => ({ call: { write: { path: "made.txt", content } } });
 const bash = (command: string) => ({ call: { bash: { command } } });
@@ -71,7 +73,7 @@ describe.skipIf(!hasSandbox).each(here)("$name", ({ name }) => {
     const records = await home.records("long");
     expect(records.find(({ type }) => type === "task_ended")?.data["outcome"]).toBe("done");
     const begun = records.filter(({ type }) => type === "conversation_begun").map(({ data }) => data["how"]);
-    expect(begun).toEqual(["new", "resumed"]);
+    expect(begun).toEqual(["new", FINDS_ITS_CONVERSATION.includes(name) ? "resumed" : expect.any(String)]);
     expect(home.model.requests.flatMap(orphansIn).filter(({ kind }) => kind === "call")).toEqual([]);
     // Some agents forget the call that was open, and their model makes it again.
     if (!DROPS_OPEN_CALLS.includes(name)) expect(shown(home, "holdfast/long:effects")).toBe("x\n");
@@ -92,7 +94,7 @@ describe.skipIf(!hasSandbox).each(here)("$name", ({ name }) => {
     await home.holdfast("fork", "one", "--at", "1", "--name", "other");
     await home.holdfast("run", "--session", "other", "--agent", name, "--continue", "what did you say?");
     const forked = (await home.records("other")).filter(({ type }) => type === "conversation_begun").at(-1);
-    expect(forked?.data["how"]).toBe("resumed");
+    if (FINDS_ITS_CONVERSATION.includes(name)) expect(forked?.data["how"]).toBe("resumed");
     const asked = JSON.stringify(home.model.requests.at(-1)?.body);
     expect(asked).toContain("FIRST-SAID");
     expect(asked).not.toContain("[[long]]");
