@@ -21,7 +21,9 @@ export class AgentHome extends HostHome {
     mkdirSync(bin);
     const fixture = join(import.meta.dirname, "..", "fixtures", "agents", "claude.ts");
     copyFileSync(fixture, join(bin, "claude.ts"));
-    writeFileSync(join(bin, "claude"), '#!/bin/sh\nexec node "${0%/*}/claude.ts" "$@"\n', { mode: 0o755 });
+    writeFileSync(join(bin, "claude"), '#!/bin/sh\nexec node "$(dirname "$0")/claude.ts" "$@"\n', {
+      mode: 0o755,
+    });
     this.env = {
       PATH: [bin, process.env["PATH"]].join(delimiter),
       ANTHROPIC_API_KEY: PLANTED_KEY,
