@@ -36,6 +36,8 @@ export interface SessionSummary {
   readonly turns: number;
   /** The turns of the conversation as it stands, first and last of those that follow each other. */
   readonly history: SessionState["history"];
+  /** Its agent's own; null where it had none. */
+  readonly conversation: SessionState["conversation"];
   readonly records: number;
   readonly budget: Budget;
   readonly spent: Spent;
@@ -94,6 +96,7 @@ export function summarise(
     updatedAt,
     turns,
     history: state.history,
+    conversation: state.conversation,
     records: state.seq,
     budget,
     spent,

@@ -2,6 +2,7 @@
  * An agent of Claude Code's protocol, from `holdfast run TEXT` to its commit: its model, its tools, its conversation.
  */
 import { execFileSync } from "node:child_process";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { orphansIn } from "../../src/testing/index.ts";
@@ -122,6 +123,50 @@ describe("its conversation", () => {
     expect(entered?.data).toMatchObject({ certain: true, turn: 1 });
     expect(records.filter(({ type }) => type === "turn_started")).toHaveLength(1);
     expect(home.hostPid(id)).toBeUndefined();
+  });
+});
+
+describe("what a person says to it", () => {
+  it("wakes a session at rest, which goes on in its conversation; not one that was paused, nor with --no-wake", async () => {
+    await using home = await AgentHome.start({ one: [{ say: "FIRST-SAID" }] });
+    await home.run("one", "[[one]]", ...wall);
+    await home.quiet();
+    await home.holdfast("send", "one", "--no-wake", "LEFT-UNREAD");
+    expect(home.model.requests).toHaveLength(1);
+    await home.holdfast("send", "one", "WOKEN-BY");
+    await home.holdfast("wait", "one");
+    const last = JSON.stringify(home.model.requests.at(-1)?.body);
+    for (const text of ["FIRST-SAID", "LEFT-UNREAD", "WOKEN-BY"]) expect(last).toContain(text);
+    await home.holdfast("pause", "one");
+    const asked = home.model.requests.length;
+    expect((await home.holdfast("send", "one", "later")).stderr).toContain("at rest");
+    await home.quiet();
+    expect(home.model.requests).toHaveLength(asked);
+  });
+
+  it("its instructions for the agent come along, and nothing that could run or has a key", async () => {
+    await using home = await AgentHome.start({
+      look: [bash("cat ~/.claude/CLAUDE.md ~/.claude/settings.json"), { say: "Done." }],
+    });
+    const claude = home.join("person", ".claude");
+    mkdirSync(claude, { recursive: true });
+    writeFileSync(join(claude, "CLAUDE.md"), "SAY-PLEASE\n");
+    symlinkSync("/etc/passwd", join(claude, "skills"));
+    const settings = {
+      model: "claude-opus-5-5",
+      apiKeyHelper: "PLANTED-HELPER",
+      hooks: { x: "PLANTED-HOOK" },
+      env: { A: "PLANTED-ENV" },
+    };
+    writeFileSync(join(claude, "settings.json"), JSON.stringify(settings));
+    home.env["HOME"] = home.join("person");
+    await home.run("look", "[[look]]", "--no-sandbox");
+    const output = JSON.stringify(
+      (await home.records("look")).find(({ type }) => type === "tool_returned")?.data,
+    );
+    expect(output).toContain("SAY-PLEASE");
+    expect(output).toContain("claude-opus-5-5");
+    expect(output).not.toContain("PLANTED");
   });
 });
 

@@ -8,7 +8,7 @@
 import { PassThrough } from "node:stream";
 import { methods, type NewSessionRequest, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
 import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
-import type { AgentEnd, AgentProcess, Conversation, Workplace } from "../adapter.ts";
+import type { AgentEnd, AgentProcess, Conversation, Message, Workplace } from "../adapter.ts";
 import { endIfItStays } from "../leaving.ts";
 import { newOpening, openingOf } from "../opening.ts";
 import { startOf } from "./agents.ts";
@@ -46,7 +46,10 @@ async function converse(
   talk: AcpTalk,
 ): Promise<"done" | "failed"> {
   const { id, text: first } = await begin(work, spec, talk);
-  let input: { readonly text: string; readonly message?: string } = { text: first };
+  const waiting = first === "" ? await work.messages.next(0, work.stop) : undefined;
+  let input: Input = waiting ? inputOf(waiting) : { text: first };
+  // It was woken for a message, which it has read by now.
+  if (input.text === "") return leave(process).then(() => "done");
   for (;;) {
     await using turn = await work.beginTurn({ prompt: input.text });
     talk.open(turn);
@@ -67,9 +70,19 @@ async function converse(
     }
     process.freeze();
     await turn.end().finally(() => process.thaw());
-    input = { text: `Message from ${next.from}:\n\n${next.text}`, message: next.message };
+    input = inputOf(next);
   }
 }
+
+interface Input {
+  readonly text: string;
+  readonly message?: string;
+}
+
+const inputOf = ({ from, text, message }: Message): Input => ({
+  text: `Message from ${from}:\n\n${text}`,
+  message,
+});
 
 async function leave(process: AgentProcess): Promise<void> {
   process.input?.end();

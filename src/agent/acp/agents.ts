@@ -4,6 +4,7 @@
  */
 import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
 import type { HomeFile, ModelAccess, Workplace } from "../adapter.ts";
+import { instructionFiles } from "../instructions.ts";
 import { knownAgent } from "../known.ts";
 
 export interface Start {
@@ -68,11 +69,19 @@ const starting: Readonly<Record<string, Starting>> = {
   }),
 };
 
+/** Texts of the user's for each of them, from the user's home. */
+const INSTRUCTIONS: Readonly<Record<string, readonly string[]>> = {
+  opencode: ["AGENTS.md", "agent", "command", "skills"].map((name) => `.config/opencode/${name}`),
+  gemini: [".gemini/GEMINI.md"],
+  goose: [".config/goose/.goosehints"],
+};
+
 export async function startOf(work: Workplace, { agent, command, model }: AcpSpec): Promise<Start> {
   const start = Object.hasOwn(starting, agent) ? starting[agent] : undefined;
   if (!start) return { command, env: {}, files: [] };
   const named = nameOf(agent, model);
-  return { command, ...start(await work.model(named.provider), named) };
+  const { env, files } = start(await work.model(named.provider), named);
+  return { command, env, files: [...files, ...instructionFiles({ paths: INSTRUCTIONS[agent] ?? [] })] };
 }
 
 /** `anthropic/claude-…`, or a model of the agent's usual provider. */

@@ -59,14 +59,16 @@ export class Dialogue {
     return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   }
 
-  /** The first words. */
+  /** The first words; without any, a message that waits for it is the first. */
   async open(process: AgentProcess, text: string): Promise<void> {
     this.#process = process;
     // It may end while it is spoken to: that is seen by its end.
     process.input?.on("error", () => {});
     this.#tell(INITIALIZE);
-    this.#turn = await this.#work.beginTurn({ prompt: text });
-    this.#tell(userMessage(uuidOf(`${this.#work.id} ${this.#turn.number}`), text));
+    if (text !== "") {
+      this.#turn = await this.#work.beginTurn({ prompt: text });
+      this.#tell(userMessage(uuidOf(`${this.#work.id} ${this.#turn.number}`), text));
+    } else if (!(await this.#work.messages.next(0, this.#over.signal))) return this.#end();
     this.#listen().catch(() => this.#end());
   }
 

@@ -1,8 +1,10 @@
 /**
  * Owns how Claude Code is started: its words, its variables, and what lies in HOME so that it asks nothing at its start.
  */
+import { join } from "node:path";
 import type { ClaudeSpec } from "../../contract/index.ts";
 import type { HomeFile, ModelAccess, ToolClasses, Workplace } from "../adapter.ts";
+import { instructionFiles } from "../instructions.ts";
 import type { Opening } from "../opening.ts";
 import { disallowedTools } from "./tools.ts";
 
@@ -76,5 +78,13 @@ export async function filesFor(
     customApiKeyResponses: { approved: [key.slice(-20)] },
     projects: { [directory]: { hasTrustDialogAccepted: true } },
   };
-  return [{ path: ".claude.json", content: JSON.stringify(answered), isKept: true }];
+  return [
+    { path: ".claude.json", content: JSON.stringify(answered), isKept: true },
+    ...instructionFiles({
+      paths: ["CLAUDE.md", "skills", "commands", "agents", "output-styles"].map((name) =>
+        join(".claude", name),
+      ),
+      settings: { path: join(".claude", "settings.json"), keys: ["model", "outputStyle", "language"] },
+    }),
+  ];
 }

@@ -3,6 +3,7 @@ import { HoldfastError } from "../../contract/index.ts";
 import { present } from "../../util/index.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { wake } from "../waking.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 type Options = CommonOptions & {
@@ -10,12 +11,13 @@ type Options = CommonOptions & {
   readonly id?: string;
   readonly type?: boolean;
   readonly enter: boolean;
+  readonly wake: boolean;
 };
 
 export function command(): Command {
   return verb(
     "send",
-    "Send a message to a session. It is on disk when this returns, and is taken in once. An agent in a terminal (run -i) does not read it there: --type types it instead, with Enter behind it.",
+    "Send a message to a session. It is on disk when this returns, and is taken in once. In a session at rest whose last task was an agent's, the agent goes on with it. An agent in a terminal (run -i) does not read it there: --type types it instead, with Enter behind it.",
     [
       "holdfast send fix-login 'the tests are in test/auth'",
       "holdfast send --from review fix-login 'your turn'",
@@ -27,6 +29,10 @@ export function command(): Command {
     .option("--from <session>", "in the name of another session of yours (default: you)")
     .option("--id <id>", "msg_…: sent again under the same id, it arrives once")
     .option("--type", "type it into the session's terminal, as a paste where the program knows pastes")
+    .option(
+      "--no-wake",
+      "leave it unread in a session that is at rest (default: an agent that is known goes on with it)",
+    )
     .option("--no-enter", "with --type: without Enter behind it")
     .action(async (prefix: string, text: string, options: Options) => {
       if (!options.enter && !options.type)
@@ -51,9 +57,14 @@ export function command(): Command {
         ...scope(options),
         ...present({ from, id: options.id }),
       });
-      if (options.json) return sayJson({ session: id, ...sent });
+      // Only a person wakes a session, never a message of another one.
+      const mayWake = options.wake && sent.isNew && !sent.isHeard && from === undefined;
+      const isWoken =
+        mayWake && (await wake(dispatcher, { id, label }, await holdfast.showSession(id, scope(options))));
+      if (options.json) return sayJson({ session: id, ...sent, isWoken });
       say(sent.message);
       if (!sent.isNew) return note(`${sent.message} was sent before: this one was not`);
+      if (isWoken) return note(`${label} goes on with it: holdfast attach ${label} looks on`);
       if (!sent.isHeard) note(`${label} is at rest: the message is on disk, and taken in when it next runs`);
       if (dispatcher.processOf(id)?.terminal)
         note(
