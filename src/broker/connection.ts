@@ -66,7 +66,10 @@ export class BrokerConnection {
     return { status: answer.statusCode ?? 502, headers: answer.headers, body: answer };
   }
 
-  /** Which kind there is for a provider; undefined for none. A provider that needs none counts as one with a key. */
+  /**
+   * Which kind there is for a provider; undefined for none. One that needs none counts as one with a key, and a login that
+   * has run out as a login: the next request says so.
+   */
   async credential(provider: string): Promise<{ readonly kind: "key" | "login" } | undefined> {
     if (!PROVIDER_NAME.test(provider)) throw unknownProvider(provider);
     const path = `${paths.credential}${this.#session}/${provider}`;
@@ -77,6 +80,7 @@ export class BrokerConnection {
       return { kind: JSON.parse(Buffer.concat(chunks).toString("utf8")).kind === "login" ? "login" : "key" };
     } catch (error) {
       if (isHoldfastError(error, "key_missing")) return undefined;
+      if (isHoldfastError(error, "login_expired")) return { kind: "login" };
       throw error;
     }
   }

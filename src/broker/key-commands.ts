@@ -13,10 +13,13 @@ const MOST_MS = 120_000;
 const MAX_OUTPUT_BYTES = 64 * 1024;
 /** A command that gives the same key again that was refused is not asked each time it is refused. */
 const SAME_AGAIN_MS = 60_000;
+/** Requests that are held try every few seconds: a person would be asked for a passphrase as often. */
+const FAILED_MS = 20_000;
 
 interface Asked {
   readonly value: Promise<string>;
   readonly askedMs: number;
+  failedMs: number | undefined;
 }
 
 export class KeyCommands {
@@ -32,12 +35,17 @@ export class KeyCommands {
   valueOf(provider: string, argv: readonly string[]): Promise<string> {
     const name = JSON.stringify(argv);
     const before = this.#asked.get(name);
-    if (before) return before.value;
-    const value = ask(provider, argv);
-    this.#asked.set(name, { value, askedMs: this.#clock.monotonicMs() });
-    // Whoever waits hears of it; the next one asks again.
-    value.catch(() => this.#asked.delete(name));
-    return value;
+    if (before && !this.#isOver(before)) return before.value;
+    const asked: Asked = {
+      value: ask(provider, argv),
+      askedMs: this.#clock.monotonicMs(),
+      failedMs: undefined,
+    };
+    this.#asked.set(name, asked);
+    asked.value.catch(() => {
+      asked.failedMs = this.#clock.monotonicMs();
+    });
+    return asked.value;
   }
 
   /** A provider did not take this key: the next one that needs it asks again. */
@@ -50,6 +58,11 @@ export class KeyCommands {
     if (isSameAgain && this.#clock.monotonicMs() - asked.askedMs < SAME_AGAIN_MS) return;
     this.#refused.set(name, value);
     this.#asked.delete(name);
+  }
+
+  /** A failure counts for a while. */
+  #isOver({ failedMs }: Asked): boolean {
+    return failedMs !== undefined && this.#clock.monotonicMs() - failedMs >= FAILED_MS;
   }
 }
 

@@ -10,12 +10,16 @@ import { renewLogin } from "./login-renewal.ts";
 
 /** Claude Code renews its own as early. */
 const EARLY_MS = 5 * 60_000;
+/** Requests that are held try every few seconds: the endpoint is not asked as often for what it refused. */
+const FAILED_MS = 60_000;
 
 export class ClaudeLogin {
   readonly #dir: string;
   readonly #clock: Clock;
   /** Those who find it run out at once wait for one renewal. */
   #renewing: Promise<Login> | undefined;
+  /** The last renewal that failed, of which refresh token, and when. */
+  #failed: { readonly of: string | undefined; readonly atMs: number; readonly error: unknown } | undefined;
 
   constructor(dir: string, clock: Clock) {
     this.#dir = dir;
@@ -34,19 +38,28 @@ export class ClaudeLogin {
   }
 
   async #renewed(login: Login, { token_url }: LoginSettings): Promise<Login> {
-    this.#renewing ??= renewLogin(this.#dir, {
-      seen: login,
-      clock: this.#clock,
-      tokenUrl: token_url,
-    }).finally(() => {
-      this.#renewing = undefined;
-    });
     try {
+      this.#renewing ??= this.#renew(login, token_url).finally(() => {
+        this.#renewing = undefined;
+      });
       return await this.#renewing;
     } catch (error) {
       if (isExpired(login, this.#clock.nowMs())) throw error;
       // It came early: the old one still opens.
       return login;
+    }
+  }
+
+  async #renew(login: Login, tokenUrl: string | undefined): Promise<Login> {
+    const clock = this.#clock;
+    const { of, atMs, error } = this.#failed ?? {};
+    if (atMs !== undefined && of === login.refreshToken && clock.monotonicMs() - atMs < FAILED_MS)
+      throw error;
+    try {
+      return await renewLogin(this.#dir, { seen: login, clock, tokenUrl });
+    } catch (caught) {
+      this.#failed = { of: login.refreshToken, atMs: clock.monotonicMs(), error: caught };
+      throw caught;
     }
   }
 }

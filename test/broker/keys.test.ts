@@ -84,6 +84,20 @@ describe("keys", () => {
     }
   });
 
+  it("a command that failed, and a login that has run out, are not asked after at every try", async () => {
+    const connection = await home.connect(await home.session());
+    const ran = home.join("user", "failed");
+    home.settings(`${base}keys: { openai: { command: [sh, -c, 'echo ran >> ${ran}; exit 1'] } }\n`);
+    const request = modelRequest({ provider: "openai", path: "/v1/responses" });
+    for (let round = 0; round < 3; round += 1)
+      await expect(connection.forward(request)).rejects.toMatchObject({ code: "key_missing" });
+    expect(readFileSync(ran, "utf8")).toBe("ran\n");
+    home.userFile(".claude/.credentials.json", login("sk-ant-oat01-old", 1));
+    await expect(connection.forward(modelRequest())).rejects.toMatchObject({ code: "login_expired" });
+    expect(await connection.credential("anthropic")).toEqual({ kind: "login" });
+    home.userFile(".claude/.credentials.json", login("sk-ant-oat01-from-login", 9e15));
+  });
+
   it("a file that others can read, of a mode too wide, or in the home is refused", async () => {
     const connection = await home.connect(await home.session());
     const inHome = home.join("home", "key");

@@ -175,6 +175,7 @@ describe("the broker's life", () => {
     const path = home.userFile("key", PLANTED);
     home.settings(`providers:
   anthropic: { base_url: "${provider.url}" }
+  openai: { base_url: "${provider.url}" }
 keys:
   openai: { file: ${path} }
   gemini: { command: [cat, ${path}] }
@@ -186,6 +187,13 @@ keys:
     await expect(status(connection)).rejects.toMatchObject({ code: "provider_unreachable" });
     await expect(connection.forward(modelRequest({ path: "/v1/files" }))).rejects.toThrow();
     expect(provider.last.headers["x-api-key"]).toBe(PLANTED);
+    // A login, and a file, of a session that brought nothing.
+    const login = { claudeAiOauth: { accessToken: PLANTED, refreshToken: PLANTED, expiresAt: 9e15 } };
+    home.userFile(".claude/.credentials.json", JSON.stringify(login));
+    const other = await home.connect(await home.session());
+    await expect(status(other)).rejects.toMatchObject({ code: "provider_unreachable" });
+    expect(provider.last.headers.authorization).toBe(`Bearer ${PLANTED}`);
+    await expect(status(other, "openai")).rejects.toMatchObject({ code: "provider_unreachable" });
     const pid = await home.pid();
     for (const name of ["cmdline", "environ"])
       expect(textOr(`/proc/${pid}/${name}`)).not.toContain("planted");

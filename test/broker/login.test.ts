@@ -199,5 +199,16 @@ describe("the login of Claude Code", () => {
     expect(temp.content.claudeAiOauth).toEqual(old);
     temp.write({ ...old, expiresAt: systemClock.nowMs() + 60_000 });
     expect(await renew()).toMatchObject({ value: old.accessToken });
+    // The same token is not sent again at every try; another one is.
+    const login = loginOf(temp);
+    const heard = endpoint.heard.length;
+    const again = () => login.credential({ refresh: true, token_url: endpoint.url }).catch(() => undefined);
+    temp.write(old);
+    await again();
+    await again();
+    expect(endpoint.heard).toHaveLength(heard + 1);
+    temp.write({ ...old, refreshToken: "sk-ant-ort01-planted-other" });
+    await again();
+    expect(endpoint.heard).toHaveLength(heard + 2);
   });
 });
