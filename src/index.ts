@@ -24,6 +24,7 @@ export {
   type JournalRecord,
   type Json,
   type JsonObject,
+  type Parked,
   type SessionId,
   type TaskSpec,
   type Usage,

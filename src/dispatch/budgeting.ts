@@ -10,7 +10,15 @@ import { type FoundSession, type Home, readProcessRecord } from "../home/index.t
 import { CutOutput } from "../host/index.ts";
 import { type Position, readDurable } from "../journal/index.ts";
 import type { Holdfast } from "../library/index.ts";
-import { inspectSession, raisedBy, reachedLimits, Session, type SessionState } from "../session/index.ts";
+import {
+  inspectSession,
+  raisedBy,
+  reachedLimits,
+  Session,
+  type SessionState,
+  taskUnderWay,
+  tokensIn,
+} from "../session/index.ts";
 import { deadline } from "../util/index.ts";
 import { Ears } from "./ears.ts";
 import { parkedIn } from "./parked-text.ts";
@@ -40,7 +48,9 @@ export async function raiseBudget(
   raisedBy(before.budget, amounts);
   const wasReached = reachedLimits(before).length > 0;
   await recordRaise(home, found, amounts, position);
-  const state = wasReached ? await whenParkedOrNot(home, found) : (await inspectSession(found.dir)).state;
+  const state = wasReached
+    ? await whenParkedOrNot(home, found, before)
+    : (await inspectSession(found.dir)).state;
   const isStopped = parkedIn(state)?.reason === "budget" || state.pausedFor === "budget";
   if (!isStopped || reachedLimits(state).length > 0) return { state, process: null };
   return resumeProcess(home, holdfast, found, { user: found.user });
@@ -101,13 +111,19 @@ async function raiseAsOwner(
   }
 }
 
-/** The process may have been about to park its task when the budget was raised. */
-async function whenParkedOrNot(home: Home, found: FoundSession): Promise<SessionState> {
+/** The process may have been about to park its task when the budget was raised: then it does, and nothing is spent. */
+async function whenParkedOrNot(home: Home, found: FoundSession, before: SessionState): Promise<SessionState> {
   const ears = new Ears(home, found);
+  const patience = deadline(home.io.clock, PARKING_MS);
+  // Its files are put into a checkpoint first, which may take longer.
+  const forFiles = deadline(home.io.clock, RECORD_MS);
   try {
-    for (const patience = deadline(home.io.clock, PARKING_MS); ; await ears.next()) {
+    for (; ; await ears.next()) {
       const { state } = await inspectSession(found.dir);
-      if (patience.isPast || !state.openTurn || !readProcessRecord(found.dir)) return state;
+      const isBetweenTurns = !state.openTurn && taskUnderWay(state) !== null;
+      const isLate = isBetweenTurns ? forFiles.isPast : patience.isPast;
+      const hasSpent = tokensIn(state.spent) > tokensIn(before.spent);
+      if (isLate || hasSpent || parkedIn(state) || !readProcessRecord(found.dir)) return state;
     }
   } finally {
     ears.close();

@@ -39,7 +39,7 @@ import { askToKeep, cancelTask, interruptTurn, type StopOptions, stopProcess } f
 import type { SubmitOptions } from "./submitting.ts";
 import { type Typed, type TypeOptions, typeText } from "./typing.ts";
 import { type UnderWay, underWay } from "./under-way.ts";
-import { unparkForWork } from "./unparking.ts";
+import { goesOnByItself, pauseParked, unparkForWork } from "./unparking.ts";
 import { type SessionView, viewOf } from "./viewing.ts";
 import { afterStop, withoutProcess } from "./without-process.ts";
 
@@ -185,9 +185,10 @@ export class Dispatcher {
   /** Ends its process, if it has one; what it did is kept. */
   async pause(id: string, options: Scope & StopOptions = {}): Promise<void> {
     await this.withoutProcess(id, options, async () => {
-      const { status } = await this.holdfast.showSession(id, options);
+      const session = await this.holdfast.showSession(id, options);
       // Also where its process paused it before it went.
-      if (status !== "paused") await this.holdfast.pauseSession(id, options);
+      if (session.status !== "paused") await this.holdfast.pauseSession(id, options);
+      else if (goesOnByItself(session)) await pauseParked(this.#home, await this.#find(id, options));
     });
   }
 

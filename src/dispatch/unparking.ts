@@ -14,6 +14,12 @@ export async function unparkForWork(home: Home, found: FoundSession, by: string)
   await enterForWork(home, found, {});
 }
 
+/** A person wants it to stay where it is: that it rests is not enough to say so. */
+export async function pauseParked(home: Home, found: FoundSession): Promise<void> {
+  const session = await resumeSession(home, found.id, { user: found.user });
+  await session.pause("asked");
+}
+
 /** Whether it goes on by itself some time. What a person paused does not, nor what its budget stops. */
 export function goesOnByItself(session: SessionSummary): boolean {
   const isTimed = typeof parkedIn(session)?.until === "string";

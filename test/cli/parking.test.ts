@@ -102,9 +102,7 @@ describe("a parked task", () => {
         { budget: { usd: 1 }, metered: { usd: 2 } },
       ),
     ]);
-    const hf = await home.open();
-    const session = await hf.resumeSession(paused, { files: false });
-    await session.pause("asked");
+    expect(await home.cli("pause", paused)).toMatchObject({ status: 0 });
     expect(await home.cli("wait", waited)).toMatchObject({
       status: 0,
       stdout: expect.stringContaining("done"),

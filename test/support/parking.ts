@@ -29,7 +29,8 @@ export function parkingAgent(...parks: readonly (Parked | "done")[]): Adapter<Ex
     goesOn: () => true,
     async drive(work, { command }) {
       await using turn = await work.beginTurn("please");
-      await (await work.start(command)).ended;
+      const { exitCode, excerpt } = await (await work.start(command)).ended;
+      if (exitCode !== 0) throw new Error(`its command ended with ${exitCode}: ${excerpt}`);
       const next = left.shift();
       if (next === "done" || next === undefined) {
         await turn.end();

@@ -19,7 +19,7 @@ import type { Parked, TaskSpec } from "../../contract/index.ts";
 import { type Home, layBallast, sessionDirOf } from "../../home/index.ts";
 import { assertTerminal } from "../../process/index.ts";
 import { askedIn, shortened } from "../../redaction/index.ts";
-import type { Session, SessionState } from "../../session/index.ts";
+import { lastTurnOf, type Session, type SessionState } from "../../session/index.ts";
 import { type OnProgress, present } from "../../util/index.ts";
 import type { TaskEnd, TaskOptions } from "../in-hand.ts";
 import { requireValues } from "../results/values.ts";
@@ -153,11 +153,16 @@ async function actFrom(run: TaskRun, adapter: Adapter, task: Task, first: First)
 }
 
 async function park(task: Task, { reason, until, detail }: Parked): Promise<void> {
-  // An agent may write until it is gone, and so behind the checkpoint of its last turn.
-  await task.capsule.detach();
-  await task.checkpoint();
+  const { session } = task.room;
+  const isKept = session.state.task?.snapshot?.turn === lastTurnOf(session.state);
+  // As when it ends: in a sandbox nothing has written since its last turn, if that came to its checkpoint.
+  if (!task.sandbox || !task.lastCheckpoint || !isKept) {
+    await task.network.close();
+    await task.capsule.detach();
+    await task.checkpoint();
+  }
   await task.rest();
-  await task.room.session.append("task_parked", {
+  await session.append("task_parked", {
     task: task.number,
     reason,
     ...present({ until, detail: detail?.slice(0, DETAIL_LENGTH) }),
