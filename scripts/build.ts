@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build, type Metafile } from "esbuild";
-import { bundle } from "./bundle.ts";
+import { builtins, bundle } from "./bundle.ts";
 
 const root = join(import.meta.dirname, "..");
 process.chdir(root);
@@ -32,7 +32,7 @@ const bundled = {
   minifyWhitespace: true,
   // CommonJS dependencies in an ES module bundle call require.
   banner: {
-    js: 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);',
+    js: 'const require=process.getBuiltinModule("node:module").createRequire(import.meta.url);',
   },
 } as const;
 const command = await bundle(
@@ -55,7 +55,11 @@ const broker = await bundle(
   ["src/broker/server.ts"],
 );
 // By itself, because it is started for every task and needs nothing of ours.
-await build({ ...common, entryPoints: { "process/network/main": "src/process/network/main.ts" } });
+await build({
+  ...common,
+  entryPoints: { "process/network/main": "src/process/network/main.ts" },
+  plugins: [builtins],
+});
 chmodSync("dist/cli/main.js", 0o755);
 writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(command, host, broker));
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });

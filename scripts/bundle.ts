@@ -5,6 +5,9 @@
  * what all of them need falls apart into dozens of small files, and opening those costs a start more than reading them.
  * Here every lazy module is made to import what is always loaded. That changes nothing when it runs, but then all
  * entries share the same modules, and these are one chunk.
+ *
+ * Node's own modules are asked for by `process.getBuiltinModule`, and not imported: an import reads every name that a
+ * module has, and some of these load a good part of Node when they are read. That costs a start ten milliseconds.
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -12,15 +15,37 @@ import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 
 /** `always`: source files that are loaded, with all that they import, before any lazy one is. */
 export async function bundle(options: BuildOptions, always: readonly string[]): Promise<Metafile> {
-  const { metafile } = await build({ ...options, metafile: true, write: false });
+  const { metafile } = await build({ ...options, metafile: true, write: false, plugins: [builtins] });
   const missing = always.find((path) => !metafile.inputs[path]);
   if (missing) throw new Error(`${missing} is no part of the program`);
   const loaded = reachedFrom(metafile, always);
   const late = [...lazyIn(metafile)].filter((path) => path.startsWith("src/") && !loaded.has(path));
-  const plugins = [importing(always, new Set(late.map((path) => resolve(path))))];
+  const plugins = [builtins, importing(always, new Set(late.map((path) => resolve(path))))];
   // The imports are dropped again, as it should be: that they are there decides about the chunks.
   const logOverride = { "ignored-bare-import": "silent" } as const;
   return (await build({ ...options, metafile: true, plugins, logOverride })).metafile;
+}
+
+/** For whatever is started often. */
+export const builtins: Plugin = {
+  name: "Node's own modules",
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^node:/ }, ({ path, kind }) =>
+      kind === "import-statement" ? { path, namespace: "builtin" } : undefined,
+    );
+    onLoad({ filter: /./, namespace: "builtin" }, ({ path }) => ({ contents: readingOnly(path) }));
+  },
+};
+
+/** Of the names that it exports, those that nothing imports are dropped, and so not read. */
+function readingOnly(path: string): string {
+  const names = Object.keys(process.getBuiltinModule(path) ?? {}).filter((name) => name !== "default");
+  const readings = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => own.${name})();`);
+  return [
+    `const own = process.getBuiltinModule(${JSON.stringify(path)});`,
+    ...readings,
+    "export default own;",
+  ].join("\n");
 }
 
 function reachedFrom({ inputs }: Metafile, begin: readonly string[]): ReadonlySet<string> {
