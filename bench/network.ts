@@ -1,14 +1,15 @@
 /**
- * Benches of a sandbox's network: what the proxy carries, against the same program without it.
+ * Benches of a sandbox's network: what the proxy carries, against the same program without it; and what a bare relay
+ * carries, because any program in the middle takes its share of the machine.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { TaskNetwork } from "../src/network/task-network.ts";
 import { findProgram, trySandbox } from "../src/process/index.ts";
-import { atLeast, inTurns, type Row } from "./measure.ts";
+import { atLeast, compared, inTurns, type Row } from "./measure.ts";
 
 const BYTES = 256 * 1024 * 1024;
 const ROUNDS = 9;
@@ -38,6 +39,7 @@ export async function benchNetwork(directory: string, progress: (text: string) =
   const sandbox = spawn("bwrap", [...keep, "sh", "-c", "echo $$; exec sleep infinity"], {
     stdio: ["ignore", "pipe", "inherit"],
   });
+  const others: ChildProcess[] = [];
   try {
     const [port, pid] = [await firstLine(server.stdout), await firstLine(sandbox.stdout)];
     const user = process.getuid?.() === 0 ? [] : ["-U", "--preserve-credentials"];
@@ -53,32 +55,55 @@ export async function benchNetwork(directory: string, progress: (text: string) =
     truncateSync(file, BYTES);
     const env = { PATH: process.env["PATH"] ?? "" };
     const direct = `http://127.0.0.1:${port}/`;
+    const bare = await bareRelay(directory, port, others);
     const named = `http://bench.example:${port}/`;
     const outside = (...args: string[]) => run(["curl", "-sS", "-o", "/dev/null", ...args], env);
     const inside = (...args: string[]) =>
       run([...enter, "curl", "-sS", "-o", "/dev/null", ...args], { ...env, ...network.environment });
-    const times = await inTurns(
+    const floors =
+      bare === undefined ? {} : { downBare: () => outside(bare), upBare: () => outside("-T", file, bare) };
+    const times = await inTurns<string>(
       {
         down: () => outside(direct),
         downPlain: () => inside(named),
         downTunnel: () => inside("-p", named),
         up: () => outside("-T", file, direct),
         upTunnel: () => inside("-p", "-T", file, named),
+        ...floors,
       },
       { rounds: ROUNDS, perRound: 1 },
     );
     network.close();
-    const row = (what: string, through: number, bare: number) =>
-      atLeast(what, `${speed(through)} : ${speed(bare)}`, bare / through, 0.5);
+    const { down = 0, up = 0, downTunnel = 0, downPlain = 0, upTunnel = 0, downBare, upBare } = times;
+    const speeds = (through: number, without: number) => `${speed(through)} : ${speed(without)}`;
+    const row = (what: string, through: number, without: number) =>
+      atLeast(what, speeds(through, without), without / through, 0.5);
+    const floor = (what: string, through: number | undefined, without: number) =>
+      through === undefined ? [] : [compared(what, speeds(through, without), without / through)];
     return [
-      row("curl downloads through a tunnel of the proxy, against without it", times.downTunnel, times.down),
-      row("the same as a plain request", times.downPlain, times.down),
-      row("curl uploads through a tunnel of the proxy, against without it", times.upTunnel, times.up),
+      row("curl downloads through a tunnel of the proxy, against without it", downTunnel, down),
+      row("the same as a plain request", downPlain, down),
+      ...floor("the same through a bare relay in C", downBare, down),
+      row("curl uploads through a tunnel of the proxy, against without it", upTunnel, up),
+      ...floor("the same through a bare relay in C", upBare, up),
     ];
   } finally {
-    server.kill("SIGKILL");
-    sandbox.kill("SIGKILL");
+    for (const child of [server, sandbox, ...others]) child.kill("SIGKILL");
   }
+}
+
+/** Its address, where there is a compiler. */
+async function bareRelay(
+  directory: string,
+  port: string,
+  others: ChildProcess[],
+): Promise<string | undefined> {
+  if (!findProgram("cc")) return undefined;
+  const program = join(directory, "relay");
+  await run(["cc", "-O2", "-o", program, join(import.meta.dirname, "relay.c")], process.env);
+  const relay = spawn(program, [port], { stdio: ["ignore", "pipe", "inherit"] });
+  others.push(relay);
+  return `http://127.0.0.1:${await firstLine(relay.stdout)}/`;
 }
 
 async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {

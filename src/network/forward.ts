@@ -5,7 +5,7 @@
 import type { Socket } from "node:net";
 import { Clients } from "./clients.ts";
 import type { ProxyLimits } from "./proxy.ts";
-import { connectFor, tie } from "./relay.ts";
+import { carry, connectFor, tie } from "./relay.ts";
 
 /** Either kind, because a service may listen on one of them only. */
 const LOOPBACK_ADDRESSES = ["127.0.0.1", "::1"];
@@ -21,7 +21,7 @@ export class Forwards {
 
   accept(client: Socket, port: number): void {
     if (!this.#clients.add(client)) return void client.destroy();
-    const there = connectFor(client, { addresses: LOOPBACK_ADDRESSES, port }, () => client.pipe(there));
+    const there = connectFor(client, { addresses: LOOPBACK_ADDRESSES, port }, () => carry(client, there));
     tie(client, there, this.#halfOpenMs);
   }
 

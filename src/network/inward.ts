@@ -5,7 +5,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { Clients } from "./clients.ts";
 import type { ProxyLimits } from "./proxy.ts";
-import { tie } from "./relay.ts";
+import { carry, tie } from "./relay.ts";
 
 export class InwardPort {
   readonly #server: Server;
@@ -51,7 +51,7 @@ export class InwardPort {
     inside.allowHalfOpen = true;
     inside.setNoDelay(true);
     tie(client, inside, this.#halfOpenMs);
-    client.pipe(inside);
-    inside.pipe(client);
+    carry(client, inside);
+    carry(inside, client);
   }
 }

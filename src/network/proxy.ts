@@ -8,7 +8,7 @@ import { errorCode } from "../util/index.ts";
 import { RequestBody } from "./body.ts";
 import { Clients } from "./clients.ts";
 import type { Gate, Judgement } from "./gate.ts";
-import { connectFor, tie } from "./relay.ts";
+import { carry, connectFor, sendOn, tie } from "./relay.ts";
 import { HEAD_END, headFor, type PlainRequest, type ProxyRequest, parseRequest } from "./request.ts";
 
 export interface ProxyLimits {
@@ -139,7 +139,7 @@ function readHead(client: Socket, { headBytes, headMs }: ProxyLimits): Promise<H
 function carryTunnel(client: Socket, there: Socket, rest: Buffer): void {
   client.write(`HTTP/1.1 200 Connection established${HEAD_END}`);
   if (rest.length > 0) there.write(rest);
-  client.pipe(there);
+  carry(client, there);
 }
 
 /** V9 One request and its body. What a client sends behind it is dropped. */
@@ -154,9 +154,7 @@ function carryRequest(
   const pass = (chunk: Buffer) => {
     const length = body.take(chunk);
     if (length === undefined) return void there.destroy();
-    if (length === 0 || there.write(chunk.subarray(0, length))) return;
-    client.pause();
-    there.once("drain", () => client.resume());
+    if (length > 0) sendOn(chunk.subarray(0, length), client, there);
   };
   if (rest.length > 0) pass(rest);
   client.on("data", pass);

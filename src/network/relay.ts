@@ -16,6 +16,8 @@ export interface Destination {
 const NEXT_ADDRESS_MS = 2000;
 const FIRST_BUFFER = 16 * 1024;
 const MAX_BUFFER = 256 * 1024;
+/** When so much of one side waits to be sent to the other, no more is read. */
+const MAX_UNSENT = 1024 * 1024;
 
 /**
  * Connects, and passes all that comes from there on to `client`, behind what `onConnect` writes to it. Two buffers take
@@ -61,6 +63,27 @@ export function connectFor(
   there.setNoDelay(true);
   there.once("connect", () => onConnect(there));
   return there;
+}
+
+/** Passes all that comes from one side on to the other. */
+export function carry(from: Socket, to: Socket): void {
+  from.on("data", (chunk: Buffer) => sendOn(chunk, from, to));
+  from.resume();
+}
+
+/**
+ * What comes in one go is sent in one go. A connection that was accepted is read in pieces of 64 KB, and to send each of
+ * them alone costs a large upload a quarter more.
+ */
+export function sendOn(chunk: Buffer, from: Socket, to: Socket): void {
+  if (to.writableCorked === 0) {
+    to.cork();
+    setImmediate(() => to.uncork());
+  }
+  to.write(chunk);
+  if (to.writableLength < MAX_UNSENT || from.isPaused()) return;
+  from.pause();
+  to.once("drain", () => from.resume());
 }
 
 /** Ends and failures of either are those of both. The bytes are for others to carry. */
