@@ -19,9 +19,9 @@ export {
   enterNetwork,
   type Holder,
   mountedBy,
-  startHolder,
   throughHolder,
 } from "./holder.ts";
+export { ComingHolder, startHolder } from "./holder-start.ts";
 export { halfOfAllProcesses, limited, type ProcessLimits } from "./limits.ts";
 export { CAPSULE_MARK, endMarked, freezeMarked, markedProcesses } from "./marks.ts";
 export { withNetwork } from "./network/held.ts";

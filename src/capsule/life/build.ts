@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
-import type { Sandbox } from "../../process/index.ts";
+import type { ComingHolder, Sandbox } from "../../process/index.ts";
 import { withFileLock } from "../../util/index.ts";
 import { type Base, ensureBase, openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
@@ -47,6 +47,8 @@ export interface NewCapsule {
   readonly settings: CapsuleSettings;
   /** That its processes run in. Undefined: they have none. */
   readonly sandbox: Sandbox | undefined;
+  /** A holder that was begun for it before its files were there. */
+  readonly coming?: ComingHolder | undefined;
   readonly runSetup: RunSetup;
   readonly signal?: AbortSignal | undefined;
 }
@@ -119,7 +121,7 @@ export async function build(
     isSandboxed: request.sandbox !== undefined,
   };
   let leased: Record<string, number> = {};
-  const capsule = new Capsule(io, repo, layout, spec);
+  const capsule = new Capsule(io, repo, layout, spec, request.coming);
   try {
     await layout.make();
     leased = await leasePorts(io.homeDir, settings.ports, session);

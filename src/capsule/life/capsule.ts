@@ -5,7 +5,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { freezeMarked, type Sandbox } from "../../process/index.ts";
+import { type ComingHolder, freezeMarked, type Sandbox } from "../../process/index.ts";
 import { errorCode, isDiskFull } from "../../util/index.ts";
 import { openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
@@ -35,10 +35,13 @@ export class Capsule {
   readonly layout: CapsuleDir;
   readonly #io: CapsuleIo;
   #spec: CapsuleSpec;
+  readonly #coming: ComingHolder | undefined;
   #sandbox: Sandbox | undefined;
 
-  constructor(io: CapsuleIo, repo: Repo, layout: CapsuleDir, spec: CapsuleSpec) {
+  /** `coming`: a holder that was begun for it. */
+  constructor(io: CapsuleIo, repo: Repo, layout: CapsuleDir, spec: CapsuleSpec, coming?: ComingHolder) {
     this.#io = io;
+    this.#coming = coming;
     this.repo = repo;
     this.layout = layout;
     this.#spec = spec;
@@ -84,7 +87,8 @@ export class Capsule {
 
   get #ground() {
     const { homeDir, disk, onProgress } = this.#io;
-    return { homeDir, repo: this.repo, disk, onProgress, sandbox: this.sandbox };
+    const { repo, sandbox } = this;
+    return { homeDir, repo, disk, onProgress, sandbox, coming: this.#coming };
   }
 
   async update(spec: CapsuleSpec): Promise<void> {

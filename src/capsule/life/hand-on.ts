@@ -8,7 +8,7 @@
 import { rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Sandbox } from "../../process/index.ts";
+import type { ComingHolder, Sandbox } from "../../process/index.ts";
 import type { Disk } from "../../util/index.ts";
 import { CapsuleDir } from "../dir/capsule-dir.ts";
 import { isUnchangedInclude } from "../dir/include.ts";
@@ -28,6 +28,8 @@ export interface NextTask {
   readonly task: number;
   readonly base: string | null;
   readonly sandbox: Sandbox | undefined;
+  /** A holder that was begun for it in its new place. */
+  readonly coming?: ComingHolder | undefined;
 }
 
 /** The capsule in its new place, not yet final: `handBack` undoes it. */
@@ -39,7 +41,7 @@ export async function handOn(io: CapsuleIo, capsule: Capsule, next: NextTask): P
   await capsule.update({ ...capsule.spec, previous: { task, base } });
   const moved = new CapsuleDir(next.dir);
   await move(io.disk, layout, moved);
-  const handed = new Capsule(io, repo, moved, capsule.spec);
+  const handed = new Capsule(io, repo, moved, capsule.spec, next.coming);
   const { task: number, base: standsOn, sandbox } = next;
   const isSandboxed = sandbox !== undefined;
   await handed.update({ ...handed.spec, task: number, base: standsOn, isSandboxed, settled: null });

@@ -8,11 +8,11 @@ import { existsSync, lstatSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import {
+  ComingHolder,
   endHolder,
   enterHolder,
   enterNetwork,
   type Holder,
-  startHolder,
   throughHolder,
 } from "../../process/index.ts";
 import { isAlive } from "../../util/index.ts";
@@ -54,10 +54,8 @@ export const overlay: Strategy = {
       openBase(ground.repo, spec.baseKey ?? "").tree,
     ];
     giveLayers(ground, [...lowers, layout.upper]);
-    const holder = await startHolder({
-      cwd: ground.homeDir,
-      mark: layout.dir,
-      hasNetwork,
+    const coming = await comingHolder(ground, layout);
+    const holder = await coming.hold({
       mount: {
         lowers: lowers.map(short),
         upper: short(layout.upper),
@@ -80,6 +78,15 @@ export const overlay: Strategy = {
 
   changes: changesAbove,
 };
+
+/** The one that was begun for this capsule, else a new one. */
+export async function comingHolder(
+  { coming, homeDir, sandbox }: Ground,
+  { dir }: CapsuleDir,
+): Promise<ComingHolder> {
+  if (sandbox && (await coming?.isWaiting())) return coming as ComingHolder;
+  return new ComingHolder({ cwd: homeDir, mark: dir, hasNetwork: sandbox !== undefined });
+}
 
 /** Ends the holder of a capsule that has one, and forgets it. */
 export async function endHolderOf(layout: CapsuleDir): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * Owns the interface of all strategies: one way to make, reach and compare the files of a capsule.
  */
-import type { Sandbox } from "../../process/index.ts";
+import type { ComingHolder, Sandbox } from "../../process/index.ts";
 import type { Disk, OnProgress } from "../../util/index.ts";
 import type { CapsuleDir, CapsuleSpec, StrategyName } from "../dir/capsule-dir.ts";
 import type { Change } from "../files/changes.ts";
@@ -16,6 +16,8 @@ export interface Ground {
   readonly onProgress?: OnProgress | undefined;
   /** That the capsule's processes run in; undefined where they have none. */
   readonly sandbox: Sandbox | undefined;
+  /** One that was begun for this capsule before its files were there; it may be gone by now. */
+  readonly coming?: ComingHolder | undefined;
 }
 
 export interface Strategy {

@@ -8,7 +8,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { endMarked, enterHolder, startHolder } from "../../process/index.ts";
+import { endMarked, enterHolder } from "../../process/index.ts";
 import { isAlive, parseObject, readTextOr, realDisk, replaceFile, tellStep } from "../../util/index.ts";
 import { openBase } from "../base/bases.ts";
 import type { CapsuleDir, CapsuleSpec } from "../dir/capsule-dir.ts";
@@ -22,20 +22,16 @@ import { checkOut } from "../git/check-out.ts";
 import { makeGitdir, noSurroundings } from "../gitdir/gitdir.ts";
 import { listCommit, treeOf } from "../repo/commits.ts";
 import type { Repo } from "../repo/repo.ts";
-import { endHolderOf, networkOf } from "./overlay.ts";
+import { comingHolder, endHolderOf, networkOf } from "./overlay.ts";
 import type { Strategy } from "./strategy.ts";
 
 /** The files stand where they are. In a sandbox, their holder is there for its network alone. */
 const plain: Pick<Strategy, "attach" | "reached" | "detach"> = {
-  async attach({ sandbox, homeDir }, layout) {
+  async attach(ground, layout) {
     const reached = viewOf(layout);
-    if (!sandbox || reached.hasNetwork) return reached;
-    await startHolder({
-      cwd: homeDir,
-      mark: layout.dir,
-      hasNetwork: true,
-      record: (holder) => layout.writeHolder(holder),
-    });
+    if (!ground.sandbox || reached.hasNetwork) return reached;
+    const coming = await comingHolder(ground, layout);
+    await coming.hold({ record: (holder) => layout.writeHolder(holder) });
     return viewOf(layout);
   },
   reached: viewOf,

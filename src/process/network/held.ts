@@ -1,7 +1,8 @@
 /**
  * Owns a network for one piece of work: namespaces that are there while it lasts, and gone with it or with us.
  */
-import { endHolder, type Holder, startHolder } from "../holder.ts";
+import { endHolder, type Holder } from "../holder.ts";
+import { startHolder } from "../holder-start.ts";
 
 export async function withNetwork<T>(work: (holder: Holder) => Promise<T>): Promise<T> {
   const results: T[] = [];

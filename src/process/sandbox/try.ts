@@ -4,7 +4,8 @@
  */
 import { closeSync } from "node:fs";
 import { findProgram, programPath } from "../find-program.ts";
-import { endHolder, enterHolder, startHolder } from "../holder.ts";
+import { endHolder, enterHolder } from "../holder.ts";
+import { startHolder } from "../holder-start.ts";
 import { runProgram } from "../program.ts";
 import { type Entry, launch } from "./launch.ts";
 import { plainSandbox, type Sandbox } from "./sandbox.ts";

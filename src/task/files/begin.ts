@@ -20,7 +20,7 @@ import {
   settleHandOn,
 } from "../../capsule/index.ts";
 import type { EventData } from "../../contract/index.ts";
-import type { Sandbox } from "../../process/index.ts";
+import type { ComingHolder, Sandbox } from "../../process/index.ts";
 import { capsuleDir, present } from "../../util/index.ts";
 import { branchOf, finishPublishing } from "../results/publishing.ts";
 import { currentLimits, openCapsule, type Room } from "../room/room.ts";
@@ -33,6 +33,7 @@ export interface NewFiles {
   readonly number: number;
   readonly settings: CapsuleSettings;
   readonly sandbox: Sandbox | undefined;
+  readonly coming: ComingHolder | undefined;
   readonly runSetup: RunSetup;
   readonly signal: AbortSignal | undefined;
 }
@@ -115,7 +116,7 @@ async function bringBack(room: Room, request: NewCapsule, snapshot: string): Pro
 }
 
 async function requestOf({ sessionDir, session, repo }: Room, files: NewFiles) {
-  const { number: task, settings, sandbox, runSetup, signal } = files;
+  const { number: task, settings, sandbox, coming, runSetup, signal } = files;
   const dir = capsuleDir(sessionDir, task);
   // One that is there and on no record was made by a process that was killed before it was used.
   await clearUnfinished(new CapsuleDir(dir));
@@ -128,6 +129,7 @@ async function requestOf({ sessionDir, session, repo }: Room, files: NewFiles) {
     repo,
     settings,
     sandbox,
+    coming,
     runSetup,
     ...present({ signal }),
   };

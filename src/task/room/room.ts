@@ -29,6 +29,9 @@ export interface Room {
   readonly repo: Repo;
 }
 
+/** Of the task that comes next. */
+export const nextNumber = ({ state }: Pick<Session, "state">) => (state.task?.number ?? 0) + 1;
+
 export interface DefaultBase {
   readonly commit: string | null;
   /** Whether the user's newest commit names another one. */

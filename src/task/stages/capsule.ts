@@ -25,7 +25,8 @@ export async function makeCapsule(room: Room, route: Route, options: TaskOptions
   if (!sandbox) await session.append("sandbox_waived", { task: number, reason: "asked" });
   const hosts = settings.setupHosts;
   const runSetup = setupFor(room, { sandbox, hosts, quota, onOutput: onSetup, signal });
-  const begun = await beginFiles(room, from, { number, settings, sandbox, runSetup, signal });
+  const coming = route.ahead?.holder;
+  const begun = await beginFiles(room, from, { number, settings, sandbox, coming, runSetup, signal });
   const { capsule, missingIncludes } = begun;
   let mayBeOnRecord = false;
   try {

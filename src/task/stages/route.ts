@@ -3,16 +3,17 @@
  *
  * What a kill leaves: nothing of the task. The last task's files may have a checkpoint more. It begins here again.
  */
-import type { CapsuleSettings } from "../../capsule/index.ts";
+import { type CapsuleSettings, userIdentity } from "../../capsule/index.ts";
 import { readSettings } from "../../home/index.ts";
 import { type Lane, type LaneChoice, resolveLane, type Widening } from "../../lane/index.ts";
 import type { Sandbox } from "../../process/index.ts";
 import { budgetReached, reachedLimits } from "../../session/index.ts";
 import { settleLast } from "../files/begin.ts";
 import { type StartingOptions, type StartingPoint, startingPoint } from "../files/starting-point.ts";
+import type { Ahead } from "../room/ahead.ts";
 import { readJudged } from "../room/config.ts";
 import { type Quota, quotaOf } from "../room/quota.ts";
-import { type Room, settingsOf } from "../room/room.ts";
+import { nextNumber, type Room, settingsOf } from "../room/room.ts";
 import { assertSandbox, sandboxOf } from "../room/sandbox.ts";
 
 export interface Route {
@@ -22,6 +23,8 @@ export interface Route {
   readonly quota: Quota;
   /** Undefined: without one. */
   readonly sandbox: Sandbox | undefined;
+  /** What was begun for it already. */
+  readonly ahead: Ahead | undefined;
   readonly lane: Lane;
   /** What the repo's file asked for beyond that, and no person has accepted. */
   readonly notAccepted: readonly Widening[];
@@ -29,29 +32,36 @@ export interface Route {
   readonly startedMs: number;
 }
 
-export async function findRoute(
-  room: Room,
-  options: StartingOptions & LaneChoice & { readonly sandbox?: boolean },
-): Promise<Route> {
+export interface RouteOptions extends StartingOptions, LaneChoice {
+  readonly sandbox?: boolean;
+  readonly ahead?: Ahead | undefined;
+}
+
+export async function findRoute(room: Room, options: RouteOptions): Promise<Route> {
   const { session, io } = room;
+  const { ahead } = options;
   const isSandboxed = options.sandbox ?? true;
   if (isSandboxed) await assertSandbox(io.homeDir);
   const limits = reachedLimits(session.state);
   if (limits.length > 0) throw budgetReached(limits);
   await settleLast(room);
+  // Its capsule needs that, and git answers while other things are looked up.
+  userIdentity(room.repo).catch(() => {});
   const startedMs = io.clock.monotonicMs();
   const from = await startingPoint(room.repo, session.state, options);
   const { config, missed } = await readJudged(room, from.base);
   const lane = resolveLane(config, options);
+  // Ports that lead in to a task are leased with its files: then its network waits for them.
+  if (config.capsule.ports.length === 0) await ahead?.openNetwork(lane);
   const own = await readSettings(io.homeDir);
-  const number = (session.state.task?.number ?? 0) + 1;
   const quota = quotaOf(config.quota, own);
   return {
-    number,
+    number: nextNumber(session),
     from,
     settings: settingsOf(config, own),
     quota,
     sandbox: isSandboxed ? await sandboxOf(room, { quota, lane }) : undefined,
+    ahead,
     lane,
     notAccepted: missed(options),
     startedMs,

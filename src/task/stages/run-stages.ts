@@ -20,9 +20,11 @@ import { type Home, layBallast, sessionDirOf } from "../../home/index.ts";
 import { assertTerminal } from "../../process/index.ts";
 import { askedIn, shortened } from "../../redaction/index.ts";
 import { lastTurnOf, type Session, type SessionState } from "../../session/index.ts";
-import { type OnProgress, present } from "../../util/index.ts";
+import { capsuleDir, type OnProgress, present } from "../../util/index.ts";
 import type { TaskEnd, TaskOptions } from "../in-hand.ts";
 import { requireValues } from "../results/values.ts";
+import { Ahead } from "../room/ahead.ts";
+import { nextNumber } from "../room/room.ts";
 import { bringFiles, roomOf } from "../session/tasks.ts";
 import { Task } from "../task.ts";
 import { type Acted, act, type Joined } from "./act.ts";
@@ -88,16 +90,20 @@ function firstStage({ task }: SessionState, request: string): First {
 /** Route and capsule. Undefined: it was refused, or goes on waiting. */
 async function begin(run: TaskRun): Promise<Task | undefined> {
   const { home, session, request, spec, stop, around } = run;
+  const sessionDir = sessionDirOf(home, session.id);
+  const ahead = spec.sandbox ? Ahead.begin(home.dir, capsuleDir(sessionDir, nextNumber(session))) : undefined;
   try {
     await layBallast(home.dir);
     if (spec.agent.input === "terminal") assertTerminal();
-    if (spec.env?.length) requireValues(sessionDirOf(home, session.id), request, spec.env);
+    if (spec.env?.length) requireValues(sessionDir, request, spec.env);
     const room = await roomOf({ ...home, onProgress: around.onProgress }, session);
     const options = optionsOf(run);
-    const task = await makeCapsule(room, await findRoute(room, options), options);
+    const route = await findRoute(room, { ...options, ahead });
+    const task = await makeCapsule(room, route, options);
     around.onReady();
     return task;
   } catch (error) {
+    await ahead?.end();
     await refuseTask(run, error, { isPaused: stop.aborted && stop.reason === "pause" });
     return undefined;
   }

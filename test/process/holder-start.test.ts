@@ -1,0 +1,76 @@
+import { readlinkSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import {
+  ComingHolder,
+  endHolder,
+  type Holder,
+  markedProcesses,
+  runProgram,
+  trySandbox,
+} from "../../src/process/index.ts";
+import { isAlive } from "../../src/util/index.ts";
+import { TestChild } from "../support/children.ts";
+import { TempDir } from "../support/home.ts";
+
+const canSandbox = (await trySandbox()) === undefined;
+const marked = (mark: string) => markedProcesses().filter((one) => one.mark === mark);
+
+async function gone(mark: string): Promise<void> {
+  for (const untilMs = Date.now() + 10_000; marked(mark).length > 0 && Date.now() < untilMs; ) await sleep(5);
+  expect(marked(mark)).toEqual([]);
+}
+
+describe.skipIf(!canSandbox)("a holder on its way", () => {
+  it("has its network before it is told what to hold, and the same one after that", async () => {
+    using temp = new TempDir();
+    const mark = temp.path;
+    const coming = new ComingHolder({ cwd: temp.path, mark, hasNetwork: true });
+    const enter = (await coming.network()) ?? [];
+    const look = [...enter, "readlink", "/proc/self/ns/net"];
+    const { stdout } = await runProgram(look, { env: { PATH: process.env["PATH"] ?? "" } });
+    expect(await coming.isWaiting()).toBe(true);
+    const recorded: Holder[] = [];
+    const holder = await coming.hold({ record: async (one) => void recorded.push(one) });
+    expect(recorded).toEqual([holder]);
+    expect(holder.netNamespace).toBe(stdout.toString("utf8").trim());
+    expect(holder.netNamespace).not.toBe(readlinkSync("/proc/self/ns/net"));
+    expect(await coming.isWaiting()).toBe(false);
+    // It holds something, and is not ours to end.
+    coming.end();
+    expect(isAlive(holder)).toBe(true);
+    await endHolder(holder, mark);
+    await gone(mark);
+  });
+
+  it("goes when it is not needed", async () => {
+    using temp = new TempDir();
+    const coming = new ComingHolder({ cwd: temp.path, mark: temp.path, hasNetwork: true });
+    await coming.network();
+    expect(marked(temp.path)).not.toEqual([]);
+    coming.end();
+    expect(await coming.isWaiting()).toBe(false);
+    await gone(temp.path);
+  });
+
+  it("is not waited for when somebody has ended it", async () => {
+    using temp = new TempDir();
+    const coming = new ComingHolder({ cwd: temp.path, mark: temp.path, hasNetwork: true });
+    await coming.network();
+    for (const { pid } of marked(temp.path)) process.kill(pid, "SIGKILL");
+    await gone(temp.path);
+    expect(await coming.isWaiting()).toBe(false);
+    const held = coming.hold({ record: async () => {} });
+    await expect(held).rejects.toMatchObject({ code: "mount_failed" });
+  });
+
+  it("Q1 ends by itself when its starter is killed before it holds anything", async () => {
+    using temp = new TempDir();
+    const child = new TestChild("coming-holder.ts", [temp.path]);
+    await child.line((line) => line === "waiting");
+    expect(marked(temp.path)).not.toEqual([]);
+    child.kill("SIGKILL");
+    await child.ended();
+    await gone(temp.path);
+  });
+});
