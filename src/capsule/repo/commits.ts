@@ -31,6 +31,11 @@ export async function hasDirectory(repo: Repo, commit: string | null, path: stri
   return answer === "tree" || answer.startsWith("symlink ") || path.includes("\n");
 }
 
+/** Where git said it with another answer. */
+export function rememberTree(repo: Repo, commit: string, tree: string): void {
+  remember(repo, `tree of ${commit}`, async () => tree);
+}
+
 export async function treeOf(repo: Repo, commit: string | null): Promise<string> {
   return remember(repo, `tree of ${commit}`, () =>
     commit === null

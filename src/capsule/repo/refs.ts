@@ -2,6 +2,7 @@
  * Owns what the user's refs say: which commit a name stands for, which commits are the user's, which is before which.
  */
 import { git, gitLine, runGit } from "../git/git.ts";
+import { rememberTree } from "./commits.ts";
 import { missingCommit } from "./missing-commit.ts";
 import { type Repo, remember, userPlace } from "./repo.ts";
 
@@ -9,10 +10,11 @@ import { type Repo, remember, userPlace } from "./repo.ts";
 export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string | null> {
   // Of this checkout, also where a name only leads to its HEAD.
   const place = { gitDir: repo.headDir };
-  const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
+  const args = ["log", "--no-walk", "--format=%H %T", "--end-of-options", `${name}^{commit}`, "--"];
   const { exitCode, stdout } = await runGit(place, args, { accept: [0, 1, 128] });
   if (exitCode === 0) {
-    const commit = stdout.toString("utf8").trim();
+    const [commit = "", tree = ""] = stdout.toString("utf8").trim().split(" ");
+    rememberTree(repo, commit, tree);
     if (name === "HEAD") remember(repo, "head", async () => commit);
     return commit;
   }
