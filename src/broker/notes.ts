@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { isHoldfastError } from "../contract/index.ts";
 import { type Home, readSettings } from "../home/index.ts";
-import { findProgram } from "../process/index.ts";
+import { findOutsideProgram } from "../process/index.ts";
 import { systemClock } from "../util/index.ts";
 import type { KeySource } from "./credential.ts";
 import { claudeDir, expandPath } from "./environment.ts";
@@ -60,7 +60,7 @@ function noteOf(
 
 function ofCommand(program: string): Omit<KeyNote, "provider"> {
   const path = expandPath(program);
-  const isUsable = path.includes("/") ? existsSync(path) : findProgram(path) !== undefined;
+  const isUsable = path.includes("/") ? existsSync(path) : findOutsideProgram(path) !== undefined;
   const detail = `from a command, ${basename(path)}${isUsable ? "" : ", which is not there"}`;
   return { source: "command", isUsable, detail };
 }

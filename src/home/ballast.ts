@@ -3,7 +3,7 @@
  */
 import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { findProgram, runProgram } from "../process/index.ts";
+import { findOutsideProgram, runProgram } from "../process/index.ts";
 import { ballastPath, freeBytes, temporaryPath } from "../util/index.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -18,7 +18,7 @@ export async function layBallast(homeDir: string): Promise<void> {
   if (existsSync(path)) return;
   const bytes = Math.min(MAX_BYTES, Math.floor(freeBytes(homeDir) / PART));
   // Its blocks have to be taken, not only its name; written by hand, that would take its time.
-  if (bytes < MIN_BYTES || !findProgram("fallocate")) return;
+  if (bytes < MIN_BYTES || !findOutsideProgram("fallocate")) return;
   const temporary = temporaryPath(path);
   const env = { PATH: process.env["PATH"] ?? "" };
   const { exitCode } = await runProgram(["fallocate", "-l", String(bytes), temporary], { env });

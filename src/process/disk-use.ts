@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { programPath } from "./find-program.ts";
+import { programPath } from "./outside-program.ts";
 import { runProgram } from "./program.ts";
 
 export interface DiskUse {

@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { programPath } from "./find-program.ts";
+import { programPath } from "./outside-program.ts";
 import { missing } from "./program.ts";
 
 /** Whoever reads from a terminal in the background is stopped. */

@@ -12,7 +12,6 @@ import type { Readable, Writable } from "node:stream";
 import { HoldfastError } from "../contract/index.ts";
 import { identityOf, isAlive } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
-import { findProgram, programPath } from "./find-program.ts";
 import {
   enterNetwork,
   findMount,
@@ -22,6 +21,7 @@ import {
   type OverlayMount,
 } from "./holder.ts";
 import { CAPSULE_MARK } from "./marks.ts";
+import { findOutsideProgram, programPath } from "./outside-program.ts";
 
 export interface ComingOptions {
   /** What relative paths of the mount begin at. */
@@ -70,7 +70,7 @@ export class ComingHolder {
     this.#hasNetwork = hasNetwork;
     const script = [programPath("sh"), "-c", SCRIPT, "holdfast-holder", cwd];
     // Without `mount` there is nothing that can be mounted, and it says so.
-    const programs = [findProgram("mount") ?? "", programPath("sleep")];
+    const programs = [findOutsideProgram("mount") ?? "", programPath("sleep")];
     const [program = "", ...args] = [...namespaces(hasNetwork), ...script, ...programs];
     this.#child = spawn(program, args, {
       cwd: "/",

@@ -6,8 +6,8 @@
  */
 import { closeSync, openSync, readlinkSync } from "node:fs";
 import { isAlive, type ProcessIdentity, readTextOr, sha256Hex } from "../util/index.ts";
-import { programPath } from "./find-program.ts";
 import { endAll, markedProcesses } from "./marks.ts";
+import { programPath } from "./outside-program.ts";
 import { allPids } from "./pids.ts";
 
 export interface Holder extends ProcessIdentity {

@@ -3,7 +3,7 @@
  * them fails where it happens.
  */
 import { readTextOr } from "../util/index.ts";
-import { findProgram } from "./find-program.ts";
+import { findOutsideProgram } from "./outside-program.ts";
 
 export interface ProcessLimits {
   /** Of one file. Writing beyond it fails, or ends the writer. */
@@ -36,7 +36,7 @@ const FIRST_TO_END = 500;
 
 /** The words that go before a command; none where the system has no program for it. */
 export function limited(limits: ProcessLimits): string[] {
-  const program = findProgram("prlimit");
+  const program = findOutsideProgram("prlimit");
   if (program === undefined) return [];
   const ours = readTextOr("/proc/self/limits", "");
   const words = Object.entries(NAMES).flatMap(([key, [name, kernelName]]) => {
@@ -56,7 +56,7 @@ export function halfOfAllProcesses(): number {
 
 /** The words that make a command the kernel's first choice when memory runs out, before those that drive it. */
 export function firstToEnd(): string[] {
-  const program = findProgram("choom");
+  const program = findOutsideProgram("choom");
   return program === undefined ? [] : [program, "-n", String(FIRST_TO_END), "--"];
 }
 

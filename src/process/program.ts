@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
 import { errorCode, systemClock } from "../util/index.ts";
-import { findProgram, programPath } from "./find-program.ts";
+import { findOutsideProgram, programPath } from "./outside-program.ts";
 
 export interface ProgramOptions {
   readonly cwd?: string;
@@ -151,7 +151,7 @@ export function removeTreeNow(path: string): void {
     ["chmod", "-R", "u+rwX"],
     ["rm", "-rf"],
   ] as const) {
-    const program = findProgram(name);
+    const program = findOutsideProgram(name);
     if (program !== undefined) spawnSync(program, [...args, "--", path], { stdio: "ignore" });
   }
 }

@@ -7,7 +7,7 @@ import { existsSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
 import { quoted, readTextOr } from "../util/index.ts";
-import { findProgram, programPath } from "./find-program.ts";
+import { findOutsideProgram, programPath } from "./outside-program.ts";
 import { runProgram } from "./program.ts";
 import { treeOf } from "./tree.ts";
 
@@ -32,7 +32,7 @@ export function terminalSize(columns: number, rows: number): TerminalSize {
 
 export function assertTerminal(): void {
   for (const name of ["script", "setpriv", "stty"])
-    if (!findProgram(name))
+    if (!findOutsideProgram(name))
       throw new HoldfastError("program_missing", `a terminal needs ${name}, which is not installed`);
 }
 
@@ -43,7 +43,7 @@ export function inTerminal(argv: readonly string[]): string[] {
 
 /** The words that make a program end when we do. Empty where the system can't. */
 export function dyingWithUs(): string[] {
-  const program = findProgram("setpriv");
+  const program = findOutsideProgram("setpriv");
   return program === undefined ? [] : [program, "--pdeathsig", "KILL", "--"];
 }
 

@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { findProgram } from "../../src/process/index.ts";
+import { findOutsideProgram } from "../../src/process/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { TempDir } from "../support/home.ts";
 import { kinds, Person } from "../support/person.ts";
@@ -21,7 +21,7 @@ function plant(main: string, ran: string): void {
   mkdirSync(join(main, "bin"));
   mkdirSync(ran);
   for (const name of NAMES) {
-    const real = findProgram(name) ?? "/bin/false";
+    const real = findOutsideProgram(name) ?? "/bin/false";
     const text = `#!/bin/bash\n: 2>/dev/null >${join(ran, name)}\nexec ${real} "$@"\n`;
     writeFileSync(join(main, "bin", name), text, { mode: 0o755 });
   }
@@ -72,7 +72,7 @@ describe("a program that we start", () => {
     const find = (name: string, ...path: string[]) => {
       vi.stubEnv("PATH", path.join(":"));
       try {
-        return findProgram(name);
+        return findOutsideProgram(name);
       } finally {
         vi.unstubAllEnvs();
       }

@@ -4,13 +4,13 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { findProgram } from "../../src/process/index.ts";
+import { findOutsideProgram } from "../../src/process/index.ts";
 import { TempDir } from "./home.ts";
 
 export const NOBODY = 65_534;
 const root = join(import.meta.dirname, "..", "..");
 
-const setpriv = findProgram("setpriv") ?? "setpriv";
+const setpriv = findOutsideProgram("setpriv") ?? "setpriv";
 const become = [setpriv, "--reuid", String(NOBODY), "--regid", String(NOBODY), "--clear-groups"];
 const isRoot = process.getuid?.() === 0;
 
@@ -20,7 +20,7 @@ export const asNobody: readonly string[] = isRoot ? become : [];
 /** Why root can't become one; undefined when it can, or need not. */
 export const whyNotNobody: string | undefined = !isRoot
   ? undefined
-  : !findProgram("setpriv")
+  : !findOutsideProgram("setpriv")
     ? "setpriv is missing, so root can't become one"
     : spawnSync(setpriv, [...become.slice(1), "cat", join(root, "package.json")]).status !== 0
       ? "the project's directory can't be read by other users"

@@ -7,7 +7,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { HoldfastError } from "../../contract/index.ts";
-import { findProgram, type Holder } from "../../process/index.ts";
+import { findOutsideProgram, type Holder } from "../../process/index.ts";
 import {
   type Disk,
   openSealedJson,
@@ -49,7 +49,7 @@ const schema = z.object({
   included: z.record(z.string(), z.string()),
   umask: z.int(),
   /** Whether its processes run in a sandbox. One that was made before this was written down may have had one. */
-  isSandboxed: z._default(z.boolean(), findProgram("bwrap") !== undefined),
+  isSandboxed: z._default(z.boolean(), findOutsideProgram("bwrap") !== undefined),
 });
 export type CapsuleSpec = z.infer<typeof schema>;
 

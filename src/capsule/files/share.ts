@@ -6,7 +6,7 @@ import { statSync } from "node:fs";
 import { mkdir, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { findProgram, runProgram } from "../../process/index.ts";
+import { findOutsideProgram, runProgram } from "../../process/index.ts";
 
 const BTRFS_MAGIC = 0x9123683e;
 /** The root directory of every subvolume has this inode. */
@@ -23,7 +23,7 @@ export async function makeShareable(path: string): Promise<void> {
 }
 
 async function isOnBtrfs(path: string): Promise<boolean> {
-  return findProgram("btrfs") !== undefined && (await statfs(path)).type === BTRFS_MAGIC;
+  return findOutsideProgram("btrfs") !== undefined && (await statfs(path)).type === BTRFS_MAGIC;
 }
 
 /** Shares the blocks, or fails: a copy that doesn't would be a slow worktree. */

@@ -3,7 +3,7 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findProgram, startHolder } from "../../process/index.ts";
+import { findOutsideProgram, startHolder } from "../../process/index.ts";
 import {
   parseObject,
   probePath,
@@ -81,7 +81,7 @@ async function tryClone(dir: string): Promise<string> {
 function blockedBy(): string {
   if (process.platform !== "linux") return " (overlays are Linux's)";
   const setting = (path: string) => readTextOr(`/proc/sys/${path}`, "").trim();
-  if (!findProgram("unshare") || !findProgram("nsenter"))
+  if (!findOutsideProgram("unshare") || !findOutsideProgram("nsenter"))
     return " (unshare and nsenter are missing: install util-linux)";
   if (setting("kernel/apparmor_restrict_unprivileged_userns") === "1")
     return " (AppArmor keeps users from making namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for unshare)";

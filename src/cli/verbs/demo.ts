@@ -10,7 +10,7 @@ import { exitStatus, type TaskSpec } from "../../contract/index.ts";
 import { Dispatcher } from "../../dispatch/index.ts";
 import { type Holdfast, openHoldfast } from "../../library/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
-import { findProgram, removeTreeNow } from "../../process/index.ts";
+import { findOutsideProgram, removeTreeNow } from "../../process/index.ts";
 import { deadline, printable } from "../../util/index.ts";
 import { formatRecord } from "../record-line.ts";
 import { paint, say, sayJson } from "../screen.ts";
@@ -57,7 +57,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   const home = dispatcher.holdfast;
   const repo = join(directory, "app");
   await makeDemoRepo(repo);
-  const hasWall = findProgram("bwrap") !== undefined;
+  const hasWall = findOutsideProgram("bwrap") !== undefined;
   if (!hasWall)
     guide.tell("bubblewrap is not installed: the tour goes on without a sandbox (apt install bubblewrap)");
   const shell = (script: string) => taskOf(script, hasWall);

@@ -3,9 +3,10 @@
  * command. Where that fails, its parts are tried one after another, so that the one that is refused has a name.
  */
 import { closeSync } from "node:fs";
-import { findProgram, programPath } from "../find-program.ts";
+import { findProgram } from "../find-program.ts";
 import { endHolder, enterHolder } from "../holder.ts";
 import { startHolder } from "../holder-start.ts";
+import { programPath } from "../outside-program.ts";
 import { runProgram } from "../program.ts";
 import { type Entry, launch } from "./launch.ts";
 import { plainSandbox, type Sandbox } from "./sandbox.ts";

@@ -3,7 +3,7 @@
  */
 import { existsSync } from "node:fs";
 import { readTextOr } from "../../util/index.ts";
-import { findProgram } from "../find-program.ts";
+import { findOutsideProgram } from "../outside-program.ts";
 
 export interface Refusal {
   readonly reason: string;
@@ -21,13 +21,13 @@ const isRoot = () => process.getuid?.() === 0;
 export function missingProgram(): Refusal | undefined {
   if (process.platform !== "linux")
     return { reason: "sandboxes are Linux's", wayOut: "run it in a Linux machine or container" };
-  if (!findProgram("bwrap"))
+  if (!findOutsideProgram("bwrap"))
     return {
       reason: "bubblewrap is not installed",
       wayOut: "apt install bubblewrap, or as your system has it",
     };
   const others = ["nsenter", ...(isRoot() ? ["setpriv"] : [])];
-  const missing = others.find((name) => !findProgram(name));
+  const missing = others.find((name) => !findOutsideProgram(name));
   if (missing === undefined) return undefined;
   const why = missing === "setpriv" ? ", so that a task of root's can't become another user" : "";
   return {

@@ -10,7 +10,7 @@ import type { LaneInForce } from "../../lane/index.ts";
 import { findHomeRuntimeDir } from "../../mail/index.ts";
 import { reaches } from "../../network/index.ts";
 import {
-  findProgram,
+  findOutsideProgram,
   findTools,
   type Sandbox,
   type Tools,
@@ -92,7 +92,7 @@ function machineKey(): string {
     "unprivileged_userns_clone",
   ].map((name) => readTextOr(`/proc/sys/kernel/${name}`, ""));
   const programs = ["bwrap", "setpriv", "nsenter"].map((name) => {
-    const path = findProgram(name);
+    const path = findOutsideProgram(name);
     return path === undefined ? null : [path, statSync(path).mtimeMs];
   });
   const parts = [process.getuid?.(), readlinkSync("/proc/self/ns/user"), rights, settings, programs];
