@@ -1,12 +1,17 @@
 /**
  * Owns the list of adapters.
  */
-import type { AcpSpec, AgentSpec } from "../contract/index.ts";
+import type { AcpSpec, AgentSpec, ClaudeSpec } from "../contract/index.ts";
 import type { Adapter } from "./adapter.ts";
-import { claude } from "./claude/claude.ts";
 import { exec } from "./exec.ts";
 
-/** Its library is loaded for a task that needs it. */
+/** What drives these is loaded for a task that needs it: most start a command, and a start is short. */
+const claude: Adapter<ClaudeSpec> = {
+  name: "claude",
+  goesOn: () => true,
+  drive: async (work, spec) => (await import("./claude/claude.ts")).driveClaude(work, spec),
+};
+
 const acp: Adapter<AcpSpec> = {
   name: "acp",
   goesOn: () => true,

@@ -7,7 +7,7 @@ import type { Dispatcher } from "../dispatch/index.ts";
 import { findProgram } from "../process/index.ts";
 import { commandLine } from "../redaction/index.ts";
 import { present } from "../util/index.ts";
-import { type AgentOptions, chooseAgent } from "./agent-choice.ts";
+import type { AgentOptions } from "./agent-choice.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { type LaneOptions, laneChoice } from "./lane-options.ts";
 import type { PlaceOptions } from "./run-place.ts";
@@ -79,6 +79,7 @@ export async function agentAsked(
   prompt: string,
   options: RunOptions,
 ): Promise<AskedFor> {
+  const { chooseAgent } = await import("./agent-choice.ts");
   const { spec: agent, name, key } = await chooseAgent(dispatcher.home, prompt, options);
   if (!options.json) note(`[agent]   ${name}, ${key}`);
   const spec = { ...commonSpec(options), agent, definition: `agent:${name}` };

@@ -23,7 +23,7 @@ import {
 } from "../task/index.ts";
 import { present } from "../util/index.ts";
 import { keepSpooled } from "./kept-output.ts";
-import { ModelRoute } from "./model-route.ts";
+import type { ModelRoute, RouteOptions } from "./model-route.ts";
 import type { Shells } from "./shells.ts";
 import { Spool } from "./spool.ts";
 import { SpooledProgress } from "./spooled-progress.ts";
@@ -106,7 +106,10 @@ async function join(
   const cgroup = task.sandbox?.cgroup;
   const refused = cgroup && refusalsFromNow(cgroup.name);
   let parked: Parked | undefined;
-  const route = new ModelRoute(home, task, {
+  // Loaded for an agent that asks for it: a command doesn't.
+  let route: Promise<ModelRoute> | undefined;
+  const openRoute = async () => new (await import("./model-route.ts")).ModelRoute(home, task, routeOptions);
+  const routeOptions: RouteOptions = {
     park: (why) => {
       parked ??= why;
       ended.abort();
@@ -115,7 +118,7 @@ async function join(
       spool.add("stderr", Buffer.from(`[waits]   ${detail}\n`));
       news();
     },
-  });
+  };
   let watch: Watch | undefined;
   let exceeding: Promise<unknown> | undefined;
   return {
@@ -123,7 +126,12 @@ async function join(
       signal: ended.signal,
       door: doorView,
       values,
-      models: route,
+      models: {
+        model: async (provider) => {
+          route ??= openRoute();
+          return (await route).model(provider);
+        },
+      },
       messages: feed,
       // An address, and what leads to this machine, can't be allowed: the proxy's answer says so.
       onRefused: ({ host, port, reason }) => {
@@ -151,7 +159,7 @@ async function join(
     async part() {
       stop.removeEventListener("abort", onStop);
       await shells.end();
-      await route.close();
+      await (await route)?.close();
       const peakBytes = watch?.end() ?? 0;
       await screen?.close();
       // A guess for the next time: without it, another one is made.

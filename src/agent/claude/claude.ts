@@ -7,26 +7,22 @@
  */
 import { randomUUID } from "node:crypto";
 import type { ClaudeSpec } from "../../contract/index.ts";
-import type { Adapter, AgentEnd, ModelAccess, Workplace } from "../adapter.ts";
+import type { AgentEnd, ModelAccess, Workplace } from "../adapter.ts";
 import { endIfItStays } from "../leaving.ts";
 import { JsonLines } from "../lines.ts";
 import { newOpening, type Opening, openingOf } from "../opening.ts";
 import { Dialogue } from "./dialogue.ts";
 import { CLAUDE, commandFor, environmentFor, filesFor, interactiveCommand, PROVIDER } from "./start.ts";
 
-export const claude: Adapter<ClaudeSpec> = {
-  name: "claude",
-  goesOn: () => true,
-  async drive(work, spec) {
-    const model = await work.model(PROVIDER);
-    const opening = await openingOf(work, CLAUDE, spec);
-    if (spec.input === "terminal") return inTerminal(work, spec, model, opening);
-    const first = await converse(work, spec, model, opening);
-    if (first.hasBegun || opening.how !== "resumed" || work.stop.aborted) return first.end;
-    work.show("The agent does not have its conversation any more: a new one begins.\n");
-    return (await converse(work, spec, model, await newOpening(work, spec))).end;
-  },
-};
+export async function driveClaude(work: Workplace, spec: ClaudeSpec): Promise<AgentEnd> {
+  const model = await work.model(PROVIDER);
+  const opening = await openingOf(work, CLAUDE, spec);
+  if (spec.input === "terminal") return inTerminal(work, spec, model, opening);
+  const first = await converse(work, spec, model, opening);
+  if (first.hasBegun || opening.how !== "resumed" || work.stop.aborted) return first.end;
+  work.show("The agent does not have its conversation any more: a new one begins.\n");
+  return (await converse(work, spec, model, await newOpening(work, spec))).end;
+}
 
 interface Conversed {
   readonly end: AgentEnd;
