@@ -117,6 +117,8 @@ export interface Workplace {
   conversationOf(agent: string): { readonly id: string; readonly isAtThisTask: boolean } | undefined;
   /** Puts on record that it is held from now on. */
   beginConversation(agent: string, conversation: Conversation): Promise<void>;
+  /** Calls of the last turn that were cut off, in words: whether each had its effect is not known. */
+  cutCalls(): Promise<readonly string[]>;
   /** What happened in the session before, in words for an agent that does not know it; undefined where nothing did. */
   story(): Promise<string | undefined>;
   /** The way to a provider's models. Fails where there is none. */

@@ -21,9 +21,18 @@ const CUT_OFF =
 export async function openingOf(work: Workplace, agent: string, asked: Asked): Promise<Opening> {
   const known = work.conversationOf(agent);
   const { prompt, continues } = asked;
-  if (known?.isAtThisTask && work.isGoingOn) return { how: "resumed", conversation: known.id, text: CUT_OFF };
+  if (known?.isAtThisTask && work.isGoingOn)
+    return { how: "resumed", conversation: known.id, text: await cutOff(work) };
   if (known && continues) return { how: "resumed", conversation: known.id, text: prompt };
   return newOpening(work, asked);
+}
+
+/** An agent may have been ended before it wrote down what it was about to do: so it is told. */
+async function cutOff(work: Workplace): Promise<string> {
+  const calls = await work.cutCalls();
+  if (calls.length === 0) return CUT_OFF;
+  const list = calls.map((call) => `- ${call}`).join("\n");
+  return `${CUT_OFF}\n\nThese calls were open, whether you remember them or not:\n${list}`;
 }
 
 /** For an agent that knows nothing of the session, or has lost what it knew. */

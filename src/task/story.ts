@@ -33,6 +33,17 @@ export async function storyOf(session: Session): Promise<string | undefined> {
   return text.length <= MAX_STORY ? text : `${text.slice(0, MAX_STORY)}\n(cut off here)`;
 }
 
+/** Of the last turn that ended. */
+export async function cutCallsOf(session: Session): Promise<string[]> {
+  let last: HistoryTurn | undefined;
+  for await (const turn of session.history()) last = turn;
+  return (last?.entries ?? []).flatMap((entry) =>
+    entry.kind === "tool_call" && entry.outcome === "interrupted"
+      ? [`${entry.tool} ${short(entry.args)}`]
+      : [],
+  );
+}
+
 function turnText({ turn, input, entries, outcome }: HistoryTurn): string {
   const calls = entries.filter((entry) => entry.kind === "tool_call");
   const shown = calls.slice(-MAX_CALLS);

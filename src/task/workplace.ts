@@ -23,7 +23,7 @@ import { Excerpt, type Turn } from "../session/index.ts";
 import type { TaskInHand } from "./in-hand.ts";
 import { type DoorView, invocationOf } from "./room/invocation.ts";
 import type { OnRefused } from "./room/network.ts";
-import { storyOf } from "./story.ts";
+import { cutCallsOf, storyOf } from "./story.ts";
 
 /** What stands around the processes of a task. */
 export interface WorkplaceOptions {
@@ -90,6 +90,10 @@ export class TaskWorkplace implements Workplace {
   async beginConversation(agent: string, { id: conversation, how }: Conversation): Promise<void> {
     const { room, number: task } = this.#task;
     await room.session.append("conversation_begun", { task, agent, conversation, how });
+  }
+
+  cutCalls(): Promise<readonly string[]> {
+    return cutCallsOf(this.#task.room.session);
   }
 
   story(): Promise<string | undefined> {

@@ -102,6 +102,11 @@ describe("its conversation", () => {
       encoding: "utf8",
     });
     expect(kept).toBe("x\n");
+    // Where the agent had not written it down yet, it knows it from this.
+    const told = home.model.requests
+      .map(({ body }) => JSON.stringify(body))
+      .find((body) => body.includes("were open"));
+    expect(told).toContain("echo x >> effects");
     const records = await home.records("long");
     expect(records.filter(({ type }) => type === "conversation_begun").at(-1)?.data["how"]).toBe("resumed");
     expect(records.find(({ type }) => type === "task_ended")?.data["outcome"]).toBe("done");
