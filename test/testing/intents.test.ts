@@ -26,7 +26,7 @@ const edit: Intent = { edit: { path: "src/a.ts", find: "x", replace: "y" } };
 const bash: Intent = { bash: { command: "ls | wc -l" } };
 const mcp: Intent = { mcp: { server: "issue-tracker", tool: "find_issue", args: { text: "crash" } } };
 
-const ABSOLUTE = "/work/repo/src/a.ts";
+const ABSOLUTE = "/srv/repo/src/a.ts";
 
 const expected: [keyof typeof offers, Intent, unknown][] = [
   ["claude", write, ["Write", { file_path: ABSOLUTE, content: "x\n" }]],

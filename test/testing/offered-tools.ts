@@ -22,7 +22,7 @@ interface Offer {
 
 /** Claude Code 2.1.325. */
 const claude: Offer = {
-  system: "# Environment\n - Primary working directory: /work/repo\n - Is a git repository: true",
+  system: "# Environment\n - Primary working directory: /srv/repo\n - Is a git repository: true",
   tools: [
     { name: "Agent", schema: object({ description: string(), prompt: string() }) },
     {
@@ -44,7 +44,7 @@ const claude: Offer = {
 
 /** opencode 1.18.33; earlier ones require a description of a command. */
 const opencode: Offer = {
-  system: "<env>\n  Working directory: /work/repo\n  Platform: linux\n</env>",
+  system: "<env>\n  Working directory: /srv/repo\n  Platform: linux\n</env>",
   tools: [
     { name: "bash", schema: object({ command: string(), description: string() }) },
     {
@@ -60,7 +60,7 @@ const opencode: Offer = {
 
 /** Gemini CLI 0.61.0. */
 const geminiCli: Offer = {
-  system: "- **Workspace Directories:**\n  - /work/repo\n- **Directory Structure:**",
+  system: "- **Workspace Directories:**\n  - /srv/repo\n- **Directory Structure:**",
   tools: [
     { name: "read_file", schema: object({ file_path: string("The path to the file to read.") }) },
     {
@@ -80,7 +80,7 @@ const geminiCli: Offer = {
 
 /** goose 1.34.0; it reads with its shell. */
 const goose: Offer = {
-  system: "It is currently 2026-11-16 16:54:00\nWorking directory: /work/repo\nContext: ~0k/128k",
+  system: "It is currently 2026-11-16 16:54:00\nWorking directory: /srv/repo\nContext: ~0k/128k",
   tools: [
     { name: "edit", schema: object({ path: string(), before: string(), after: string() }) },
     { name: "shell", schema: object({ command: string() }) },
@@ -92,7 +92,7 @@ const goose: Offer = {
 
 /** Codex 0.166.0; earlier ones take a command as a list. */
 const codex: Offer = {
-  system: "<environment_context>\n  <cwd>/work/repo</cwd>\n</environment_context>",
+  system: "<environment_context>\n  <cwd>/srv/repo</cwd>\n</environment_context>",
   tools: [{ name: "exec_command", schema: object({ cmd: string(), login: { type: "boolean" } }, ["cmd"]) }],
 };
 
@@ -103,7 +103,7 @@ const codexBefore: Offer = {
 
 /** Pi 0.87.1. */
 const pi: Offer = {
-  system: "<cwd>\n/work/repo\n</cwd>",
+  system: "<cwd>\n/srv/repo\n</cwd>",
   tools: [
     { name: "read", schema: object({ path: string(EITHER) }) },
     { name: "bash", schema: object({ command: string() }) },
