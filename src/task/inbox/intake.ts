@@ -149,8 +149,9 @@ export class Intake {
         continue;
       }
       if (full.has(mailKindOf(envelope))) continue;
-      // What is to be taken back may be on its way just before it.
-      if (envelope.kind === "cancel") await Promise.allSettled(recording);
+      // What is to be taken back may be on its way just before it, or lie right behind it.
+      const isBarrier = envelope.kind === "cancel";
+      if (isBarrier) await Promise.allSettled(recording);
       if (envelope.kind === "task") tasks.add(name);
       // Handed over in order without waiting for the disk: one sync for all of them.
       recording.push(
@@ -166,6 +167,7 @@ export class Intake {
           },
         ),
       );
+      if (isBarrier) await Promise.allSettled(recording);
     }
     const settled = await Promise.allSettled(recording);
     // The order is that of the names: a later one must not be gone while an earlier one comes again.

@@ -1,0 +1,36 @@
+/** What lies in an inbox is taken in, once and in order. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { encodeEnvelope, idOf, Maildir } from "../../src/mail/index.ts";
+import { Intake } from "../../src/task/index.ts";
+import { realDisk } from "../../src/util/index.ts";
+import { memoryDir, plainPorts, TestHome } from "../support/home.ts";
+
+describe("the intake", () => {
+  it("reads no task while the word that takes it back is being obeyed", async () => {
+    using home = new TestHome(memoryDir);
+    const hf = await home.open(plainPorts);
+    const session = await hf.openSession();
+    const inbox = new Maildir(realDisk, home.sessionDir(session.id, "inbox"));
+    const from = { from: "user:test", at: new Date().toISOString() };
+    const agent = { adapter: "exec", command: ["true"], input: "nothing", restart: false };
+    const spec = { agent, definition: "exec" };
+    await inbox.put(
+      "task_back",
+      encodeEnvelope({ ...from, id: "task_back", kind: "task", spec, priority: 1 }),
+    );
+    await inbox.put(
+      "ask_back",
+      encodeEnvelope({ ...from, id: "ask_back", kind: "cancel", request: "task_back" }),
+    );
+    const cancel = async (request: string) => {
+      await sleep(50);
+      await inbox.done((await inbox.waiting()).filter((name) => idOf(name) === request));
+    };
+    const others = { interrupt() {}, pause() {}, shell() {}, allowHost: async () => {}, drained() {} };
+    await new Intake(session, inbox, { ...others, cancel }).look();
+    expect(session.state.queue).toEqual([]);
+    expect(await inbox.waiting()).toEqual([]);
+    await session.pause();
+  });
+});
