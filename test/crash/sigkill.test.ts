@@ -12,7 +12,8 @@ const PARALLEL = 2;
 /** On average, at least. */
 const ACKS_PER_KILL = 10;
 
-const acknowledgementsIn = (lines: readonly string[]) => lines.filter((line) => line.startsWith("ack ")).length;
+const acknowledgementsIn = (lines: readonly string[]) =>
+  lines.filter((line) => line.startsWith("ack ")).length;
 
 async function killAgainAndAgain(
   home: TestHome,

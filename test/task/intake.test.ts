@@ -5,6 +5,7 @@ import { encodeEnvelope, idOf, Maildir } from "../../src/mail/index.ts";
 import { Intake } from "../../src/task/index.ts";
 import { realDisk } from "../../src/util/index.ts";
 import { memoryDir, plainPorts, TestHome } from "../support/home.ts";
+import { script } from "../support/hosts.ts";
 
 describe("the intake", () => {
   it("reads no task while the word that takes it back is being obeyed", async () => {
@@ -13,8 +14,7 @@ describe("the intake", () => {
     const session = await hf.openSession();
     const inbox = new Maildir(realDisk, home.sessionDir(session.id, "inbox"));
     const from = { from: "user:test", at: new Date().toISOString() };
-    const agent = { adapter: "exec", command: ["true"], input: "nothing", restart: false };
-    const spec = { agent, definition: "exec" };
+    const spec = script("true");
     await inbox.put(
       "task_back",
       encodeEnvelope({ ...from, id: "task_back", kind: "task", spec, priority: 1 }),
