@@ -3,6 +3,7 @@
  * usual one first. The order is the one in which they are looked for.
  */
 export interface KnownAgent {
+  /** One of ours, or that of a definition. */
   readonly name: string;
   /** What is looked for on PATH. */
   readonly program: string;

@@ -2,11 +2,13 @@
  * Owns which agent a task of plain words is given to: the one that is named, else the one that the user's settings name,
  * else the first of those that are known which is on PATH and has a key that can be used.
  */
+import { basename } from "node:path";
 import { type KnownAgent, knownAgent, knownAgents } from "../agent/index.ts";
 import { type KeyNote, keyNotes } from "../broker/index.ts";
-import { type AgentSpec, HoldfastError } from "../contract/index.ts";
+import { type AgentDefinition, type AgentSpec, HoldfastError } from "../contract/index.ts";
 import { type Home, readSettings } from "../home/index.ts";
 import { findProgram } from "../process/index.ts";
+import { present } from "../util/index.ts";
 
 export interface AgentOptions {
   readonly agent?: string;
@@ -22,10 +24,14 @@ export interface ChosenAgent {
   readonly key: string;
 }
 
-export async function chooseAgent(home: Home, prompt: string, options: AgentOptions): Promise<ChosenAgent> {
+export async function chooseAgent(
+  home: Home,
+  prompt: string,
+  options: AgentOptions,
+  definition?: AgentDefinition,
+): Promise<ChosenAgent> {
   const notes = await keyNotes(home, process.env);
-  const wanted = options.agent ?? (await readSettings(home.dir)).agent;
-  const agent = wanted === undefined ? firstUsable(notes) : named(wanted);
+  const agent = definition ? defined(definition) : await wanted(home, options, notes);
   const provider = providerOf(agent, notes, options.model);
   const found = notes.find((note) => note.provider === provider);
   return { spec: specOf(agent, provider, prompt, options), name: agent.name, key: found?.detail ?? "no key" };
@@ -42,6 +48,23 @@ export function listAgents(
   }));
 }
 
+async function wanted(home: Home, options: AgentOptions, notes: readonly KeyNote[]): Promise<KnownAgent> {
+  const name = options.agent ?? (await readSettings(home.dir)).agent;
+  return name === undefined ? firstUsable(notes) : named(name);
+}
+
+/** What is known of an agent by its program holds also where a definition starts it. */
+function defined({ name, adapter, command = [] }: AgentDefinition): KnownAgent {
+  const [program = adapter] = command;
+  if (adapter === "claude") return named("claude");
+  const known = knownAgents.find((one) => one.program === basename(program));
+  if (!findProgram(program)) throw missing(program);
+  return known ? { ...known, command } : { name, program, adapter, command, models: {} };
+}
+
+const missing = (program: string) =>
+  new HoldfastError("program_missing", `${program} is not on PATH`, { program });
+
 function named(name: string): KnownAgent {
   const agent = knownAgent(name);
   if (!agent) {
@@ -50,8 +73,7 @@ function named(name: string): KnownAgent {
       agent: name,
     });
   }
-  if (!findProgram(agent.program))
-    throw new HoldfastError("program_missing", `${agent.program} is not on PATH`, { program: agent.program });
+  if (!findProgram(agent.program)) throw missing(agent.program);
   return agent;
 }
 
@@ -89,6 +111,13 @@ function specOf(agent: KnownAgent, provider: string, prompt: string, options: Ag
       "usage",
       `${agent.name} has no interface here: run it as a command, holdfast run -i -- ${agent.program}`,
     );
-  const full = model?.includes("/") ? model : `${provider}/${model ?? agent.models[provider] ?? ""}`;
-  return { adapter: "acp", agent: agent.name, command: [...agent.command], model: full, ...talk };
+  const full =
+    model?.includes("/") || provider === "" ? model : `${provider}/${model ?? agent.models[provider] ?? ""}`;
+  return {
+    adapter: "acp",
+    agent: agent.name,
+    command: [...agent.command],
+    ...present({ model: full }),
+    ...talk,
+  };
 }

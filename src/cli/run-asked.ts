@@ -2,17 +2,19 @@
  * Owns what `run` is asked for: an agent with a task in plain words, or a command, as the spec of a task.
  */
 import { basename } from "node:path";
-import { HoldfastError, type TaskSpec } from "../contract/index.ts";
+import { type AgentDefinition, HoldfastError, type TaskSpec } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
 import { findProgram } from "../process/index.ts";
 import { commandLine } from "../redaction/index.ts";
 import { present } from "../util/index.ts";
 import type { AgentOptions } from "./agent-choice.ts";
+import { requireDefinition } from "./definitions.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { type LaneOptions, laneChoice } from "./lane-options.ts";
 import type { PlaceOptions } from "./run-place.ts";
 import { note } from "./screen.ts";
-import type { BudgetOptions, CommonOptions } from "./verb.ts";
+import { type BudgetOptions, type CommonOptions, scope } from "./verb.ts";
+import { sessionOf } from "./which-session.ts";
 
 export type RunOptions = CommonOptions &
   BudgetOptions &
@@ -68,6 +70,8 @@ export interface AskedFor {
   readonly spec: TaskSpec;
   readonly title: string;
   readonly words: readonly string[];
+  /** The agent definition that it goes by. */
+  readonly definition?: AgentDefinition;
 }
 
 export function commandAsked(words: string[], options: RunOptions): AskedFor {
@@ -80,10 +84,47 @@ export async function agentAsked(
   options: RunOptions,
 ): Promise<AskedFor> {
   const { chooseAgent } = await import("./agent-choice.ts");
-  const { spec: agent, name, key } = await chooseAgent(dispatcher.home, prompt, options);
-  if (!options.json) note(`[agent]   ${name}, ${key}`);
-  const spec = { ...commonSpec(options), agent, definition: `agent:${name}` };
-  return { spec, title: (prompt || name).slice(0, 200), words: [prompt || name] };
+  const definition = await definitionFor(dispatcher, options);
+  const model = options.model ?? definition?.model;
+  const chosen = await chooseAgent(
+    dispatcher.home,
+    prompt,
+    { ...options, ...present({ model }) },
+    definition,
+  );
+  const name = definition?.name ?? chosen.name;
+  const shown = name === chosen.name ? name : `${name} (${chosen.name})`;
+  if (!options.json) note(`[agent]   ${shown}, ${chosen.key}`);
+  const spec = {
+    ...commonSpec({ ...options, ...present({ lane: options.lane ?? definition?.lane }) }),
+    agent: chosen.spec,
+    definition: `agent:${name}`,
+    ...(definition && definition.env.length > 0 && { env: [...definition.env] }),
+  };
+  return { spec, title: (prompt || name).slice(0, 200), words: [prompt || name], ...present({ definition }) };
+}
+
+/** A session keeps the one that it was opened from, unless another agent is named. */
+async function definitionFor(
+  dispatcher: Dispatcher,
+  options: RunOptions,
+): Promise<AgentDefinition | undefined> {
+  const { agent, session } = options;
+  const from = { ...present({ base: options.base, isFresh: options.fresh, isDirty: options.dirty }) };
+  if (session === undefined)
+    return requireDefinition(
+      dispatcher,
+      agent,
+      options.repo === false ? undefined : { repo: options.repo ?? ".", ...from },
+    );
+  const { id } = await sessionOf(dispatcher.holdfast, session, options);
+  const state = await dispatcher.holdfast.showSession(id, scope(options));
+  if (state.definition && (agent ?? state.definition.name) === state.definition.name) return state.definition;
+  return requireDefinition(
+    dispatcher,
+    agent,
+    state.repo === null ? undefined : { repo: state.repo, state, ...from },
+  );
 }
 
 function specOf(command: string[], options: RunOptions): TaskSpec {

@@ -6,19 +6,24 @@
 import { closeSync } from "node:fs";
 import type { Dispatcher } from "../dispatch/index.ts";
 import type { SessionSummary } from "../home/index.ts";
-import { chooseAgent } from "./agent-choice.ts";
+import { environmentOf } from "./environment.ts";
+import { agentAsked } from "./run-asked.ts";
 import type { NamedSession } from "./which-session.ts";
 
-type Resting = Pick<SessionSummary, "conversation" | "due" | "handoff" | "pausedFor" | "status" | "task">;
+type Resting = Pick<
+  SessionSummary,
+  "conversation" | "definition" | "due" | "handoff" | "pausedFor" | "status" | "task"
+>;
 
 /** Says whether it was. */
 export async function wake(dispatcher: Dispatcher, { id }: NamedSession, resting: Resting): Promise<boolean> {
-  const { conversation, task } = resting;
+  const { conversation, definition, task } = resting;
   if (!conversation || !mayBeWoken(resting)) return false;
-  const asked = { agent: conversation.agent, continue: true };
-  const { spec: agent, name } = await chooseAgent(dispatcher.home, "", asked);
-  const spec = { agent, definition: `agent:${name}`, title: "a message", sandbox: task?.isSandboxed ?? true };
-  const { outputFd } = await dispatcher.submit(id, spec);
+  const agent = definition ? definition.name : conversation.agent;
+  const options = { agent, session: id, continue: true, sandbox: task?.isSandboxed ?? true, json: true };
+  const { spec } = await agentAsked(dispatcher, "", { ...options, title: "a message" });
+  const env = await environmentOf({}, dispatcher.home.dir, spec.env);
+  const { outputFd } = await dispatcher.submit(id, spec, { env });
   closeSync(outputFd);
   return true;
 }

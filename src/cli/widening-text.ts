@@ -22,7 +22,8 @@ export function wideningLines(words: readonly Widening[]): string[] {
 
 const MAX_WIDTH = 50;
 
-function meaning({ key, value, lane }: Widening): string {
+function meaning({ key, value, lane, agent }: Widening): string {
+  if (agent !== undefined) return agentMeaning(key, printable(agent));
   if (key === "capsule.include") return "every task gets a copy of it from your checkout";
   if (key === "setup_hosts") return "capsule.setup may reach it";
   if (key === "lane") return "tasks get this lane without being asked for it";
@@ -31,6 +32,12 @@ function meaning({ key, value, lane }: Widening): string {
   const tools = externalIn(value);
   const which = tools.length > 0 ? printable(tools.join(", ")) : "no tool so far";
   return `tasks in lane ${named} use external tools without asking you: ${which}`;
+}
+
+function agentMeaning(key: string, agent: string): string {
+  if (key.endsWith(".env")) return `tasks of agent ${agent} get this variable of yours`;
+  if (key.endsWith(".lane")) return `tasks of agent ${agent} get this lane without being asked for it`;
+  return `sessions of agent ${agent} may spend more than your settings say`;
 }
 
 function valueText(value: Json): string {

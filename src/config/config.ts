@@ -4,6 +4,7 @@
  */
 import * as z from "zod/mini";
 import { hostListSchema, isShippedLane } from "../contract/index.ts";
+import { agentsSection } from "./agents.ts";
 import { capsuleSection } from "./capsule.ts";
 import { parseDocument } from "./document.ts";
 import { defaultLane, lanesSection, ownLane } from "./lanes.ts";
@@ -15,6 +16,7 @@ const schema = z
   .strictObject({
     /** What a session begins with, by a name of git's: HEAD where nothing is said. */
     base: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
+    agents: agentsSection,
     capsule: capsuleSection,
     /** What `capsule.setup` may reach. */
     setup_hosts: z._default(hostListSchema, []),
@@ -26,9 +28,13 @@ const schema = z
     /** Of an earlier version, whose processes waited: read, and without effect. */
     idle_pause_minutes: z.optional(z.number().check(z.nonnegative())),
   })
-  .check(({ value: { lane, lanes }, issues }) => {
-    if (!isShippedLane(lane) && !ownLane(lanes, lane))
-      issues.push({ code: "custom", path: ["lane"], message: "is no lane of this file", input: lane });
+  .check(({ value: { agents, lane, lanes }, issues }) => {
+    const refuse = (path: string[], input: string) =>
+      issues.push({ code: "custom", path, message: "is no lane of this file", input });
+    const isThere = (name: string) => isShippedLane(name) || ownLane(lanes, name) !== undefined;
+    if (!isThere(lane)) refuse(["lane"], lane);
+    for (const [name, agent] of Object.entries(agents))
+      if (agent.lane !== undefined && !isThere(agent.lane)) refuse(["agents", name, "lane"], agent.lane);
   });
 
 export type Config = z.infer<typeof schema>;

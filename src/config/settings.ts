@@ -2,7 +2,7 @@
  * Owns `settings.yaml` in the home: what the user has decided, for all repos. No repo can change it.
  */
 import * as z from "zod/mini";
-import { MAX_VARIABLES, variableSchema } from "../contract/index.ts";
+import { agentNameSchema, budgetSchema, MAX_VARIABLES, variableSchema } from "../contract/index.ts";
 import { IN_HOME, settingsPath } from "../util/index.ts";
 import { orNothing, parseDocument } from "./document.ts";
 import { pathSchema } from "./path.ts";
@@ -37,7 +37,9 @@ const schema = z
     /** Variables of the caller's that every task gets, where the caller has them. */
     env: z._default(z.array(variableSchema).check(z.maxLength(MAX_VARIABLES)), []),
     /** Which agent a task of plain words is given to. */
-    agent: z.optional(z.string().check(z.regex(/^[a-z][a-z0-9-]{0,39}$/, "is no name of an agent"))),
+    agent: z.optional(agentNameSchema),
+    /** The limits of a new session where none are named. */
+    budget: z.prefault(z.pipe(orNothing, budgetSchema), {}),
     quota: quotaSection,
     sandbox: z.prefault(z.pipe(orNothing, sandbox), {}),
     output_mb: outputLimit,

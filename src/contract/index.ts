@@ -1,3 +1,4 @@
+export * from "./agent.ts";
 export * from "./budget.ts";
 export * from "./errors.ts";
 export * from "./events.ts";

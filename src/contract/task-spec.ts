@@ -3,6 +3,7 @@
  * the session process, perhaps after a restart. So nothing in it may be a secret.
  */
 import * as z from "zod/mini";
+import { agentNameSchema, modelSchema } from "./agent.ts";
 import { HoldfastError } from "./errors.ts";
 import { hostListSchema } from "./host-pattern.ts";
 import { laneNameSchema } from "./lane.ts";
@@ -28,7 +29,7 @@ const conversing = {
   /** What a person asks of it. */
   prompt: z.string().check(z.maxLength(MAX_PROMPT)),
   /** As the agent calls it; without one, the agent's own choice. */
-  model: z.optional(z.string().check(z.minLength(1), z.maxLength(200))),
+  model: z.optional(modelSchema),
   /** Goes on with the session's conversation, where that is one of this agent's. */
   continues: z.boolean(),
   /** How a person speaks to it while it works: by messages, or in its own interface in a terminal. */
@@ -43,7 +44,7 @@ export type ClaudeSpec = z.infer<typeof claudeSchema>;
 const acpSchema = z.strictObject({
   adapter: z.literal("acp"),
   /** Which agent it is: what is known of it goes by this name. */
-  agent: z.string().check(z.regex(/^[a-z][a-z0-9-]{0,39}$/, "is no name of an agent")),
+  agent: agentNameSchema,
   command: z.array(z.string()).check(z.minLength(1)),
   ...conversing,
 });

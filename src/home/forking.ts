@@ -122,6 +122,8 @@ export async function forkAt(
         ...present({
           name,
           agent: options.agent ?? state.agent ?? undefined,
+          // Another agent works by another definition, or by none.
+          definition: options.agent === undefined ? (state.definition ?? undefined) : undefined,
           repo: options.repo ?? undefined,
           title: options.title ?? state.title ?? undefined,
           budget: options.budget ?? state.budget,

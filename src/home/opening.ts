@@ -1,13 +1,21 @@
 /**
  * Owns the opening of a session, and how it comes by its name.
  */
-import { type Budget, nameFromText, parseSessionId, parseUser, type SessionId } from "../contract/index.ts";
+import {
+  type AgentDefinition,
+  type Budget,
+  nameFromText,
+  parseSessionId,
+  parseUser,
+  type SessionId,
+} from "../contract/index.ts";
 import { withoutSecrets } from "../redaction/index.ts";
 import type { Session } from "../session/index.ts";
 import { assertKnown, present } from "../util/index.ts";
 import { defaultUser, type Home } from "./home.ts";
 import { type Claimant, claimName } from "./names.ts";
 import { assertPrivate } from "./private.ts";
+import { readSettings } from "./settings.ts";
 import { stageSession } from "./staging.ts";
 
 export interface NewSession {
@@ -17,6 +25,8 @@ export interface NewSession {
   /** What its name is made from where none is given. Default: the title. */
   readonly nameFrom?: string;
   readonly agent?: string;
+  /** The agent definition that it is opened from. */
+  readonly definition?: AgentDefinition;
   readonly repo?: string;
   readonly title?: string;
   readonly budget?: Budget;
@@ -27,6 +37,7 @@ export const NEW_SESSION = [
   "name",
   "nameFrom",
   "agent",
+  "definition",
   "repo",
   "title",
   "budget",
@@ -39,12 +50,15 @@ export async function openSession(
 ): Promise<Session> {
   assertKnown(options, NEW_SESSION);
   const user = parseUser(options.user ?? defaultUser());
-  const { agent, repo, title, budget } = options;
+  const { definition, repo, title } = options;
+  const agent = options.agent ?? definition?.name;
+  const limits = { ...(await readSettings(home.dir)).budget, ...definition?.budget, ...options.budget };
+  const budget = Object.keys(limits).length > 0 ? limits : undefined;
   // A home that became readable to others gets no new session.
   await assertPrivate(home.dir);
   return named(home, { id, repo: repo ?? null }, options, (name) =>
     stageSession(home, id, async (_staged, own) => {
-      const origin = { session: id, user, ...present({ name, agent, repo, title, budget }) };
+      const origin = { session: id, user, ...present({ name, agent, definition, repo, title, budget }) };
       await (await own()).record("session_opened", origin);
     }),
   );

@@ -22,6 +22,7 @@ export interface SessionSummary {
   readonly user: string;
   readonly name: string | null;
   readonly agent: string | null;
+  readonly definition: SessionState["definition"];
   readonly repo: string | null;
   /** It worked on a repo where it came from, and has none here: its files wait for one. */
   readonly lacksRepo: boolean;
@@ -86,6 +87,7 @@ export function summarise(
     user,
     name,
     agent,
+    definition: state.definition,
     repo,
     lacksRepo,
     title,

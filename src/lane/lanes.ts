@@ -28,6 +28,8 @@ export interface LaneChoice {
   readonly lane?: string | undefined;
   /** Beside those of the lane. */
   readonly hosts?: readonly string[] | undefined;
+  /** What its spec says of the agent definition that it goes by. */
+  readonly definition?: string | undefined;
 }
 
 const repoFix: LaneSettings = {

@@ -4,7 +4,7 @@
  * T8 A repo's file can only narrow: of what is made by `acceptedPart`, every word that widens is one that was accepted.
  */
 import { type Config, DEFAULT_LANE, type LaneSettings } from "../config/index.ts";
-import type { Json } from "../contract/index.ts";
+import type { AgentSection, Budget, BudgetLimit, Json } from "../contract/index.ts";
 import type { AcceptedConfig } from "./accepted-config.ts";
 import { type LaneChoice, laneSettings } from "./lanes.ts";
 
@@ -15,6 +15,8 @@ export interface Widening {
   readonly value: Json;
   /** The lane that it is of. */
   readonly lane?: string;
+  /** The agent definition that it is of. */
+  readonly agent?: string;
 }
 
 type Counts = (widening: Widening) => boolean;
@@ -25,19 +27,23 @@ interface Kind {
   keep(config: Config, counts: Counts): Config;
 }
 
-export function wideningsOf(config: Config): Widening[] {
-  return kinds.flatMap((kind) => kind.find(config));
+/** `own`: the limits of the user's settings. A limit above them widens. */
+export function wideningsOf(config: Config, own: Budget = {}): Widening[] {
+  return kindsFor(own).flatMap((kind) => kind.find(config));
 }
 
-export function acceptedPart(config: Config, counts: Counts): AcceptedConfig {
-  const left = kinds.reduce<Config>((narrower, kind) => kind.keep(narrower, counts), config);
+export function acceptedPart(config: Config, counts: Counts, own: Budget = {}): AcceptedConfig {
+  const left = kindsFor(own).reduce<Config>((narrower, kind) => kind.keep(narrower, counts), config);
   return { ...left, isAccepted: true };
 }
 
 /** Whether a task of this choice would have had it. */
-export function concerns({ lane: asked }: LaneChoice, config: Config): Counts {
+export function concerns({ lane: asked, definition }: LaneChoice, config: Config): Counts {
   const lane = asked ?? config.lane;
-  return (widening) => (widening.key === "lane" ? asked === undefined : (widening.lane ?? lane) === lane);
+  return (widening) => {
+    if (widening.agent !== undefined) return definition === `agent:${widening.agent}`;
+    return widening.key === "lane" ? asked === undefined : (widening.lane ?? lane) === lane;
+  };
 }
 
 /** A list, each entry of which widens. */
@@ -101,19 +107,69 @@ const lanes: Kind = {
 
 /** A default that goes beyond the shipped one: every task would have it without being asked for it. */
 const defaultLane: Kind = {
-  find: (config) => (isWide(config) ? [{ key: "lane", value: config.lane }] : []),
-  keep: (config, counts) => {
-    if (!isWide(config) || counts({ key: "lane", value: config.lane })) return config;
-    // What the file narrows stays: a lane that writes nothing is not given leave to write.
-    const isReadOnly = laneSettings(config, config.lane)?.write.length === 0;
-    return { ...config, lane: isReadOnly ? "read-only" : DEFAULT_LANE };
-  },
+  find: (config) => (isWide(config, config.lane) ? [{ key: "lane", value: config.lane }] : []),
+  keep: (config, counts) =>
+    !isWide(config, config.lane) || counts({ key: "lane", value: config.lane })
+      ? config
+      : { ...config, lane: narrower(config, config.lane) },
 };
 
-function isWide(config: Config): boolean {
-  const lane = laneSettings(config, config.lane);
+function isWide(config: Config, name: string): boolean {
+  const lane = laneSettings(config, name);
   return lane !== undefined && (lane.hosts.length > 0 || !isAsked(lane));
 }
 
-/** In this order: whether the default is wide depends on what is left of the lanes. */
-const kinds: readonly Kind[] = [include, setupHosts, lanes, defaultLane];
+/** What the file narrows stays: in place of a lane that writes nothing, no task gets one that writes. */
+function narrower(config: Config, name: string): string {
+  return laneSettings(config, name)?.write.length === 0 ? "read-only" : DEFAULT_LANE;
+}
+
+const ofAgent = (agent: string, word: "env" | "lane" | "budget", value: Json): Widening => ({
+  key: `agents.${agent}.${word}`,
+  value,
+  agent,
+});
+
+type Limit = readonly [name: BudgetLimit, value: number];
+
+const limitsIn = (budget: Budget = {}): Limit[] =>
+  Object.entries(budget).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name as BudgetLimit, value]],
+  );
+
+/** Variables of the person's, a wide lane, and limits above the person's own. */
+function agentsKind(own: Budget): Kind {
+  const isHigher = ([name, value]: Limit) => value > (own[name] ?? Number.POSITIVE_INFINITY);
+  const ofLimit = (agent: string, [name, value]: Limit) => ofAgent(agent, "budget", { [name]: value });
+  const hasWideLane = (config: Config, { lane }: AgentSection) => lane !== undefined && isWide(config, lane);
+  const left = (config: Config, name: string, agent: AgentSection, counts: Counts): AgentSection => {
+    const { lane = DEFAULT_LANE, budget } = agent;
+    const isNarrowed = hasWideLane(config, agent) && !counts(ofAgent(name, "lane", lane));
+    const limits = limitsIn(budget).filter((limit) => !isHigher(limit) || counts(ofLimit(name, limit)));
+    return {
+      ...agent,
+      env: agent.env.filter((variable) => counts(ofAgent(name, "env", variable))),
+      ...(isNarrowed && { lane: narrower(config, lane) }),
+      ...(budget && { budget: Object.fromEntries(limits) }),
+    };
+  };
+  return {
+    find: (config) =>
+      Object.entries(config.agents).flatMap(([name, agent]) => [
+        ...agent.env.map((variable) => ofAgent(name, "env", variable)),
+        ...(hasWideLane(config, agent) ? [ofAgent(name, "lane", agent.lane ?? null)] : []),
+        ...limitsIn(agent.budget)
+          .filter(isHigher)
+          .map((limit) => ofLimit(name, limit)),
+      ]),
+    keep: (config, counts) => ({
+      ...config,
+      agents: Object.fromEntries(
+        Object.entries(config.agents).map(([name, agent]) => [name, left(config, name, agent, counts)]),
+      ),
+    }),
+  };
+}
+
+/** In this order: whether a lane is wide depends on what is left of it. */
+const kindsFor = (own: Budget): readonly Kind[] => [include, setupHosts, lanes, defaultLane, agentsKind(own)];

@@ -1,7 +1,7 @@
 /**
  * Owns the form of a session's state: what its records add up to, and what it is before the first.
  */
-import type { Budget, ParkReason, PauseReason, Stage } from "../contract/index.ts";
+import type { AgentDefinition, Budget, ParkReason, PauseReason, Stage } from "../contract/index.ts";
 import type { StoredStatus } from "./lifecycle.ts";
 
 export interface OpenTurn {
@@ -190,6 +190,8 @@ export interface SessionState {
   /** What a person calls it; null for one of an earlier version, and where there was nothing to make it from. */
   readonly name: string | null;
   readonly agent: string | null;
+  /** The agent definition that it was opened from, as it was then; null where it was opened from none. */
+  readonly definition: AgentDefinition | null;
   readonly repo: string | null;
   /** It worked on a repo where it came from, and has none here. */
   readonly lacksRepo: boolean;
@@ -265,6 +267,7 @@ export const emptyState: SessionState = {
   user: "",
   name: null,
   agent: null,
+  definition: null,
   repo: null,
   lacksRepo: false,
   title: null,

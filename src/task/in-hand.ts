@@ -21,6 +21,8 @@ export interface TaskOptions extends StartingOptions {
   readonly lane?: string;
   /** Hosts that it may reach beside those of its lane. */
   readonly hosts?: readonly string[];
+  /** What its spec says of the agent definition that it goes by. */
+  readonly definition?: string;
   /** What `capsule.setup` writes, while it runs. */
   readonly onSetup?: (chunk: Buffer) => void;
   /** Ends the set-up. */

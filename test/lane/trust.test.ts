@@ -45,7 +45,7 @@ describe("trust", () => {
   it("T9 for any file: what is left of it was accepted in one piece", () => {
     fc.assert(
       fc.property(fc.array(configs, { maxLength: 4 }), configs, (before, config) => {
-        const trust = having(...before.map(wideningsOf));
+        const trust = having(...before.map((one) => wideningsOf(one)));
         const { counts, open } = judge(trust, wideningsOf(config));
         const left = wideningsOf(acceptedPart(config, counts));
         expect(openIn(trust, ...left)).toEqual([]);

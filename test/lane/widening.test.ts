@@ -10,15 +10,17 @@ import { configs } from "../support/configs.ts";
 
 const none = () => false;
 const all = () => true;
+/** What the user of these files would let a session spend. */
+const own = { usd: 5 };
 
 describe("what a repo's file may do by itself", () => {
   it("T8 whatever it says, every word that widens in what is left of it was accepted", () => {
     fc.assert(
       fc.property(configs, fc.integer({ min: 0, max: 1 << 20 }), (config, choice) => {
-        const words = wideningsOf(config).map(wordOf);
+        const words = wideningsOf(config, own).map(wordOf);
         const chosen = new Set(words.filter((_, at) => (choice >> (at % 20)) & 1));
-        const left = acceptedPart(config, (widening) => chosen.has(wordOf(widening)));
-        expect(chosen).toEqual(new Set([...chosen, ...wideningsOf(left).map(wordOf)]));
+        const left = acceptedPart(config, (widening) => chosen.has(wordOf(widening)), own);
+        expect(chosen).toEqual(new Set([...chosen, ...wideningsOf(left, own).map(wordOf)]));
       }),
     );
   });
@@ -26,7 +28,12 @@ describe("what a repo's file may do by itself", () => {
   it("T8 with nothing accepted, no lane of it reaches a host or leaves anything unasked, and the default is no wider", () => {
     fc.assert(
       fc.property(configs, (config) => {
-        const left = acceptedPart(config, none);
+        const left = acceptedPart(config, none, own);
+        for (const { env, lane = "repo-fix", budget } of Object.values(left.agents)) {
+          expect(env).toEqual([]);
+          expect(resolveLane(left, { lane }).hosts).toEqual([]);
+          expect(budget?.usd ?? own.usd).toBeLessThanOrEqual(own.usd);
+        }
         expect(left.setup_hosts).toEqual([]);
         expect(left.capsule.include).toEqual([]);
         for (const { name, hosts, approval } of listLanes(left)) {
@@ -57,6 +64,9 @@ describe("what a repo's file may do by itself", () => {
     ["a lane with hosts", "lanes: { x: { hosts: [a.org] } }", ["lanes.x.hosts a.org"]],
     ["a wide default", "lane: online", ["lane online"]],
     ["a wide default of its own", "lane: x\nlanes: { x: { hosts: ['*'] } }", ["lanes.x.hosts *", "lane x"]],
+    ["an agent's variables", "agents: { a: { adapter: claude, env: [DB] } }", ["agents.a.env DB"]],
+    ["an agent in a wide lane", "agents: { a: { adapter: claude, lane: online } }", ["agents.a.lane online"]],
+    ["an agent with limits", "agents: { a: { adapter: claude, budget: { usd: 99 } } }", []],
     ["set-up without hosts", "capsule: { setup: npm ci }", []],
     ["a narrow default", "lane: read-only", []],
     ["a lane that narrows", "lane: x\nlanes: { x: { write: [], approval: [write, external] } }", []],

@@ -15,17 +15,38 @@ const lane = fc.record({
   hosts,
 });
 
+const names = fc.constantFrom("read-only", "repo-fix", "online", "deps", "look", "all");
+const isLane = (own: object, name: string) =>
+  ["read-only", "repo-fix", "online", ...Object.keys(own)].includes(name);
+
+const agent = fc.record(
+  {
+    adapter: fc.constant("claude" as const),
+    env: fc.subarray(["DATABASE_URL", "NPM_TOKEN"]),
+    lane: names,
+    budget: fc.record({ usd: fc.constantFrom(1, 5, 50) }),
+  },
+  { requiredKeys: ["adapter", "env", "lane"] },
+);
+
 export const configs: fc.Arbitrary<Config> = fc
   .record({
     lanes: fc.dictionary(fc.constantFrom("deps", "look", "all"), lane),
-    default: fc.constantFrom("read-only", "repo-fix", "online", "deps", "look", "all"),
+    default: names,
     include: fc.subarray([".env", "certs", "node_modules"]),
     setup_hosts: hosts,
+    agents: fc.dictionary(fc.constantFrom("fix-bot", "reviewer"), agent),
   })
-  .map(({ lanes, default: named, include, setup_hosts }) => ({
+  .map(({ lanes, default: named, include, setup_hosts, agents }) => ({
     ...defaultConfig,
     lanes,
-    lane: ["read-only", "online", ...Object.keys(lanes)].includes(named) ? named : "repo-fix",
+    agents: Object.fromEntries(
+      Object.entries(agents).map(([name, { lane: wanted, ...one }]) => [
+        name,
+        { ...one, ...(isLane(lanes, wanted) && { lane: wanted }) },
+      ]),
+    ),
+    lane: isLane(lanes, named) ? named : "repo-fix",
     setup_hosts,
     capsule: { ...defaultConfig.capsule, include },
   }));

@@ -1,6 +1,7 @@
 /**
  * Owns what is known of agents that speak the Agent Client Protocol: how each finds its model, and what lies in HOME so
- * that it asks nothing at its start. An agent that is not in this list is started as it was asked for.
+ * that it asks nothing at its start. An agent that is not in this list is started as it was asked for, with the variables
+ * by which most agents find a model.
  */
 import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
 import type { HomeFile, ModelAccess, Workplace } from "../adapter.ts";
@@ -78,10 +79,20 @@ const INSTRUCTIONS: Readonly<Record<string, readonly string[]>> = {
 
 export async function startOf(work: Workplace, { agent, command, model }: AcpSpec): Promise<Start> {
   const start = Object.hasOwn(starting, agent) ? starting[agent] : undefined;
-  if (!start) return { command, env: {}, files: [] };
+  if (!start) return { command, env: await usualVariables(work, model), files: [] };
   const named = nameOf(agent, model);
   const { env, files } = start(await work.model(named.provider), named);
   return { command, env, files: [...files, ...instructionFiles({ paths: INSTRUCTIONS[agent] ?? [] })] };
+}
+
+/** Of an agent that is not known: most find their provider by these. Without a named one, it asks no model of ours. */
+async function usualVariables(work: Workplace, model: string | undefined): Promise<Start["env"]> {
+  if (!model?.includes("/")) return {};
+  const { provider } = nameOf("", model);
+  const { url, key } = await work.model(provider);
+  if (provider === "anthropic") return { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: key };
+  if (provider === "gemini") return { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key };
+  return { OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key };
 }
 
 /** `anthropic/claude-…`, or a model of the agent's usual provider. */

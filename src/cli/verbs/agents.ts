@@ -1,25 +1,45 @@
 import type { Command } from "commander";
 import { keyNotes } from "../../broker/index.ts";
+import { type AgentDefinition, isHoldfastError } from "../../contract/index.ts";
+import type { Home } from "../../home/index.ts";
+import { readRepoFile } from "../../task/index.ts";
+import { printable } from "../../util/index.ts";
 import { listAgents } from "../agent-choice.ts";
+import { definitionText } from "../definition-text.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, verb } from "../verb.ts";
+
+/** As far as they were accepted. None where no repo is. */
+async function definedHere(home: Home): Promise<AgentDefinition[]> {
+  try {
+    const { agents } = (await readRepoFile(home, { repo: "." })).config;
+    return Object.entries(agents).map(([name, section]) => ({ name, ...section }));
+  } catch (error) {
+    if (isHoldfastError(error, "not_a_repo")) return [];
+    throw error;
+  }
+}
 
 export function command(): Command {
   return verb(
     "agents",
-    "List the agents that are known: whether each is here, and whose models it can use with the keys that were found. The first that can be used is given a task of plain words, unless settings.yaml or --agent names another.",
+    "List the agents that are known: whether each is here, and whose models it can use with the keys that were found. The first that can be used is given a task of plain words, unless settings.yaml or --agent names another. Below them, those that holdfast.yaml of this repo defines.",
     ["holdfast agents"],
   ).action(async (options: CommonOptions) => {
     const { home } = await openDispatcher(options, { create: true });
+    const defined = await definedHere(home);
     const notes = await keyNotes(home, process.env);
     const agents = listAgents(notes);
     if (options.json)
-      return sayJson(
-        agents.map(({ name, adapter, path = null, providers }) => ({ name, adapter, path, providers })),
-      );
+      return sayJson([
+        ...agents.map(({ name, adapter, path = null, providers }) => ({ name, adapter, path, providers })),
+        ...defined.map(({ name, ...definition }) => ({ name, ...definition, isDefined: true })),
+      ]);
     for (const { name, path, providers } of agents) {
       const keys = providers.length > 0 ? `keys for ${providers.join(", ")}` : "no key was found";
       say(`${name.padEnd(10)} ${path === undefined ? "not on PATH" : `${path}, ${keys}`}`);
     }
+    for (const definition of defined)
+      say(printable(`${definition.name.padEnd(10)} ${definitionText(definition)}, of holdfast.yaml`));
   });
 }

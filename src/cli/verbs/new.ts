@@ -3,12 +3,13 @@ import type { Command } from "commander";
 import { isHoldfastError } from "../../contract/index.ts";
 import type { Holdfast } from "../../library/index.ts";
 import { present } from "../../util/index.ts";
+import { findDefinition } from "../definitions.ts";
 import { say, sayJson } from "../screen.ts";
 import {
   type BudgetOptions,
   budgetOf,
   type CommonOptions,
-  openHome,
+  openDispatcher,
   scope,
   verb,
   withBudget,
@@ -33,15 +34,21 @@ export function command(): Command {
       "what it is called, and its branch (default: made from the title, or the repo's)",
     )
     .option("--title <text>", "what it is about")
-    .option("--agent <name>", "the agent definition that it is opened from")
+    .option(
+      "--agent <name>",
+      "the agent definition of holdfast.yaml that it is opened from, or an agent that is known",
+    )
     .option("--repo <dir>", "the repo that it works on (default: where you are, if that is one)");
   return withBudget(opening).action(async (options: Options) => {
-    const home = await openHome(options, { create: true });
+    const dispatcher = await openDispatcher(options, { create: true });
+    const { holdfast: home } = dispatcher;
     const { name, title, agent } = options;
     const repo = await repoOf(home, options.repo);
+    const isDefined = agent !== undefined && repo !== undefined;
+    const definition = isDefined ? await findDefinition(dispatcher, agent, { repo }) : undefined;
     const session = await home.openSession({
       ...scope(options),
-      ...present({ name, title, agent, repo, budget: budgetOf(options) }),
+      ...present({ name, title, agent, definition, repo, budget: budgetOf(options) }),
       nameFrom: title ?? basename(repo ?? "session"),
     });
     await session.release();

@@ -118,11 +118,11 @@ export function command(): Command {
 
 async function runNew(
   dispatcher: Dispatcher,
-  { spec, title, words }: AskedFor,
+  { spec, title, words, definition }: AskedFor,
   options: RunOptions,
 ): Promise<void> {
   const repo = options.repo ?? ".";
-  const env = await environmentOf(options, dispatcher.home.dir);
+  const env = await environmentOf(options, dispatcher.home.dir, spec.env);
   const secrets = secretsIn(env);
   // Before a name is made of them: that changes their letters, and no value would be found there.
   const shown = words.map((word) => takeOut(word, secrets));
@@ -131,7 +131,7 @@ async function runNew(
     ...(repo !== false && { repo }),
     title: options.title ?? title,
     ...present({ name: options.name, nameFrom: nameSource(shown, options) }),
-    ...present({ budget: budgetOf(options) }),
+    ...present({ definition, budget: budgetOf(options) }),
   };
   const place = placeOf(options);
   if (repo !== false) await askTrust(dispatcher, { repo, ...fileOf(spec, place) });

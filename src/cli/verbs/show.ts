@@ -4,6 +4,7 @@ import type { LaneState, Spent, TaskState } from "../../session/index.ts";
 import type { SessionDiskUse } from "../../upkeep/index.ts";
 import { present, printable } from "../../util/index.ts";
 import { bytes, plural } from "../amounts.ts";
+import { definitionText } from "../definition-text.ts";
 import { hostsText } from "../lane-text.ts";
 import { nextSteps } from "../next-step.ts";
 import { say, sayJson } from "../screen.ts";
@@ -33,7 +34,7 @@ export function command(): Command {
       line("status", statusText(session));
       line("user", session.user);
       if (session.title) line("title", session.title);
-      if (session.agent) line("agent", session.agent);
+      if (session.agent) line("agent", agentText(session));
       line("repo", session.repo ?? (session.lacksRepo ? "not here: its files wait for it" : "no repo"));
       line("opened", session.createdAt);
       line("last", session.updatedAt);
@@ -107,4 +108,9 @@ function spentText(spent: Spent): string {
   const cached = cacheReadTokens + cacheWriteTokens;
   const tokens = `${inputTokens} + ${outputTokens} tokens${cached > 0 ? ` and ${cached} of caches` : ""}`;
   return `${tokens}, ${spent.usd.toFixed(4)} usd, ${minutes} minutes, ${plural(spent.turns, "turn")}`;
+}
+
+/** With what it was defined as when the session was opened. */
+function agentText({ agent, definition }: Pick<SessionView, "agent" | "definition">): string {
+  return definition ? `${agent}: ${definitionText(definition)}` : (agent ?? "");
 }

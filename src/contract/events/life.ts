@@ -2,6 +2,7 @@
  * Owns the forms of the events of a session's life, and of its budget.
  */
 import * as z from "zod/mini";
+import { agentDefinitionSchema } from "../agent.ts";
 import { budgetSchema } from "../budget.ts";
 import { count, fields, gitObject, home, name, sha256 } from "./fields.ts";
 
@@ -11,6 +12,8 @@ const origin = {
   /** What a person calls it, and its branch. */
   name: z.optional(name),
   agent: z.optional(name),
+  /** The agent definition that it was opened from, as it was then. */
+  definition: z.optional(agentDefinitionSchema),
   repo: z.optional(z.string().check(z.minLength(1), z.maxLength(4096))),
   title: z.optional(z.string().check(z.maxLength(500))),
   budget: z.optional(budgetSchema),

@@ -3,6 +3,8 @@
  * there and gives back a value of its kind, because the fold also reads what this program did not write (M1).
  */
 import {
+  type AgentDefinition,
+  agentDefinitionSchema,
   type Budget,
   type BudgetLimit,
   type EventData,
@@ -97,6 +99,11 @@ export function budgetIn(value: Json | undefined): Budget {
     ([name, limit]) => BUDGET_LIMITS.has(name) && amountIn(limit) > 0,
   );
   return Object.fromEntries(limits) as Budget;
+}
+
+/** Null for what is none. */
+export function definitionIn(value: Json | undefined): AgentDefinition | null {
+  return agentDefinitionSchema.safeParse(value).data ?? null;
 }
 
 /** Null where nothing is said of HOME. */

@@ -21,6 +21,7 @@ export const inheritance: Ways<Omit<SessionState, "task">> = {
   user: both("recorded"),
   name: both("recorded"),
   agent: { fork: "recorded", import: "kept" },
+  definition: { fork: "recorded", import: "kept" },
   title: { fork: "recorded", import: "kept" },
   createdAt: { fork: "recorded", import: "kept" },
   parent: { fork: "recorded", import: "kept" },

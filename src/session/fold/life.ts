@@ -7,6 +7,7 @@ import type { SessionState } from "../state.ts";
 import {
   amountIn,
   budgetIn,
+  definitionIn,
   type FieldsRead,
   homeIn,
   isGiven,
@@ -24,6 +25,7 @@ const origin = {
   user: textIn,
   name: nameIn,
   agent: textOrNull,
+  definition: definitionIn,
   repo: textOrNull,
   title: textOrNull,
   budget: budgetIn,
@@ -98,8 +100,9 @@ export const lifeRules: readonly Rule[] = [
   ),
 ];
 
-function originOf({ session, user, name, agent, repo, title, budget }: FieldsRead<typeof origin>) {
-  return { id: session, user, name, agent, repo, title, budget };
+function originOf({ session: id, ...rest }: FieldsRead<typeof origin>) {
+  const { user, name, agent, definition, repo, title, budget } = rest;
+  return { id, user, name, agent, definition, repo, title, budget };
 }
 
 function isWithoutItsRepo(before: SessionState, repo: string | null): boolean {

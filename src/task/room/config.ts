@@ -12,6 +12,7 @@ import {
   resolveCommit,
 } from "../../capsule/index.ts";
 import { CONFIG_FILE, type Config, defaultConfig, parseConfig } from "../../config/index.ts";
+import { readSettings } from "../../home/index.ts";
 import {
   type AcceptedConfig,
   acceptedPart,
@@ -47,12 +48,12 @@ export async function readConfig(reading: Reading, commit: string | null): Promi
 }
 
 export async function readJudged(reading: Reading, commit: string | null): Promise<JudgedConfig> {
-  return judged(trustPlace(reading), await readAsking(reading.repo, commit));
+  return judged(reading, await readAsking(reading.repo, commit));
 }
 
 /** Of a text that may be in no commit yet. */
 export async function judgeText(reading: Reading, text: string): Promise<JudgedConfig> {
-  return judged(trustPlace(reading), await parseConfig(text));
+  return judged(reading, await parseConfig(text));
 }
 
 /** The commit that a session begins with by what the file of another one says; undefined where that names none. */
@@ -62,11 +63,14 @@ export async function baseNamedIn(repo: Repo, commit: string | null): Promise<st
 
 export const trustPlace = ({ io, repo }: Reading): TrustPlace => ({ homeDir: io.homeDir, repo: repo.key });
 
-function judged(place: TrustPlace, asking: Config): JudgedConfig {
-  const widenings = wideningsOf(asking);
-  const { counts, open, isDeclined } = judge(widenings.length > 0 ? readTrust(place) : noTrust, widenings);
+async function judged(reading: Reading, asking: Config): Promise<JudgedConfig> {
+  const hasLimits = Object.values(asking.agents).some(({ budget }) => budget !== undefined);
+  const own = hasLimits ? (await readSettings(reading.io.homeDir)).budget : {};
+  const widenings = wideningsOf(asking, own);
+  const trust = widenings.length > 0 ? readTrust(trustPlace(reading)) : noTrust;
+  const { counts, open, isDeclined } = judge(trust, widenings);
   return {
-    config: acceptedPart(asking, counts),
+    config: acceptedPart(asking, counts, own),
     widenings,
     open,
     isDeclined,

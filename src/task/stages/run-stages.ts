@@ -110,10 +110,11 @@ async function begin(run: TaskRun): Promise<Task | undefined> {
 }
 
 function optionsOf({ session, request, spec, stop, around }: TaskRun): TaskOptions {
-  const { base, snapshot, isFresh, cwd, env, carried, home, sandbox, lane, hosts } = spec;
+  const { base, snapshot, isFresh, cwd, env, carried, home, sandbox, lane, hosts, definition } = spec;
   return {
     request,
     sandbox,
+    definition,
     signal: stop,
     asked: askedOf(session, spec),
     ...present({ base, snapshot, isFresh, cwd, env, lane, hosts }),
