@@ -26,20 +26,16 @@ export {
   readRecords,
 } from "./records.ts";
 export { type OpenSessionOptions, type PublicEventType, Session } from "./session.ts";
+export { emptyState, lastTurnOf, type SessionState, type Spent, tokensIn } from "./state.ts";
 export {
-  emptyState,
   type HomeState,
   type LaneState,
-  lastTurnOf,
   type ParkedState,
   SECRET_IN_WORK,
-  type SessionState,
   type SnapshotState,
-  type Spent,
   standsOn,
   type TaskState,
-  tokensIn,
-} from "./state.ts";
+} from "./task-state.ts";
 export type { ToolCall, Turn } from "./turn.ts";
 export { expensesIn } from "./usage.ts";
 export { verifySession } from "./verify.ts";

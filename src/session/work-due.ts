@@ -5,7 +5,8 @@
  * A task that a harness drives by itself has no request. It is under way, but no session process has to go on with it.
  * One that is parked is under way, too, and due for nothing until it is let go on; those in the queue come after it.
  */
-import type { SessionState, TaskState } from "./state.ts";
+import type { SessionState } from "./state.ts";
+import type { TaskState } from "./task-state.ts";
 
 export type WorkDue =
   | { readonly kind: "nothing"; readonly request: null }

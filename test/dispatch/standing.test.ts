@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { type Stood, standOf } from "../../src/dispatch/standing.ts";
-import type { TaskState } from "../../src/session/state.ts";
+import type { TaskState } from "../../src/session/task-state.ts";
 
 const task = (outcome: string | null, published: string | null = null) =>
   ({ number: 1, outcome, request: "task_1", published }) as TaskState;

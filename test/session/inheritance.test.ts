@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/contract/index.ts";
 import { inheritance, taskInheritance } from "../../src/session/fold/inheritance.ts";
 import { emptyState, fold, type SessionState, type TaskState } from "../../src/session/index.ts";
-import { newTask } from "../../src/session/state.ts";
+import { newTask } from "../../src/session/task-state.ts";
 
 const task: TaskState = {
   number: 3,

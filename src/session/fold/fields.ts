@@ -19,7 +19,8 @@ import {
   stages,
   whyNoHost,
 } from "../../contract/index.ts";
-import type { HomeState, TurnRange } from "../state.ts";
+import type { TurnRange } from "../state.ts";
+import type { HomeState } from "../task-state.ts";
 
 export type Reader<V> = (value: Json | undefined) => V;
 

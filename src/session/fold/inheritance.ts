@@ -6,7 +6,8 @@
  * - `dropped`: as in a session that has just begun.
  * - `recorded`: as the record of the fork or the import says.
  */
-import { emptyState, newTask, type SessionState, type TaskState } from "../state.ts";
+import { emptyState, type SessionState } from "../state.ts";
+import { newTask, type TaskState } from "../task-state.ts";
 import { inTask } from "./latest-task.ts";
 
 type Newcomer = "fork" | "import";

@@ -2,7 +2,8 @@
  * Owns what every rule about the latest task needs: how it is changed, and whether it is under way.
  */
 import type { HoldfastError } from "../../contract/index.ts";
-import type { SessionState, TaskState } from "../state.ts";
+import type { SessionState } from "../state.ts";
+import type { TaskState } from "../task-state.ts";
 import { refuse } from "./rule.ts";
 
 export function inTask(

@@ -2,7 +2,8 @@
  * Owns the part of the fold that the latest task is: how far it came, its files, and what of its work was published.
  */
 import type { HoldfastError } from "../../contract/index.ts";
-import { newTask, noCommandEnded, SECRET_IN_WORK, type SessionState, type SnapshotState } from "../state.ts";
+import type { SessionState } from "../state.ts";
+import { newTask, noCommandEnded, SECRET_IN_WORK, type SnapshotState } from "../task-state.ts";
 import {
   amountIn,
   exitCodeIn,

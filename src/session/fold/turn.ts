@@ -3,7 +3,8 @@
  * of turns, and what was spent.
  */
 import type { HoldfastError, JsonObject } from "../../contract/index.ts";
-import type { OpenTurn, SessionState, Spent, TaskState, TurnRange } from "../state.ts";
+import type { OpenTurn, SessionState, Spent, TurnRange } from "../state.ts";
+import type { TaskState } from "../task-state.ts";
 import { amountIn, objectIn, textIn } from "./fields.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 
