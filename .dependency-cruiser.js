@@ -76,7 +76,8 @@ export default {
       from: { path: "^src/([^/]+)/" },
       to: {
         path: "^src/([^/]+)/.+",
-        pathNot: ["^src/$1/", "^src/[^/]+/index\\.ts$"],
+        // What is loaded before the command itself is a bundle of its own.
+        pathNot: ["^src/$1/", "^src/[^/]+/index\\.ts$", "^src/host/early\\.ts$"],
       },
     },
     {

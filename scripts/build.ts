@@ -54,10 +54,13 @@ const broker = await bundle(
   { ...bundled, entryPoints: { "broker/main": "src/broker/main.ts" }, chunkNames: "broker/[name]-[hash]" },
   ["src/broker/server.ts"],
 );
-// By itself, because it is started for every task and needs nothing of ours.
+// Each by itself: the one is loaded before the command, the other is started for every task.
 await build({
   ...common,
-  entryPoints: { "process/network/main": "src/process/network/main.ts" },
+  entryPoints: {
+    "host/early": "src/host/early.ts",
+    "process/network/main": "src/process/network/main.ts",
+  },
   plugins: [builtins],
 });
 chmodSync("dist/cli/main.js", 0o755);

@@ -15,12 +15,12 @@ import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 
 /** `always`: source files that are loaded, with all that they import, before any lazy one is. */
 export async function bundle(options: BuildOptions, always: readonly string[]): Promise<Metafile> {
-  const { metafile } = await build({ ...options, metafile: true, write: false, plugins: [builtins] });
+  const { metafile } = await build({ ...options, metafile: true, write: false, plugins: [builtins, apart] });
   const missing = always.find((path) => !metafile.inputs[path]);
   if (missing) throw new Error(`${missing} is no part of the program`);
   const loaded = reachedFrom(metafile, always);
   const late = [...lazyIn(metafile)].filter((path) => path.startsWith("src/") && !loaded.has(path));
-  const plugins = [builtins, importing(always, new Set(late.map((path) => resolve(path))))];
+  const plugins = [builtins, apart, importing(always, new Set(late.map((path) => resolve(path))))];
   // The imports are dropped again, as it should be: that they are there decides about the chunks.
   const logOverride = { "ignored-bare-import": "silent" } as const;
   return (await build({ ...options, metafile: true, plugins, logOverride })).metafile;
@@ -35,6 +35,15 @@ export const builtins: Plugin = {
     );
     onLoad({ filter: /./, namespace: "builtin" }, ({ path }) => ({ contents: readingOnly(path) }));
   },
+};
+
+/** Loaded before the program that asks for it: a bundle by itself, which stands beside it. */
+const apart: Plugin = {
+  name: "what is loaded first",
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/host\/early\.ts$/ }, ({ kind }) =>
+      kind === "dynamic-import" ? { path: "../host/early.js", external: true } : undefined,
+    ),
 };
 
 /** Of the names that it exports, those that nothing imports are dropped, and so not read. */

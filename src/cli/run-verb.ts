@@ -4,6 +4,7 @@
  */
 import { CommanderError } from "commander";
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
+import { dropSpare, keepSpare, type Spare } from "../host/index.ts";
 import { isDiskFull, printable } from "../util/index.ts";
 import { closest } from "./closest.ts";
 import { progress } from "./progress.ts";
@@ -11,9 +12,10 @@ import { verbs } from "./verbs.ts";
 
 const MIN_NODE = 24;
 
-/** The exit status. */
-export async function runVerb(name: string, args: readonly string[]): Promise<number> {
+/** The exit status. `spare`: a session process that was started early, for what the verb may need it for. */
+export async function runVerb(name: string, args: readonly string[], spare?: Spare): Promise<number> {
   process.stdout.on("error", onBrokenOutput);
+  keepSpare(spare);
   try {
     return await run(name, args);
   } catch (error) {
@@ -21,6 +23,7 @@ export async function runVerb(name: string, args: readonly string[]): Promise<nu
     return statusOf(error);
   } finally {
     progress.end();
+    await dropSpare();
   }
 }
 

@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import type { SessionId } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/index.ts";
-import { type StartedProcess, startHost } from "../host/index.ts";
+import { dropSpare, type StartedProcess, startHost } from "../host/index.ts";
 import { admitWaiting } from "../line/index.ts";
 import { ownProgram } from "../process/index.ts";
 
@@ -29,5 +29,7 @@ export async function startWaiting(home: Home, wanted?: SessionId): Promise<Star
     },
     wanted,
   );
+  // One that waits in the line gets its process later, perhaps from another.
+  await dropSpare();
   return found;
 }

@@ -8,7 +8,8 @@ import { Maildir } from "../mail/index.ts";
 import { readManifest, type Session } from "../session/index.ts";
 import { deadline, ownerPath, present, WatchedFiles } from "../util/index.ts";
 import { CutOutput } from "./cut-output.ts";
-import { type StartOptions, settleIn } from "./start.ts";
+import type { StartOptions } from "./handover.ts";
+import { settleIn } from "./start.ts";
 
 /** As its owner, with everything that a process has of its own. */
 export async function arrive(home: Home, id: SessionId, { by }: StartOptions): Promise<Session> {

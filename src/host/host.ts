@@ -16,11 +16,11 @@ import { DispatcherCalls } from "./calling.ts";
 import { Driver } from "./driver.ts";
 import { nextOf } from "./due.ts";
 import { Effects, type Parts } from "./effects.ts";
+import type { StartOptions } from "./handover.ts";
 import type { Effect, Happening, Life } from "./life.ts";
 import { begin, step } from "./life-table.ts";
 import { Presence } from "./presence.ts";
 import { SessionMail } from "./session-mail.ts";
-import type { StartOptions } from "./start.ts";
 
 export class Host {
   readonly #parts: Parts;

@@ -1,9 +1,11 @@
 export { CutOutput } from "./cut-output.ts";
+export type { Spare } from "./early.ts";
 export { type Frame, isOfCommand, type OutputStream, readFrames, readFramesOf, spoolPath } from "./frames.ts";
 export type { StartedProcess, Word } from "./handover.ts";
 export { shellSocket } from "./presence.ts";
 export { readRefusals } from "./refusals.ts";
 export { readServeRecord, removeServeRecord, writeServeRecord } from "./serve-record.ts";
+export { dropSpare, keepSpare } from "./spare.ts";
 export { readProgress } from "./spooled-progress.ts";
 export { lastWords, startHost } from "./start.ts";
 export { encodeKeys, encodeSize, encodeText, type TypedText } from "./terminal-frames.ts";

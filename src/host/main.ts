@@ -1,20 +1,21 @@
 /**
- * The session process: `main <home> <session> <options>`, with a connection to its starter. What it has to say goes to
- * its log.
+ * The session process: `main <home> <session> <options>`, or `main <home> spare` for one that is told its session later,
+ * with a connection to its starter. What it has to say goes to its log.
  */
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { openHome } from "../home/index.ts";
 import { isDiskFull, systemClock } from "../util/index.ts";
-import { Starter } from "./handover.ts";
+import { NOT_YET } from "./early.ts";
+import { type Given, Starter, type StartOptions } from "./handover.ts";
 import { Host } from "./host.ts";
-import type { StartOptions } from "./start.ts";
 
-const [homeDir = "", session = "", optionsText = ""] = process.argv.slice(2);
-const options: StartOptions = JSON.parse(optionsText);
+const [homeDir = "", named = "", optionsText = ""] = process.argv.slice(2);
 const starter = new Starter();
 
 try {
   const home = await openHome({ home: homeDir, create: false });
+  const { session, options } =
+    named === NOT_YET ? await given() : { session: named, options: optionsIn(optionsText) };
   if (options.isUnopened) await starter.whenOpened();
   const host = await Host.start(home, session, options);
   starter.sayReady();
@@ -39,3 +40,15 @@ try {
 }
 // Whatever is left over must not keep us: the session is somebody else's by now.
 process.exit();
+
+function optionsIn(text: string): StartOptions {
+  return JSON.parse(text);
+}
+
+/** Whoever has no use for it hears nothing of it any more. */
+async function given(): Promise<Given> {
+  const said = await starter.whenGiven();
+  if (!said) process.exit();
+  Object.assign(process.env, said.env);
+  return said;
+}

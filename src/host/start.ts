@@ -16,31 +16,26 @@ import {
   USER_HOME,
   userHome,
 } from "../process/index.ts";
-import { cacheDir, logDir, present, processDir, readTextOr, stagingDir } from "../util/index.ts";
-import { StartedProcess } from "./handover.ts";
+import { logDir, present, processDir, readTextOr, stagingDir } from "../util/index.ts";
+import { leanVariables } from "./early.ts";
+import { StartedProcess, type StartOptions } from "./handover.ts";
+import { takeSpare } from "./spare.ts";
 
 const HOST_LOG = "host.log";
-
-export interface StartOptions {
-  /** Who saw that it had crashed, if that was no person. */
-  readonly by?: string;
-  /** The program that it calls when something lies in its outbox, or a place in the line is free. */
-  readonly dispatcher: string;
-  /** Its starter is about to open the session, and says when it has. */
-  readonly isUnopened?: boolean;
-}
 
 /** Its process waits for a session that is yet to be opened, and for one that another process still has. */
 export async function startHost(home: Home, id: SessionId, options: StartOptions): Promise<StartedProcess> {
   const own = processDir(sessionDirOf(home, id));
+  const env = baseEnvironment({
+    HOME: join(own, "home"),
+    TMPDIR: join(own, "tmp"),
+    [USER_HOME]: userHome(),
+    ...runtimeEnvironment(home),
+  });
+  const spare = await takeSpare(home.dir, firstLogPath(home, id));
+  if (spare) return StartedProcess.given(spare, { session: id, options, env });
   const log = openSync(firstLogPath(home, id), "w", 0o600);
   try {
-    const env = baseEnvironment({
-      HOME: join(own, "home"),
-      TMPDIR: join(own, "tmp"),
-      [USER_HOME]: userHome(),
-      ...runtimeEnvironment(home),
-    });
     const args = [ownProgram("host"), home.dir, id, JSON.stringify(options)];
     const argv = [process.execPath, ...SMALL_HEAP, ...args];
     return new StartedProcess(await startConnected(argv, { env, logFd: log }));
@@ -74,19 +69,13 @@ export function lastWords(home: Home, id: SessionId): string | undefined {
 /** What becomes of a session process is said in its log. */
 const hostLogPath = (sessionDir: string) => join(logDir(sessionDir), HOST_LOG);
 
-/**
- * Where compiled code is kept, because a start is mostly compiling; and how little a process needs that mostly waits.
- * With it goes where the user's tools are, for the tasks that it starts, and what leads to keys, for a broker.
- */
+/** With what a lean process needs goes where the user's tools are, for its tasks, and what leads to keys, for a broker. */
 export function runtimeEnvironment(home: Home): Record<string, string> {
   return {
     ...toolVariables(process.env),
     ...keeperVariables(process.env),
-    NODE_COMPILE_CACHE: cacheDir(home.dir),
+    ...leanVariables(home.dir),
     // Whose repos root may use who came by sudo.
     ...present({ SUDO_UID: process.env["SUDO_UID"] }),
-    // Few threads, and no memory set aside for each.
-    MALLOC_ARENA_MAX: "1",
-    UV_THREADPOOL_SIZE: "2",
   };
 }
