@@ -3,6 +3,7 @@
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { benchAgents } from "./agents.ts";
 import { benchBroker } from "./broker.ts";
 import { benchCapsules } from "./capsules.ts";
 import { benchJournal, benchList } from "./journal.ts";
@@ -21,6 +22,7 @@ const benches = {
   sessions: benchSessions,
   network: benchNetwork,
   broker: benchBroker,
+  agents: benchAgents,
 };
 const wanted = process.argv.slice(2);
 const progress = (text: string) => process.stderr.write(`bench: ${text} …\n`);

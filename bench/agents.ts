@@ -1,0 +1,216 @@
+/**
+ * Benches of what stands around an agent: our share of its time with a model, against the same agent without us, and the
+ * memory of our processes while many agents run.
+ *
+ * The first is for Claude Code, which is found on PATH or in HOLDFAST_AGENTS; where it is missing, that is said, and the
+ * row is left out. The second is for the tests' stand-in for it.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { delimiter, dirname, join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readProcessRecord } from "../src/home/index.ts";
+import { findHomeRuntimeDir, removeRuntimeDir } from "../src/mail/index.ts";
+import { findProgram } from "../src/process/index.ts";
+import { treeOf } from "../src/process/tree.ts";
+import { type ScriptedModel, startScriptedModel } from "../src/testing/index.ts";
+import { atMost, median, type Row } from "./measure.ts";
+
+const cli = join(import.meta.dirname, "..", "dist", "cli", "main.js");
+const standIn = join(import.meta.dirname, "..", "test", "fixtures", "agents", "claude.ts");
+const ROUNDS = 7;
+const MANY = 50;
+const installed = process.env["HOLDFAST_AGENTS"];
+const KEY = "scripted-key-0000000000000000000000";
+const call = (command: string) => ({ call: { bash: { command } } });
+
+type Env = Record<string, string>;
+
+export async function benchAgents(directory: string, progress: (text: string) => void): Promise<Row[]> {
+  await using model = await startScriptedModel({
+    scripts: {
+      work: [call("echo one > one"), call("cat one"), call("ls"), { say: "Done." }],
+      long: [{ delayMs: 600_000, say: "Late." }],
+    },
+  });
+  const repo = join(directory, "agents-repo");
+  await makeRepo(repo);
+  const bin = makeStandIn(directory);
+  return [
+    ...(await benchShare({ directory, repo, bin, model }, progress)),
+    ...(await benchMemory({ directory, repo, bin, model }, progress)),
+  ];
+}
+
+interface Ground {
+  readonly directory: string;
+  readonly repo: string;
+  /** Where the stand-in is. */
+  readonly bin: string;
+  readonly model: ScriptedModel;
+}
+
+/** From an agent's first request to the last byte of its last answer, as the provider sees it. */
+async function benchShare({ directory, repo, model }: Ground, progress: (text: string) => void) {
+  const claude = installed && join(installed, "node_modules", ".bin", "claude");
+  const real = claude && existsSync(claude) ? claude : findProgram("claude");
+  if (real === undefined) {
+    progress("Claude Code is not here: our share of its time is left out; HOLDFAST_AGENTS says where it is");
+    return [];
+  }
+  progress("our share around Claude Code");
+  const PATH = [dirname(real), process.env["PATH"]].join(delimiter);
+  const clock = await startClock(model.url);
+  const home = join(directory, "agents-home");
+  writeSettings(home, clock.url);
+  const own = join(directory, "agents-own");
+  mkdirSync(own);
+  const direct: Env = {
+    PATH,
+    HOME: own,
+    ANTHROPIC_BASE_URL: clock.url,
+    ANTHROPIC_API_KEY: KEY,
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    IS_SANDBOX: "1",
+  };
+  const alone = [real, "-p", "[[work]]", "--permission-mode", "bypassPermissions"];
+  const through: Env = { ...process.env, PATH, HOLDFAST_HOME: home, ANTHROPIC_API_KEY: KEY, NO_COLOR: "1" };
+  const held = [process.execPath, cli, "run", "--agent", "claude", "[[work]]"];
+  const times = { direct: [] as number[], through: [] as number[] };
+  try {
+    for (let round = 0; round <= ROUNDS; round += 1) {
+      times.direct.push(await clock.time(() => run(alone, repo, direct)));
+      times.through.push(await clock.time(() => run(held, repo, through)));
+    }
+  } finally {
+    clock.close();
+  }
+  const [directMs, throughMs] = [median(times.direct.slice(1)), median(times.through.slice(1))];
+  return [
+    atMost(
+      "our share of the time from the first request to the last byte: Claude Code, three calls",
+      `${Math.round(throughMs)} ms : ${Math.round(directMs)} ms`,
+      (throughMs - directMs) / throughMs,
+      0.1,
+      "of it",
+    ),
+  ];
+}
+
+/** The agents wait for their model; all of them are alive. */
+async function benchMemory({ directory, repo, bin, model }: Ground, progress: (text: string) => void) {
+  const home = join(directory, "agents-many");
+  writeSettings(home, model.url);
+  const PATH = [bin, process.env["PATH"]].join(delimiter);
+  const env: Env = { ...process.env, PATH, HOLDFAST_HOME: home, ANTHROPIC_API_KEY: KEY, NO_COLOR: "1" };
+  const hold = (...words: string[]) => run([process.execPath, cli, ...words], repo, env);
+  progress(`${MANY} agents that run`);
+  const before = model.requests.length;
+  try {
+    for (let count = 1; count <= MANY; count += 1)
+      await hold("run", "--detach", "--name", `many-${count}`, "--agent", "claude", "[[long]]");
+    while (model.requests.length < before + MANY) await sleep(100);
+    const ids = JSON.parse(await hold("ls", "--json")).map(({ id }: { id: string }) => id) as string[];
+    const around = ids.map((id) => {
+      const pid = readProcessRecord(join(home, "sessions", id))?.pid ?? 0;
+      return treeOf(pid)
+        .filter(isOurs)
+        .reduce((sum, one) => sum + pssMb(one), 0);
+    });
+    const pss = median(around);
+    const row = atMost(
+      `our processes around one agent that runs: PSS with ${MANY} alive`,
+      `${pss.toFixed(1)} MB`,
+      pss,
+      45,
+      "MB",
+    );
+    return [row];
+  } finally {
+    for (let count = 1; count <= MANY; count += 1)
+      await hold("pause", `many-${count}`).catch(() => undefined);
+    const runtime = findHomeRuntimeDir(home);
+    if (runtime) removeRuntimeDir(runtime);
+  }
+}
+
+const isOurs = (pid: number) => !readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("claude");
+
+function pssMb(pid: number): number {
+  const [, kb] = /^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8")) ?? [];
+  return Number(kb ?? Number.NaN) / 1024;
+}
+
+/** Stands before the model, and sees when it is asked first and when it has said its last. */
+async function startClock(target: string) {
+  let firstMs: number | undefined;
+  let lastMs = 0;
+  const server = createServer((asked, response) => {
+    // What an agent asks beside its conversation does not count.
+    if (asked.method === "POST") firstMs ??= performance.now();
+    const onward = request(`${target}${asked.url}`, { method: asked.method, headers: asked.headers });
+    onward.on("response", (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(response).on("finish", () => {
+        lastMs = performance.now();
+      });
+    });
+    onward.on("error", () => response.destroy());
+    asked.pipe(onward);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async time(work: () => Promise<unknown>): Promise<number> {
+      firstMs = undefined;
+      await work();
+      return lastMs - (firstMs ?? Number.NaN);
+    },
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+function makeStandIn(directory: string): string {
+  const bin = join(directory, "agents-bin");
+  mkdirSync(bin);
+  copyFileSync(standIn, join(bin, "claude.ts"));
+  const script = '#!/bin/sh\nexec node "$(dirname "$0")/claude.ts" "$@"\n';
+  writeFileSync(join(bin, "claude"), script, { mode: 0o755 });
+  return bin;
+}
+
+function writeSettings(home: string, url: string): void {
+  mkdirSync(home, { mode: 0o700 });
+  const settings = `providers: { anthropic: { base_url: "${url}" } }\n`;
+  writeFileSync(join(home, "settings.yaml"), settings, { mode: 0o600 });
+}
+
+async function makeRepo(repo: string): Promise<void> {
+  mkdirSync(repo);
+  writeFileSync(join(repo, "a.txt"), "a\n");
+  const who = ["-c", "user.name=Bench", "-c", "user.email=bench@example.invalid"];
+  for (const words of [
+    ["init", "-q"],
+    ["add", "-A"],
+    [...who, "commit", "-qm", "files"],
+  ])
+    await run(["git", ...words], repo, process.env as Env);
+}
+
+async function run([program = "", ...args]: readonly string[], cwd: string, env: Env): Promise<string> {
+  const child = spawn(program, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  let out = "";
+  let said = "";
+  child.stdout.on("data", (data: Buffer) => (out += data));
+  child.stderr.on("data", (data: Buffer) => (said += data));
+  const [status] = await once(child, "close");
+  if (status !== 0) throw new Error(`${program} ${args.join(" ")}: ${status}\n${said}${out}`);
+  return out;
+}
