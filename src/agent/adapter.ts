@@ -16,8 +16,11 @@ export interface ProcessOptions {
   readonly hasInput?: boolean;
   /** Whether it stands in a terminal, which a person can open. */
   readonly hasTerminal?: boolean;
-  /** What it writes, as it comes; it is shown and kept in any case, but for a protocol. */
-  readonly onOutput?: (chunk: Buffer, stream: OutputStream) => void;
+  /**
+   * What it writes, as it comes; it is shown and kept in any case, but for a protocol. No more is read while this is at
+   * work on it.
+   */
+  readonly onOutput?: (chunk: Buffer, stream: OutputStream) => void | Promise<void>;
   /** Its standard output is for the adapter alone, which shows what a person should see of it. */
   readonly isProtocol?: boolean;
   /** Variables that it gets beside those of its task. Never a secret: they stand in no record, but others may read them. */

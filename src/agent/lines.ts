@@ -31,7 +31,7 @@ export class JsonLines {
   #add(part: Buffer): void {
     this.#bytes += part.length;
     if (this.#bytes > MAX_LINE_BYTES)
-      throw new HoldfastError("agent_failed", `the agent wrote a line of more than ${MAX_LINE_BYTES} bytes`);
+      throw new HoldfastError("agent_failed", `it wrote a line of more than ${MAX_LINE_BYTES} bytes`);
     // A copy: the buffer is the stream's.
     if (part.length > 0) this.#parts.push(Buffer.from(part));
   }

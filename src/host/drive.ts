@@ -109,15 +109,17 @@ async function join(
   // Loaded for an agent that asks for it: a command doesn't.
   let route: Promise<ModelRoute> | undefined;
   const openRoute = async () => new (await import("./model-route.ts")).ModelRoute(home, task, routeOptions);
+  const say = (label: string, text: string) => {
+    spool.add("stderr", Buffer.from(`${`[${label}]`.padEnd(10)}${text}\n`));
+    news();
+  };
   const routeOptions: RouteOptions = {
     park: (why) => {
       parked ??= why;
       ended.abort();
     },
-    onHeld: ({ detail = "" }) => {
-      spool.add("stderr", Buffer.from(`[waits]   ${detail}\n`));
-      news();
-    },
+    onHeld: ({ detail = "" }) => say("waits", detail),
+    onFault: (what) => say("model", what),
   };
   let watch: Watch | undefined;
   let exceeding: Promise<unknown> | undefined;

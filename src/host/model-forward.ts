@@ -29,6 +29,8 @@ export interface ForwardParts {
   readonly clock: Clock;
   /** The task can't go on now: its turn is ended, and it is parked. */
   readonly park: (why: Parked) => void;
+  /** A provider failed: what the agent makes of that may take long to be seen. */
+  readonly onFault: (what: string) => void;
 }
 
 /** More of an error is not looked at. */
@@ -49,9 +51,14 @@ export class ModelForward {
   async answer(request: AgentRequest, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
-    const answer = await this.#send(request, gone.signal);
+    const answer = await this.#send(request, gone.signal).catch((error: unknown) => {
+      if (isHoldfastError(error, "provider_unreachable")) this.#parts.onFault(error.message);
+      throw error;
+    });
     if (!answer) return void response.destroy();
     if (answer.status === 429) return this.#limited(request, answer, response);
+    const { status } = answer;
+    if (status === 401 || status >= 500) this.#parts.onFault(faultOf(request.provider, status));
     await this.#pass(request, answer, response);
   }
 
@@ -88,7 +95,7 @@ export class ModelForward {
 
   /** A limit that is over in a moment is the agent's to wait for. */
   async #limited(request: AgentRequest, answer: ModelAnswer, response: ServerResponse): Promise<void> {
-    const { clock, park } = this.#parts;
+    const { clock, park, onFault } = this.#parts;
     const { status, headers } = answer;
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -102,6 +109,7 @@ export class ModelForward {
       park({ reason: "usage_limit", until, detail: `the usage limit of ${request.provider} is reached` });
       return void response.destroy();
     }
+    onFault(faultOf(request.provider, status));
     response.writeHead(status, passedOn(headers, { isWhole: true })).end(body);
   }
 
@@ -120,6 +128,8 @@ export class ModelForward {
     } catch {
       // The provider broke off: the agent has to see that, and not an end.
       isWhole = false;
+      if (!response.destroyed)
+        this.#parts.onFault(`${request.provider} broke off in the middle of an answer`);
     }
     body.destroy();
     await this.#record(request, meter);
@@ -147,6 +157,11 @@ export class ModelForward {
     this.#metered = recorded;
     await recorded;
   }
+}
+
+function faultOf(provider: string, status: number): string {
+  if (status === 401) return `${provider} answered 401: it does not take the key (see holdfast doctor)`;
+  return `${provider} answered ${status}: the agent decides whether it asks again`;
 }
 
 function passedOn(headers: IncomingHttpHeaders, { isWhole = false } = {}): Record<string, string | string[]> {

@@ -30,6 +30,8 @@ export interface RouteOptions {
   readonly park: (why: Parked) => void;
   /** A request waits: a person is told why. */
   readonly onHeld: (why: Parked) => void;
+  /** A provider failed; said of each failure once. */
+  readonly onFault: (what: string) => void;
 }
 
 export class ModelRoute {
@@ -97,7 +99,8 @@ export class ModelRoute {
     const { createServer: createHttp } = await import("node:http");
     const { clock } = this.#home.io;
     const settings = await readSettings(this.#home.dir);
-    const { park, onHeld } = this.#options;
+    const { park, onHeld, onFault } = this.#options;
+    const told = new Set<string>();
     const broker = await (this.#broker ?? BrokerConnection.open(this.#home, this.#session.id));
     const forward = new ModelForward({
       session: this.#session,
@@ -107,6 +110,11 @@ export class ModelRoute {
       hold: new ModelHold(this.#session, { clock, holdMs: settings.hold_minutes * MINUTE_MS, onHeld }),
       clock,
       park,
+      onFault: (what) => {
+        if (told.has(what)) return;
+        told.add(what);
+        onFault(what);
+      },
     });
     const answer = async (request: IncomingMessage, response: ServerResponse) => {
       if (key !== undefined && !isSameToken(key, keyOf(request)))

@@ -16,8 +16,8 @@ export interface CommandOptions {
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Both streams, as they come. */
-  readonly onOutput: (chunk: Buffer, stream: "stdout" | "stderr") => void;
+  /** Both streams, as they come. While it is at work on one of them, no more of that stream is read. */
+  readonly onOutput: (chunk: Buffer, stream: "stdout" | "stderr") => void | Promise<void>;
   readonly onStart?: (pid: number, input: Writable | null) => void | Promise<void>;
   /** Whether it has a standard input, which `onStart` is given. */
   readonly hasInput?: boolean;
@@ -53,8 +53,10 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
   options.close?.();
   // It may have closed it; that is no failure of ours.
   child.stdin?.on("error", () => {});
-  child.stdout?.on("data", (chunk: Buffer) => options.onOutput(chunk, "stdout"));
-  child.stderr?.on("data", (chunk: Buffer) => options.onOutput(chunk, "stderr"));
+  const letAllCome = [
+    readPaced(child.stdout, (chunk) => options.onOutput(chunk, "stdout")),
+    readPaced(child.stderr, (chunk) => options.onOutput(chunk, "stderr")),
+  ];
   const end = () => endGroup(child);
   let grace: NodeJS.Timeout | undefined;
   const stop = () => {
@@ -75,6 +77,8 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
     // Asked to stop while it ran, not after it had ended by itself.
     const isStopped = options.signal?.aborted ?? false;
     end();
+    // What is left is no more than a pipe holds.
+    for (const letCome of letAllCome) letCome();
     await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
     return { exitCode: child.exitCode, signal: child.signalCode, isStopped };
   } finally {
@@ -82,6 +86,22 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
     clearTimeout(grace);
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
   }
+}
+
+/** At the pace of its reader: what writes faster waits, and not in our memory. The returned function ends that. */
+function readPaced(stream: Readable | null, read: (chunk: Buffer) => void | Promise<void>): () => void {
+  let isPaced = true;
+  stream?.on("data", (chunk: Buffer) => {
+    const reading = read(chunk);
+    if (!reading || !isPaced) return;
+    stream.pause();
+    const goOn = () => stream.resume();
+    reading.then(goOn, goOn);
+  });
+  return () => {
+    isPaced = false;
+    stream?.resume();
+  };
 }
 
 /** Nothing runs that is not on record. */

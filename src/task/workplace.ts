@@ -160,7 +160,7 @@ export class TaskWorkplace implements Workplace {
           written.add(chunk, stream);
           this.#around.onOutput?.(chunk, stream);
         }
-        options.onOutput?.(chunk, stream);
+        return options.onOutput?.(chunk, stream);
       },
       onStart: async (pid, input) => {
         await session.append("process_started", { pid, command: commandLine(command) });

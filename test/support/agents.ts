@@ -10,6 +10,12 @@ import { HostHome } from "./hosts.ts";
 
 export const PLANTED_KEY = "sk-ant-api03-planted-4f1d9c27ab";
 
+/** One that does not behave is asked for by its model's name. */
+const CLAUDE = `#!/bin/sh
+case "$*" in *"--model hostile-"*) program=hostile.ts ;; *) program=claude.ts ;; esac
+exec node "$(dirname "$0")/$program" "$@"
+`;
+
 export class AgentHome extends HostHome {
   readonly model: ScriptedModel;
   readonly env: Record<string, string>;
@@ -19,11 +25,9 @@ export class AgentHome extends HostHome {
     this.model = model;
     const bin = this.join("bin");
     mkdirSync(bin);
-    const fixture = join(import.meta.dirname, "..", "fixtures", "agents", "claude.ts");
-    copyFileSync(fixture, join(bin, "claude.ts"));
-    writeFileSync(join(bin, "claude"), '#!/bin/sh\nexec node "$(dirname "$0")/claude.ts" "$@"\n', {
-      mode: 0o755,
-    });
+    const fixtures = join(import.meta.dirname, "..", "fixtures", "agents");
+    for (const name of ["claude.ts", "hostile.ts"]) copyFileSync(join(fixtures, name), join(bin, name));
+    writeFileSync(join(bin, "claude"), CLAUDE, { mode: 0o755 });
     this.env = {
       PATH: [bin, process.env["PATH"]].join(delimiter),
       ANTHROPIC_API_KEY: PLANTED_KEY,

@@ -5,11 +5,12 @@
  * What a kill leaves: an open turn, whose calls are closed as interrupted by the session's next owner. The agent is
  * asked to load its conversation; where it can't, a new one is told what happened.
  */
+import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { methods, type NewSessionRequest, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
 import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
 import type { AgentEnd, AgentProcess, Conversation, Message, Workplace } from "../adapter.ts";
-import { endIfItStays } from "../leaving.ts";
+import { earlyEnd, endIfItStays } from "../leaving.ts";
 import { newOpening, openingOf } from "../opening.ts";
 import { startOf } from "./agents.ts";
 import { AcpTalk } from "./talk.ts";
@@ -17,21 +18,27 @@ import { AcpTalk } from "./talk.ts";
 export async function driveAcp(work: Workplace, spec: AcpSpec): Promise<AgentEnd> {
   const start = await startOf(work, spec);
   const output = new PassThrough();
+  let talk: AcpTalk | undefined;
+  const take = async (chunk: Buffer) => {
+    if (!output.write(chunk)) await once(output, "drain");
+    await talk?.caughtUp();
+  };
   const process = await work.start(start.command, {
     hasInput: true,
     isProtocol: true,
     env: start.env,
     files: start.files,
-    onOutput: (chunk, stream) => void (stream === "stdout" && output.write(chunk)),
+    onOutput: (chunk, stream) => (stream === "stdout" ? take(chunk) : undefined),
   });
-  const talk = new AcpTalk(work, process, output);
+  talk = new AcpTalk(work, process, output);
   process.ended.finally(() => output.end()).catch(() => {});
   const outcome = await converse(work, spec, process, talk).catch(async (error: unknown) => {
     // It is gone, or does not speak the protocol: either way nothing of it stays.
+    const isGone = output.writableEnded;
     process.end();
-    await process.ended;
+    const end = await process.ended;
     if (work.stop.aborted) return "stopped" as const;
-    work.show(`${reasonOf(error)}\n`);
+    work.show(`${isGone ? earlyEnd(end) : `The agent was ended: ${reasonOf(error)}`}\n`);
     return "failed" as const;
   });
   const { exitCode, signal } = await process.ended;

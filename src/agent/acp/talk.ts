@@ -6,6 +6,7 @@
  * What holds the agent to its lane is the sandbox.
  */
 import { type PassThrough, Readable, Writable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import {
   type ClientConnection,
   client,
@@ -69,6 +70,12 @@ export class AcpTalk {
       this.#begun.clear();
       this.#turn = undefined;
     });
+  }
+
+  /** Resolves when what was read of it up to now is on record. */
+  async caughtUp(): Promise<void> {
+    await setImmediate();
+    await this.#recorded;
   }
 
   /** One after the other: the protocol's library hands messages out without waiting. */

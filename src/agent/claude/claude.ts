@@ -8,7 +8,7 @@
 import { randomUUID } from "node:crypto";
 import type { ClaudeSpec } from "../../contract/index.ts";
 import type { AgentEnd, ModelAccess, Workplace } from "../adapter.ts";
-import { endIfItStays } from "../leaving.ts";
+import { earlyEnd, endIfItStays, ownFailure } from "../leaving.ts";
 import { JsonLines } from "../lines.ts";
 import { newOpening, type Opening, openingOf } from "../opening.ts";
 import { Dialogue } from "./dialogue.ts";
@@ -70,8 +70,10 @@ async function converse(
     env: environmentFor(model),
     files: await filesFor(work, model),
     onOutput: (chunk, stream) => {
-      if (stream === "stdout") received = received.then(() => take(chunk));
+      if (stream !== "stdout") return undefined;
+      received = received.then(() => take(chunk));
       received.catch(() => process.end());
+      return received;
     },
   });
   const take = async (chunk: Buffer) => {
@@ -86,7 +88,11 @@ async function converse(
     (error: unknown) => error,
   );
   await dialogue.close(isStopped && work.stop.aborted);
-  if (failure !== undefined) throw failure;
-  const outcome = work.stop.aborted && isStopped ? "stopped" : dialogue.outcome;
-  return { end: { outcome, exitCode, signal }, hasBegun: dialogue.hasBegun };
+  const { hasBegun } = dialogue;
+  if (work.stop.aborted && isStopped && failure === undefined)
+    return { end: { outcome: "stopped", exitCode, signal }, hasBegun };
+  if (failure !== undefined) work.show(`${ownFailure(failure)}\n`);
+  else if (hasBegun && !dialogue.hasAnswered) work.show(`${earlyEnd({ exitCode, signal })}\n`);
+  const outcome = failure === undefined ? dialogue.outcome : "failed";
+  return { end: { outcome, exitCode, signal }, hasBegun };
 }

@@ -48,6 +48,11 @@ export class Dialogue {
     return this.#hasBegun;
   }
 
+  /** Whether it told how its last turn ended. */
+  get hasAnswered(): boolean {
+    return this.#last !== undefined;
+  }
+
   get outcome(): "done" | "failed" {
     return this.#last?.isError === false ? "done" : "failed";
   }
