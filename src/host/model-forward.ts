@@ -35,8 +35,14 @@ export interface ForwardParts {
 
 /** More of an error is not looked at. */
 const MAX_ERROR_BYTES = 64 * 1024;
-/** Of the connection, not of the answer. */
-const HOP_BY_HOP = new Set(["connection", "keep-alive", "transfer-encoding", "upgrade", "trailer"]);
+/**
+ * Of the connection, not of the answer. By a length the agent would know that it has all of it, and go on before what it
+ * cost is on record.
+ */
+const NOT_PASSED_ON = new Set([
+  ...["connection", "keep-alive", "transfer-encoding", "upgrade", "trailer"],
+  "content-length",
+]);
 
 export class ModelForward {
   readonly #parts: ForwardParts;
@@ -110,7 +116,7 @@ export class ModelForward {
       return void response.destroy();
     }
     onFault(faultOf(request.provider, status));
-    response.writeHead(status, passedOn(headers, { isWhole: true })).end(body);
+    response.writeHead(status, passedOn(headers)).end(body);
   }
 
   async #pass(request: AgentRequest, answer: ModelAnswer, response: ServerResponse): Promise<void> {
@@ -164,10 +170,9 @@ function faultOf(provider: string, status: number): string {
   return `${provider} answered ${status}: the agent decides whether it asks again`;
 }
 
-function passedOn(headers: IncomingHttpHeaders, { isWhole = false } = {}): Record<string, string | string[]> {
+function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const out: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !HOP_BY_HOP.has(name) && !(isWhole && name === "content-length"))
-      out[name] = value;
+    if (value !== undefined && !NOT_PASSED_ON.has(name)) out[name] = value;
   return out;
 }

@@ -90,6 +90,18 @@ describe("an agent that does not behave", () => {
     await Promise.all(ways.map((way) => goesOn(home, way)));
   });
 
+  it("keeps its conversation where it was killed before it began", async () => {
+    await using home = await AgentHome.start({ good });
+    await home.run("early", "[[good]]", ...wall);
+    const again = (...more: string[]) =>
+      home.holdfast("run", ...wall, "--session", "early", "--continue", ...more, "go on");
+    expect((await again("--model", "hostile-early")).stdout).toContain("ended before it had answered");
+    expect((await again()).status).toBe(0);
+    const begun = (await home.records("early")).filter(({ type }) => type === "conversation_begun");
+    expect(begun.map(({ data }) => data["how"])).toEqual(["new", "resumed", "resumed"]);
+    expect(new Set(begun.map(({ data }) => data["conversation"])).size).toBe(1);
+  });
+
   it("is counted by the model that it asks for, whatever it was started with", async () => {
     const other = [bash(asking(OWN_URL, OWN_KEY, "claude-other-9")), { say: "Done." }];
     await using home = await AgentHome.start({ other, good });

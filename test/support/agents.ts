@@ -1,10 +1,11 @@
 /**
  * A home with a scripted model as its provider, and an agent on PATH that speaks Claude Code's protocol.
  */
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { JournalRecord } from "../../src/contract/index.ts";
 import { type ScriptedModel, type Scripts, startScriptedModel } from "../../src/testing/index.ts";
+import { readTextOr } from "../../src/util/index.ts";
 import { type CliResult, runCli } from "./cli.ts";
 import { HostHome } from "./hosts.ts";
 
@@ -56,6 +57,18 @@ export class AgentHome extends HostHome {
   /** A task of plain words, in a session of this name. */
   run(name: string, prompt: string, ...options: string[]): Promise<CliResult> {
     return this.holdfast("run", "--repo", this.main, "--name", name, ...options, prompt);
+  }
+
+  /** Of the broker, or of agents: all of them, or the one that holds a conversation. */
+  pidsOf(which: "agent" | "broker", conversation?: string): number[] {
+    const isIt = (words: readonly string[]) =>
+      which === "agent"
+        ? words.includes(this.join("bin", "claude.ts")) && words.includes(conversation ?? "--verbose")
+        : words.includes(this.dir) && words.some((word) => word.endsWith("/broker/main.js"));
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .filter((pid) => isIt(readTextOr(`/proc/${pid}/cmdline`, "").split("\0")))
+      .map(Number);
   }
 
   async records(name: string): Promise<JournalRecord[]> {

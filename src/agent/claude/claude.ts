@@ -14,20 +14,23 @@ import { newOpening, type Opening, openingOf } from "../opening.ts";
 import { Dialogue } from "./dialogue.ts";
 import { CLAUDE, commandFor, environmentFor, filesFor, interactiveCommand, PROVIDER } from "./start.ts";
 
+/** Its status when it does not know the conversation that it is to go on with. */
+const NOT_FOUND = 1;
+
 export async function driveClaude(work: Workplace, spec: ClaudeSpec): Promise<AgentEnd> {
   const model = await work.model(PROVIDER);
   const opening = await openingOf(work, CLAUDE, spec);
   if (spec.input === "terminal") return inTerminal(work, spec, model, opening);
   const first = await converse(work, spec, model, opening);
-  if (first.hasBegun || opening.how !== "resumed" || work.stop.aborted) return first.end;
+  if (!first.isLost || opening.how !== "resumed" || work.stop.aborted) return first.end;
   work.show("The agent does not have its conversation any more: a new one begins.\n");
   return (await converse(work, spec, model, await newOpening(work, spec))).end;
 }
 
 interface Conversed {
   readonly end: AgentEnd;
-  /** Whether the agent came to begin it. */
-  readonly hasBegun: boolean;
+  /** Whether the agent did not find it: it says so, and ends with this status. One that was killed has said nothing. */
+  readonly isLost: boolean;
 }
 
 /** Its own interface, in which a person speaks to it. */
@@ -88,11 +91,11 @@ async function converse(
     (error: unknown) => error,
   );
   await dialogue.close(isStopped && work.stop.aborted);
-  const { hasBegun } = dialogue;
+  const end = { exitCode, signal };
   if (work.stop.aborted && isStopped && failure === undefined)
-    return { end: { outcome: "stopped", exitCode, signal }, hasBegun };
+    return { end: { ...end, outcome: "stopped" }, isLost: false };
+  const isLost = !dialogue.hasBegun && exitCode === NOT_FOUND;
   if (failure !== undefined) work.show(`${ownFailure(failure)}\n`);
-  else if (hasBegun && !dialogue.hasAnswered) work.show(`${earlyEnd({ exitCode, signal })}\n`);
-  const outcome = failure === undefined ? dialogue.outcome : "failed";
-  return { end: { outcome, exitCode, signal }, hasBegun };
+  else if (!dialogue.hasAnswered && !isLost) work.show(`${earlyEnd(end)}\n`);
+  return { end: { ...end, outcome: failure === undefined ? dialogue.outcome : "failed" }, isLost };
 }
