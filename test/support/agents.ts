@@ -1,5 +1,6 @@
 /**
- * A home with a scripted model as its provider, and an agent on PATH that speaks Claude Code's protocol.
+ * A home with a scripted model as its provider, and agents on PATH: one that speaks Claude Code's protocol, and one
+ * that speaks the Agent Client Protocol in the place of opencode.
  */
 import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -17,6 +18,10 @@ case "$*" in *"--model hostile-"*) program=hostile.ts ;; *) program=claude.ts ;;
 exec node "$(dirname "$0")/$program" "$@"
 `;
 
+const OPENCODE = `#!/bin/sh
+exec node "$(dirname "$0")/acp.ts" "$@"
+`;
+
 export class AgentHome extends HostHome {
   readonly model: ScriptedModel;
   readonly env: Record<string, string>;
@@ -27,8 +32,10 @@ export class AgentHome extends HostHome {
     const bin = this.join("bin");
     mkdirSync(bin);
     const fixtures = join(import.meta.dirname, "..", "fixtures", "agents");
-    for (const name of ["claude.ts", "hostile.ts"]) copyFileSync(join(fixtures, name), join(bin, name));
+    for (const name of ["claude.ts", "hostile.ts", "acp.ts"])
+      copyFileSync(join(fixtures, name), join(bin, name));
     writeFileSync(join(bin, "claude"), CLAUDE, { mode: 0o755 });
+    writeFileSync(join(bin, "opencode"), OPENCODE, { mode: 0o755 });
     this.env = {
       PATH: [bin, process.env["PATH"]].join(delimiter),
       ANTHROPIC_API_KEY: PLANTED_KEY,
