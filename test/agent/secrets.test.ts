@@ -1,0 +1,127 @@
+/**
+ * A planted key and a planted login stand nowhere that a session or a crash of one of its processes could show. What
+ * looks for them finds a text that was put into the same places.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { brokerPlace } from "../../src/broker/wire.ts";
+import { treeOf } from "../../src/process/tree.ts";
+import { readTextOr, signalIfThere } from "../../src/util/index.ts";
+import { AgentHome, PLANTED_KEY } from "../support/agents.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { until } from "../support/hosts.ts";
+import {
+  canReadMemory,
+  findInExport,
+  findInFiles,
+  findInMemory,
+  findInObjects,
+  findInProcess,
+} from "../support/searching.ts";
+
+const LOGIN = "sk-ant-oat01-planted-login-7c61e0";
+const REFRESH = "sk-ant-ort01-planted-refresh-92b3fd";
+const SECRETS = [PLANTED_KEY, LOGIN, REFRESH];
+/** What an agent says and writes, and so stands wherever it could have put a secret. */
+const DECOY = "DECOY-5e1f73";
+const SESSIONS = ["keyed", "logged-in"];
+/** It looks for all that it can reach, and is at work until it is let go on. */
+const LOOK = `echo ${DECOY} | tee ~/state made.txt; cat ~/.claude/.credentials.json ~/.claude/*.json; env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; DECOY=${DECOY} sleep 300`;
+
+/** All that runs for this home: session processes with what they have started, and the broker. */
+const pidsOf = (home: AgentHome) => [...new Set(home.processes().flatMap((pid) => treeOf(pid)))];
+
+/** Everything on disk: a core would be written where a process stands. */
+function onDisk(home: AgentHome, texts: readonly string[]): string[] {
+  const repos = join(home.dir, "repos");
+  const stores = readdirSync(repos).map((name) => join(repos, name, "store.git"));
+  const dirs = [home.dir, home.main, dirname(brokerPlace(home.dir).socket)];
+  return [...findInFiles(dirs, texts), ...findInObjects([home.main, ...stores], texts)];
+}
+
+async function inExport(home: AgentHome, session: string, texts: readonly string[]): Promise<string[]> {
+  const file = home.join(`${session}.holdfast`);
+  expect((await home.holdfast("export", "--with-home", "-o", file, session)).status).toBe(0);
+  return [...findInExport(file, texts)];
+}
+
+/** With a key of the environment, and with the login. */
+async function start(home: AgentHome): Promise<void> {
+  await home.run("keyed", "[[look]]", "--detach");
+  home.env["ANTHROPIC_API_KEY"] = "";
+  await home.run("logged-in", "[[look]]", "--detach");
+  await until(() => pidsOf(home).filter(isSleeping).length === 2);
+}
+
+const isSleeping = (pid: number) =>
+  readTextOr(`/proc/${pid}/cmdline`, "").split("\0").join(" ").trim() === "sleep 300";
+
+if (!hasSandbox)
+  console.log("left out: where a secret could be shown: without a sandbox an agent reads its user's files");
+
+describe.skipIf(!hasSandbox)("what could show a secret", () => {
+  it("has neither the key nor the login, while agents run and after each process has crashed", async () => {
+    await using home = await AgentHome.start({
+      look: [{ call: { bash: { command: LOOK } } }, { say: `${DECOY} ${"long ".repeat(20_000)}` }],
+    });
+    const person = home.join("person");
+    mkdirSync(join(person, ".claude"), { recursive: true });
+    const login = { claudeAiOauth: { accessToken: LOGIN, refreshToken: REFRESH, expiresAt: 9e15 } };
+    writeFileSync(join(person, ".claude", ".credentials.json"), JSON.stringify(login), { mode: 0o600 });
+    home.env["HOME"] = person;
+    home.env["HOLDFAST_USER_HOME"] = person;
+    await start(home);
+    // The control: it is what the model was asked with.
+    const sent = home.model.requests.map(({ headers }) => headers["x-api-key"] ?? headers.authorization);
+    expect(sent).toEqual([PLANTED_KEY, `Bearer ${LOGIN}`]);
+
+    const pids = pidsOf(home);
+    const [broker = 0] = home.pidsOf("broker");
+    expect(pids).toContain(broker);
+    expect(pids.flatMap((pid) => findInProcess(pid, SECRETS))).toEqual([]);
+    const shown = pids.flatMap((pid) => findInProcess(pid, [DECOY]));
+    for (const name of ["cmdline", "environ"])
+      expect(shown).toContainEqual(expect.stringMatching(`/${name}$`));
+    // What a core dump would have. The broker's own memory has them, which is the control, and gets into none.
+    if (canReadMemory(broker)) {
+      expect(findInMemory(broker, SECRETS)).toHaveLength(SECRETS.length);
+      for (const pid of pids.filter((one) => one !== broker)) expect(findInMemory(pid, SECRETS)).toEqual([]);
+    } else console.log("left out: the memory of processes: this machine does not let it be read");
+    expect(readFileSync(`/proc/${broker}/limits`, "utf8")).toMatch(/^Max core file size +0 +0 /m);
+    expect(onDisk(home, SECRETS)).toEqual([]);
+
+    // Each crashes: an agent, a session process, the broker.
+    signalIfThere(home.pidsOf("agent", await conversationOf(home, "keyed"))[0] ?? 0, "SIGSEGV");
+    signalIfThere(home.hostPid(home.idOf("logged-in")) ?? 0, "SIGSEGV");
+    signalIfThere(broker, "SIGSEGV");
+    await home.holdfast("wait", "keyed");
+    await home.holdfast("resume", "logged-in");
+    await home.holdfast("wait", "logged-in");
+    home.env["ANTHROPIC_API_KEY"] = PLANTED_KEY;
+    await home.holdfast("run", "--session", "keyed", "--continue", "go on");
+    for (const session of SESSIONS) await until(() => home.hostPid(home.idOf(session)) === undefined);
+
+    expect(onDisk(home, SECRETS)).toEqual([]);
+    const kept = onDisk(home, [DECOY]);
+    for (const place of [/journal/, /blobs/, /\/home\/state$/, /store\.git/, /artifacts/])
+      expect(kept).toContainEqual(expect.stringMatching(place));
+    for (const session of SESSIONS) {
+      const exported = await inExport(home, session, [DECOY, ...SECRETS]);
+      expect(exported).not.toEqual([]);
+      expect(exported.filter((one) => !one.startsWith(DECOY))).toEqual([]);
+    }
+    const asked = SESSIONS.flatMap((session) => [
+      home.holdfast("log", "--json", session),
+      home.holdfast("output", session),
+    ]);
+    const text = (await Promise.all(asked)).map(({ stdout, stderr }) => stdout + stderr).join("");
+    expect(text).toContain(DECOY);
+    for (const secret of SECRETS) expect(text).not.toContain(secret);
+  });
+});
+
+async function conversationOf(home: AgentHome, session: string): Promise<string> {
+  const begun = (await home.records(session)).filter(({ type }) => type === "conversation_begun");
+  return String(begun.at(-1)?.data["conversation"]);
+}
