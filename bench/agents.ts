@@ -67,11 +67,8 @@ async function benchShare({ directory, repo, model }: Ground, progress: (text: s
   const clock = await startClock(model.url);
   const home = join(directory, "agents-home");
   writeSettings(home, clock.url);
-  const own = join(directory, "agents-own");
-  mkdirSync(own);
   const direct: Env = {
     PATH,
-    HOME: own,
     ANTHROPIC_BASE_URL: clock.url,
     ANTHROPIC_API_KEY: KEY,
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
@@ -83,7 +80,9 @@ async function benchShare({ directory, repo, model }: Ground, progress: (text: s
   const times = { direct: [] as number[], through: [] as number[] };
   try {
     for (let round = 0; round <= ROUNDS; round += 1) {
-      times.direct.push(await clock.time(() => run(alone, repo, direct)));
+      times.direct.push(
+        await clock.time(() => run(alone, repo, { ...direct, HOME: freshDir(directory, round) })),
+      );
       times.through.push(await clock.time(() => run(held, repo, through)));
     }
   } finally {
@@ -175,6 +174,13 @@ async function startClock(target: string) {
       server.close();
     },
   };
+}
+
+/** A session's HOME is fresh, too. */
+function freshDir(directory: string, round: number): string {
+  const dir = join(directory, `agents-own-${round}`);
+  mkdirSync(dir);
+  return dir;
 }
 
 function makeStandIn(directory: string): string {
