@@ -104,6 +104,7 @@ export interface Conversation {
 /** What a task may use. */
 export interface ToolClasses {
   readonly isReadOnly: boolean;
+  readonly isWithoutCommands: boolean;
   readonly hasHosts: boolean;
 }
 

@@ -13,11 +13,14 @@ export function hostsText(hosts: readonly string[]): string {
 
 /** What it does, and the words for it. */
 export function laneLines(lane: Lane): [what: string, text: string][] {
-  const { isReadOnly, hosts, read, write, external, approval } = lane;
+  const { isReadOnly, isWithoutCommands, hosts, read, write, external, approval } = lane;
   const tools = [...named("read", read), ...named("write", write), ...named("external", external)];
   return [
     ["reads", "the files of its capsule, and the tools of this machine"],
     ["writes", isReadOnly ? "nothing but its HOME and TMPDIR" : "in its capsule, its HOME and TMPDIR"],
+    ...(isWithoutCommands
+      ? ([["runs", "no commands: its agent edits files only"]] as [string, string][])
+      : []),
     ["reaches", hostsText(hosts)],
     ["asks", approval.length > 0 ? `you before it uses ${approval.join(" or ")} tools` : "never"],
     ...(tools.length > 0 ? ([["tools", tools.join("; ")]] as [string, string][]) : []),

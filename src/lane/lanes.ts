@@ -12,11 +12,13 @@ import {
 } from "../contract/index.ts";
 import type { AcceptedConfig } from "./accepted-config.ts";
 
-/** What a task is held to by its sandbox. */
+/** What a task is held to: by its sandbox, and its agent's own tools by its adapter. */
 export interface LaneInForce {
   readonly name: string;
   /** Whether its capsule is read-only. */
   readonly isReadOnly: boolean;
+  /** Whether its agent may edit files, and run no commands: the sandbox can't tell these apart. */
+  readonly isWithoutCommands: boolean;
   /** Patterns of the hosts that it may reach; `*` is any public host. */
   readonly hosts: readonly string[];
 }
@@ -31,6 +33,9 @@ export interface LaneChoice {
   /** What its spec says of the agent definition that it goes by. */
   readonly definition?: string | undefined;
 }
+
+/** In `write`, what lets an agent run commands. */
+const COMMANDS: readonly string[] = ["*", "run_command"];
 
 const repoFix: LaneSettings = {
   read: ["*"],
@@ -70,6 +75,7 @@ export function resolveLane(config: AcceptedConfig, { lane: asked, hosts = [] }:
     ...settings,
     name,
     isReadOnly: settings.write.length === 0,
+    isWithoutCommands: settings.write.length > 0 && !settings.write.some((tool) => COMMANDS.includes(tool)),
     hosts: [...new Set([...settings.hosts, ...parseHosts(hosts)])],
   };
 }

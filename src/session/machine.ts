@@ -26,7 +26,7 @@ import { nextStatus, type StoredStatus } from "./lifecycle.ts";
 import type { SessionState } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 15;
+export const MACHINE_VERSION = 16;
 
 /** An event without a rule changes nothing but the status. */
 const rules: ReadonlyMap<EventType, Rule> = new Map(

@@ -24,6 +24,8 @@ export interface HomeState {
 export interface LaneState {
   readonly name: string;
   readonly isReadOnly: boolean;
+  /** Its agent may edit, and run no commands. */
+  readonly isWithoutCommands: boolean;
   /** Also those that a person allowed while it ran. */
   readonly hosts: readonly string[];
 }

@@ -72,8 +72,8 @@ export class TaskWorkplace implements Workplace {
   }
 
   get tools(): ToolClasses {
-    const { isReadOnly, hosts } = this.#task.lane;
-    return { isReadOnly, hasHosts: hosts.length > 0 };
+    const { isReadOnly, isWithoutCommands, hosts } = this.#task.lane;
+    return { isReadOnly, isWithoutCommands, hasHosts: hosts.length > 0 };
   }
 
   get isGoingOn(): boolean {

@@ -12,7 +12,7 @@ const task: TaskState = {
   request: "task_3",
   asked: "tidy up",
   base: "b".repeat(40),
-  lane: { name: "online", isReadOnly: false, hosts: ["*"] },
+  lane: { name: "online", isReadOnly: false, isWithoutCommands: true, hosts: ["*"] },
   isSandboxed: false,
   outcome: "done",
   stage: "persist",

@@ -54,7 +54,7 @@ describe.skipIf(!hasSandbox)("what is begun ahead of a task's files", () => {
   it("goes, with its network, when the task can't begin", async () => {
     using home = new TaskHome();
     const { room, dir, ahead } = await begun(home);
-    const lane = { name: "repo-fix", isReadOnly: false, hosts: [] };
+    const lane = { name: "repo-fix", isReadOnly: false, isWithoutCommands: false, hosts: [] };
     await ahead.openNetwork(lane);
     const open = RoomNetwork.of(dir, lane, []);
     expect(RoomNetwork.of(dir, lane, [])).toBe(open);

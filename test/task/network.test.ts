@@ -94,7 +94,7 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
 
   it("T11 what was counted before the capsule has another holder is on record with the rest", async () => {
     using temp = new TempDir();
-    const lane = { name: "none", isReadOnly: false, hosts: [] };
+    const lane = { name: "none", isReadOnly: false, isWithoutCommands: false, hosts: [] };
     const network = RoomNetwork.of(temp.path, lane, []);
     // The second one knows nothing of the first.
     for (const host of ["first.example", "second.example", "second.example"]) {

@@ -4,8 +4,9 @@
  */
 import type { ToolClasses } from "../adapter.ts";
 
+const COMMANDS = ["Bash"];
 /** A command is one too, whole: what a command does can't be told from its text. */
-const WRITING = ["Bash", "Edit", "MultiEdit", "NotebookEdit", "Write"];
+const WRITING = [...COMMANDS, "Edit", "MultiEdit", "NotebookEdit", "Write"];
 /** What reaches out of the machine, by the agent itself or by its provider. */
 const REACHING = ["WebFetch", "WebSearch"];
 /** What would work on other files than the task's, ask a person who isn't there, or outlive the task. */
@@ -13,8 +14,12 @@ const NEVER = ["AskUserQuestion", "CronCreate", "CronDelete", "CronList", "Enter
 /** Servers of the user's own are not in the sandbox, and go through no gate of ours. */
 const OF_A_SERVER = /^mcp__/;
 
-export function disallowedTools({ isReadOnly, hasHosts }: ToolClasses): string[] {
-  return [...NEVER, ...(isReadOnly ? WRITING : []), ...(hasHosts ? [] : REACHING)];
+export function disallowedTools({ isReadOnly, isWithoutCommands, hasHosts }: ToolClasses): string[] {
+  return [
+    ...NEVER,
+    ...(isReadOnly ? WRITING : isWithoutCommands ? COMMANDS : []),
+    ...(hasHosts ? [] : REACHING),
+  ];
 }
 
 /** Undefined: it may be used. */

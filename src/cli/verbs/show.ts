@@ -78,8 +78,9 @@ function statusText({ standing, why, pid }: SessionView): string {
   return more.length > 0 ? `${standing} (${more.join(", ")})` : standing;
 }
 
-function laneText({ name, isReadOnly, hosts }: LaneState): string {
-  return `${name}: ${isReadOnly ? "writes no file of the capsule" : "writes in its capsule"}, reaches ${hostsText(hosts)}`;
+function laneText({ name, isReadOnly, isWithoutCommands, hosts }: LaneState): string {
+  const writes = isReadOnly ? "writes no file of the capsule" : "writes in its capsule";
+  return `${name}: ${writes}${isWithoutCommands ? ", runs no commands" : ""}, reaches ${hostsText(hosts)}`;
 }
 
 const changedText = ({ files, insertions, deletions }: NonNullable<TaskState["changed"]>) =>

@@ -50,8 +50,9 @@ export const taskEvents = {
       ),
       home: z.optional(home),
       lane: z.optional(name),
-      /** Of its lane: whether its capsule is read-only, and the hosts that it may reach. */
+      /** Of its lane: whether its capsule is read-only, whether its agent may run no commands, and which hosts it may reach. */
       isReadOnly: z.optional(z.boolean()),
+      isWithoutCommands: z.optional(z.boolean()),
       hosts: z.optional(z.array(host)),
       /** What the repo's file asked for beyond that, and no person has accepted. */
       notAccepted: z.optional(z.array(z.looseObject({ key: name, value: content }))),

@@ -3,7 +3,13 @@
  */
 import type { HoldfastError } from "../../contract/index.ts";
 import type { SessionState } from "../state.ts";
-import { newTask, noCommandEnded, SECRET_IN_WORK, type SnapshotState } from "../task-state.ts";
+import {
+  type LaneState,
+  newTask,
+  noCommandEnded,
+  SECRET_IN_WORK,
+  type SnapshotState,
+} from "../task-state.ts";
 import {
   amountIn,
   exitCodeIn,
@@ -44,6 +50,7 @@ export const taskRules: readonly Rule[] = [
       home: homeIn,
       lane: textOrNull,
       isReadOnly: isTrue,
+      isWithoutCommands: isTrue,
       hosts: hostsIn,
     },
     {
@@ -64,7 +71,7 @@ export const taskRules: readonly Rule[] = [
             request,
             asked,
             base,
-            lane: of.lane === null ? null : { name: of.lane, isReadOnly: of.isReadOnly, hosts: of.hosts },
+            lane: laneIn(of),
             isSandboxed: state.waivedTask !== task,
             capsule: "there",
             hasUnpublished,
@@ -263,4 +270,12 @@ function snapshotOf(
   { tree, manifest, unanswered }: Pick<SnapshotState, "tree" | "manifest" | "unanswered">,
 ): SnapshotState {
   return { commit, tree, manifest, turn, unanswered };
+}
+
+interface LaneFields extends Omit<LaneState, "name"> {
+  readonly lane: string | null;
+}
+
+function laneIn({ lane: name, isReadOnly, isWithoutCommands, hosts }: LaneFields): LaneState | null {
+  return name === null ? null : { name, isReadOnly, isWithoutCommands, hosts };
 }

@@ -77,8 +77,13 @@ async function record(
 }
 
 /** As `task_started` has it. */
-function laneIn({ name, isReadOnly, hosts }: LaneInForce) {
-  return { lane: name, ...(isReadOnly && { isReadOnly }), ...(hosts.length > 0 && { hosts: [...hosts] }) };
+function laneIn({ name, isReadOnly, isWithoutCommands, hosts }: LaneInForce) {
+  return {
+    lane: name,
+    ...(isReadOnly && { isReadOnly }),
+    ...(isWithoutCommands && { isWithoutCommands }),
+    ...(hosts.length > 0 && { hosts: [...hosts] }),
+  };
 }
 
 /** What HOME begins with, for whoever runs the task again; of one that was never looked at, nothing is known. */
