@@ -124,7 +124,10 @@ async function begin(work: Workplace, spec: AcpSpec, talk: AcpTalk): Promise<Beg
       resume || agentCapabilities?.loadSession
         ? await agent.request(method, known).then(() => undefined, reasonOf)
         : "it can't load one";
-    if (whyNot === undefined) return hold({ id, how: "resumed" }, text);
+    if (whyNot === undefined) {
+      if (!resume) await talk.historyTold();
+      return hold({ id, how: "resumed" }, text);
+    }
     work.show(`The agent does not have its conversation any more (${whyNot}): a new one begins.\n`);
   }
   const { how, text } = opening.how === "resumed" ? await newOpening(work, spec) : opening;

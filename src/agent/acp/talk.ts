@@ -2,11 +2,12 @@
  * Owns the connection to an agent that speaks the Agent Client Protocol: what it says becomes messages and calls of the
  * turn that is open, in the order in which it came.
  *
- * The protocol tells of most tools while they run, so a call is on record before its tool runs only where the agent asks.
- * What holds the agent to its lane is the sandbox.
+ * The protocol leaves it to the agent which tools it asks for. A call that it asks for is on record before its tool runs,
+ * and refused where the lane doesn't have it; of others it tells while they run. What holds the agent to its lane is the
+ * sandbox.
  */
 import { type PassThrough, Readable, Writable } from "node:stream";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import {
   type ClientConnection,
   client,
@@ -20,21 +21,32 @@ import {
 import type { Json } from "../../contract/index.ts";
 import type { ToolCall } from "../../session/index.ts";
 import type { AgentProcess, AgentTurn, Workplace } from "../adapter.ts";
+import { whyNotKind } from "./kinds.ts";
 
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
+/** A history is told when nothing more of it came for so long; it is not waited for more often than that. */
+const HISTORY_QUIET_MS = 200;
+const HISTORY_WAITS = 100;
 
 type Told = Omit<ToolCallUpdate, "toolCallId">;
 type ToolUpdate = Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_update" }>;
 
+interface Call {
+  /** All that the agent said of it. */
+  told: Told;
+  isOnRecord: boolean;
+  /** It has no result yet. */
+  open?: ToolCall | undefined;
+}
+
 export class AcpTalk {
   readonly connection: ClientConnection;
   readonly #work: Workplace;
-  readonly #calls = new Map<string, ToolCall>();
-  /** What was told of each call of this turn, all together. */
-  readonly #told = new Map<string, Told>();
-  readonly #begun = new Set<string>();
+  /** Of this turn, by the agent's own ids. */
+  readonly #calls = new Map<string, Call>();
   #turn: AgentTurn | undefined;
   #said = "";
+  #updates = 0;
   #recorded: Promise<void> = Promise.resolve();
 
   /** `output`: what the agent's process writes. */
@@ -49,10 +61,20 @@ export class AcpTalk {
     );
     this.connection = client({ name: "holdfast" })
       .onRequest(methods.client.session.requestPermission, ({ params }) => this.#permit(params))
-      .onNotification(methods.client.session.update, ({ params }) =>
-        this.#queue(() => this.#note(params.update)),
-      )
+      .onNotification(methods.client.session.update, ({ params }) => {
+        this.#updates += 1;
+        return this.#queue(() => this.#note(params.update));
+      })
       .connect(stream);
+  }
+
+  /** An agent that loads a conversation tells its history. It should have before it answers, but some go on after. */
+  async historyTold(): Promise<void> {
+    let before = -1;
+    for (let wait = 0; wait < HISTORY_WAITS && before !== this.#updates; wait += 1) {
+      before = this.#updates;
+      await sleep(HISTORY_QUIET_MS, undefined, { signal: this.#work.stop });
+    }
   }
 
   /** What it says from now on belongs to this turn; what it says outside of one is history that it repeats. */
@@ -64,10 +86,8 @@ export class AcpTalk {
   async settle(): Promise<void> {
     await this.#queue(async () => {
       await this.#endSaying();
-      for (const call of this.#calls.values()) await call.interrupted("the agent told no result");
+      for (const { open } of this.#calls.values()) await open?.interrupted("the agent told no result");
       this.#calls.clear();
-      this.#told.clear();
-      this.#begun.clear();
       this.#turn = undefined;
     });
   }
@@ -95,26 +115,31 @@ export class AcpTalk {
 
   async #noteTool({ sessionUpdate: _, ...update }: ToolUpdate): Promise<void> {
     const { toolCallId: id, status } = update;
-    // An agent may tell of a call before it knows what it is about.
-    const told: Told = { ...this.#told.get(id), ...stated(update) };
-    this.#told.set(id, told);
-    if (status !== "pending" || hasFields(update.rawInput)) await this.#begin(id, told);
-    const call = this.#calls.get(id);
-    if (!call || (status !== "completed" && status !== "failed")) return;
-    this.#calls.delete(id);
+    const call = this.#tell(id, update);
+    if (status !== "pending" || hasFields(update.rawInput)) await this.#putOnRecord(id, call);
+    const { open, told } = call;
+    if (!open || (status !== "completed" && status !== "failed")) return;
+    call.open = undefined;
     const output = asJson(told.rawOutput ?? told.content);
-    await (status === "completed" ? call.returned(output) : call.failed(output));
+    await (status === "completed" ? open.returned(output) : open.failed(output));
   }
 
-  /** Once of each call. */
-  async #begin(call: string, { name, kind, title, rawInput }: Told): Promise<void> {
-    if (this.#begun.has(call)) return;
-    this.#begun.add(call);
+  /** An agent may tell of a call before it knows what it is about. */
+  #tell(id: string, update: Told): Call {
+    const call = this.#calls.get(id) ?? { told: {}, isOnRecord: false };
+    this.#calls.set(id, call);
+    call.told = { ...call.told, ...stated(update) };
+    return call;
+  }
+
+  async #putOnRecord(id: string, call: Call): Promise<void> {
+    if (call.isOnRecord) return;
+    call.isOnRecord = true;
     await this.#endSaying();
+    const { name, kind, title, rawInput } = call.told;
     const tool = name ?? kind ?? title ?? "tool";
     const args = asJson(hasFields(rawInput) ? rawInput : title);
-    const made = await this.#turn?.callTool(tool.slice(0, 200), args, { call });
-    if (made) this.#calls.set(call, made);
+    call.open = await this.#turn?.callTool(tool.slice(0, 200), args, { call: id });
   }
 
   async #endSaying(): Promise<void> {
@@ -125,13 +150,19 @@ export class AcpTalk {
     await this.#turn?.addMessage("assistant", text);
   }
 
-  /** It may do what its sandbox lets it do: once, each time. */
+  /** What its lane has, once, each time. */
   async #permit({ options, toolCall }: RequestPermissionRequest): Promise<RequestPermissionResponse> {
     const { toolCallId: id, ...update } = toolCall;
-    await this.#queue(() => this.#begin(id, { ...this.#told.get(id), ...stated(update) }));
-    const isWriting = toolCall.kind !== "read" && toolCall.kind !== "search" && toolCall.kind !== "think";
-    const isRefused = isWriting && this.#work.tools.isReadOnly;
-    const wanted = isRefused ? "reject_once" : "allow_once";
+    let refusal: string | undefined;
+    await this.#queue(async () => {
+      const call = this.#tell(id, update);
+      refusal = whyNotKind(call.told.kind, this.#work.tools);
+      await this.#putOnRecord(id, call);
+      if (refusal === undefined) return;
+      await call.open?.refused(refusal);
+      call.open = undefined;
+    });
+    const wanted = refusal === undefined ? "allow_once" : "reject_once";
     const option = options.find(({ kind }) => kind === wanted);
     return {
       outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" },

@@ -1,0 +1,17 @@
+/**
+ * Owns which kinds of tools, in the words of the Agent Client Protocol, a task may use. The sandbox holds in any case.
+ */
+import type { ToolKind } from "@agentclientprotocol/sdk";
+import type { ToolClasses } from "../adapter.ts";
+
+const HARMLESS: readonly ToolKind[] = ["read", "search", "think"];
+
+/** Undefined: it may be used. One whose kind the agent doesn't tell may do anything. */
+export function whyNotKind(
+  kind: ToolKind | null | undefined,
+  { isReadOnly, hasHosts }: ToolClasses,
+): string | undefined {
+  if (kind === "fetch") return hasHosts ? undefined : "the task's lane has no hosts";
+  const isHarmless = kind !== null && kind !== undefined && HARMLESS.includes(kind);
+  return isReadOnly && !isHarmless ? "the task's lane is read-only" : undefined;
+}
