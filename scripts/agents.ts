@@ -3,13 +3,15 @@
  * go into a cache folder outside of the project and are no dependency of it: some are not free software, and all are
  * large. What can't be installed is left out, and said.
  *
- * Arguments are names of agents, all without any. HOLDFAST_AGENTS is the folder; not below /tmp, which is another one in
- * a sandbox.
+ * Arguments are names of agents, all without any. With --write, what is seen of them becomes their manifest
+ * (src/agent/manifests.json); else it has to be what stands there. With --install-only nothing is run. HOLDFAST_AGENTS is
+ * the folder; not below /tmp, which is another one in a sandbox.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 
 interface Agent {
   readonly name: string;
@@ -29,7 +31,10 @@ const agents: readonly Agent[] = [
 
 const root = join(import.meta.dirname, "..");
 const folder = process.env["HOLDFAST_AGENTS"] ?? join(homedir(), ".cache", "holdfast-agents");
-const names = process.argv.slice(2);
+const { values: options, positionals: names } = parseArgs({
+  allowPositionals: true,
+  options: { write: { type: "boolean" }, "install-only": { type: "boolean" } },
+});
 const unknown = names.filter((name) => !agents.some((agent) => agent.name === name));
 if (unknown.length > 0) {
   say(`${unknown.join(", ")}: no such agent; there are ${agents.map(({ name }) => name).join(", ")}`);
@@ -41,14 +46,17 @@ mkdirSync(folder, { recursive: true });
 if (!existsSync(join(folder, "package.json")))
   writeFileSync(join(folder, "package.json"), '{"private":true}\n');
 for (const agent of agents) {
-  if (names.length > 0 && !names.includes(agent.name)) say(`left out: ${agent.name}: it was not asked for`);
-  else install(agent);
+  if (names.length === 0 || names.includes(agent.name)) install(agent);
+  else say(`left out: ${agent.name} (${agent.license}): it was not asked for`);
 }
-const { status } = spawnSync("vitest", ["run", "test/agents"], {
+if (options["install-only"]) process.exit(0);
+const wanted = names.length > 0 ? ["-t", `(?:^| )(?:${names.join("|")})[ :]`] : [];
+const { status } = spawnSync("vitest", ["run", "test/agents", ...wanted], {
   cwd: root,
   stdio: "inherit",
-  env: { ...process.env, HOLDFAST_AGENTS: folder },
+  env: { ...process.env, HOLDFAST_AGENTS: folder, ...(options.write && { HOLDFAST_MANIFEST: "write" }) },
 });
+if (options.write) spawnSync("biome", ["format", "--write", "src/agent/manifests.json"], { cwd: root });
 process.exit(status ?? 1);
 
 function install(agent: Agent): void {

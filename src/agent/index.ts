@@ -17,3 +17,5 @@ export type {
 export { adapterOf } from "./adapters.ts";
 export { exec } from "./exec.ts";
 export { type KnownAgent, knownAgent, knownAgents } from "./known.ts";
+export { type Capability, capabilities, type Manifest, manifestOf } from "./manifest.ts";
+export { versionOf } from "./version.ts";

@@ -7,6 +7,8 @@ export interface KnownAgent {
   readonly name: string;
   /** What is looked for on PATH. */
   readonly program: string;
+  /** Where npm has it under the version that it calls itself. */
+  readonly npmPackage?: string;
   readonly adapter: "claude" | "acp";
   /** Of one that speaks the Agent Client Protocol: how it is started. */
   readonly command: readonly string[];
@@ -17,11 +19,26 @@ export interface KnownAgent {
 const FOR_ALL = { anthropic: "claude-sonnet-5-5", openai: "gpt-5.6", gemini: "gemini-3.8-flash" };
 
 export const knownAgents: readonly KnownAgent[] = [
-  { name: "claude", program: "claude", adapter: "claude", command: ["claude"], models: { anthropic: "" } },
-  { name: "opencode", program: "opencode", adapter: "acp", command: ["opencode", "acp"], models: FOR_ALL },
+  {
+    name: "claude",
+    program: "claude",
+    npmPackage: "@anthropic-ai/claude-code",
+    adapter: "claude",
+    command: ["claude"],
+    models: { anthropic: "" },
+  },
+  {
+    name: "opencode",
+    program: "opencode",
+    npmPackage: "opencode-ai",
+    adapter: "acp",
+    command: ["opencode", "acp"],
+    models: FOR_ALL,
+  },
   {
     name: "gemini",
     program: "gemini",
+    npmPackage: "@google/gemini-cli",
     adapter: "acp",
     command: ["gemini", "--acp"],
     models: { gemini: FOR_ALL.gemini },

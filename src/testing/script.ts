@@ -18,8 +18,8 @@ export type Intent =
     }
   | { readonly bash: { readonly command: string } }
   | { readonly mcp: { readonly server: string; readonly tool: string; readonly args?: object } }
-  /** A tool by its own name, with exactly these arguments. */
-  | { readonly tool: { readonly name: string; readonly args?: object } };
+  /** A tool by its own name, with exactly these arguments; also one that was not offered, as models do at times. */
+  | { readonly tool: { readonly name: string; readonly args?: object; readonly isUnoffered?: boolean } };
 
 type Deed =
   | { readonly say: string; readonly call?: Intent | readonly Intent[] }

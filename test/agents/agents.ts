@@ -105,6 +105,16 @@ export const agentPath = [installed && join(installed, "node_modules", ".bin"), 
   .filter(Boolean)
   .join(":");
 
+export function pathOf(program: string): string | undefined {
+  return agentPath
+    .split(":")
+    .map((dir) => join(dir, program))
+    .find((path) => existsSync(path));
+}
+
+/** Whether it was put there to be tried. */
+export const isForTests = (path: string) => installed !== undefined && path.startsWith(join(installed, "/"));
+
 export function isInstalled({ name }: Pick<Agent, "name">): boolean {
-  return agentPath.split(":").some((dir) => existsSync(join(dir, name)));
+  return pathOf(name) !== undefined;
 }

@@ -1,129 +1,237 @@
 /**
- * What an adapter has to do, with each real agent that is installed (npm run test:agents), against a scripted model.
+ * What an adapter has to do, with each real agent that is installed (npm run test:agents), against a scripted model. What
+ * agents differ in is seen here and compared with the agent's manifest; all else holds for every agent.
  */
 import { execFileSync } from "node:child_process";
-import { describe, expect, it } from "vitest";
-import { knownAgents } from "../../src/agent/index.ts";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, it } from "vitest";
+import { knownAgents, manifestOf, versionOf } from "../../src/agent/index.ts";
+import { treeOf } from "../../src/process/tree.ts";
 import { orphansIn } from "../../src/testing/index.ts";
 import { readTextOr } from "../../src/util/index.ts";
 import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { until } from "../support/hosts.ts";
-import { agentPath, isInstalled } from "./agents.ts";
+import { agentPath, isForTests, pathOf } from "./agents.ts";
+import { isWriting, Observed } from "./observed.ts";
 
-/** What the agents differ in, as they were found to. */
-const DROPS_OPEN_CALLS = ["gemini", "goose"];
-const STEERED = ["claude"];
-/** The others are told what happened, where they don't find their conversation. */
-const FINDS_ITS_CONVERSATION = ["claude", "opencode"];
+/** How each names its shell, for a call of it where it is not offered. */
+const SHELLS: Readonly<Record<string, string>> = {
+  claude: "Bash",
+  opencode: "bash",
+  gemini: "run_shell_command",
+  goose: "shell",
+};
+/** The model takes so long, in which the agent is stopped; then the agent has so long to do without an answer. */
+const ANSWER_MS = 4_000;
+const ALONE_MS = 4_000;
 
 const write = (content: string) => ({ call: { write: { path: "made.txt", content } } });
 const bash = (command: string) => ({ call: { bash: { command } } });
+/** In a form that no agent minds: some refuse a long sleep, or a command inside another. */
+const seconds = (count: number) => `for i in ${"x ".repeat(count)}; do sleep 1; done`;
 
-const isHere = (program: string) => isInstalled({ name: program });
 if (!hasSandbox)
   console.log("left out: the conformance of agents: without a sandbox HOME would be the user's own");
-for (const { name, program } of knownAgents)
-  if (!isHere(program))
-    console.log(`left out: the conformance of ${name}: it is not installed (npm run test:agents)`);
 
-const here = knownAgents.filter(({ program }) => isHere(program));
+async function findAgents(): Promise<{ name: string; program: string; version: string }[]> {
+  const here = knownAgents.map(async (agent) => {
+    const { name, program } = agent;
+    const path = pathOf(program);
+    if (path === undefined) {
+      console.log(`left out: the conformance of ${name}: it is not installed (npm run test:agents)`);
+      return [];
+    }
+    const version = (await versionOf(agent, path)) ?? "unknown";
+    if (isWriting || isForTests(path) || manifestOf(name, version)) return [{ name, program, version }];
+    console.log(`left out: the conformance of ${name}: ${version} has no manifest (npm run test:agents)`);
+    return [];
+  });
+  return (await Promise.all(here)).flat();
+}
+
+const here = await findAgents();
 if (here.length === 0) it.skip("no agent is installed", () => {});
 
-describe.skipIf(!hasSandbox).each(here)("$name", ({ name }) => {
-  const start = async (...args: Parameters<typeof AgentHome.start>) => {
-    const home = await AgentHome.start(...args);
-    home.env["PATH"] = agentPath;
-    return home;
-  };
-  const shown = (home: AgentHome, ref: string) =>
-    execFileSync("git", ["-C", home.main, "show", ref], { encoding: "utf8" });
+describe.skipIf(!hasSandbox).each(here)(
+  "$name $version",
+  { concurrent: true, timeout: 300_000 },
+  ({ name, program, version }) => {
+    const observed = new Observed(name, version);
+    afterAll(() => observed.write());
 
-  it("new: its tools, its text, its work, and what its model cost", async () => {
-    await using home = await start({
-      hello: [write("made\n"), bash("cat made.txt"), { say: "All done." }],
+    const start = async (...args: Parameters<typeof AgentHome.start>) => {
+      const home = await AgentHome.start(...args);
+      home.env["PATH"] = agentPath;
+      return home;
+    };
+    const run = (home: AgentHome, session: string, prompt: string, ...options: string[]) =>
+      home.run(session, prompt, "--agent", name, ...options);
+    const goOn = (home: AgentHome, session: string, prompt: string, ...options: string[]) =>
+      home.holdfast("run", "--session", session, "--agent", name, "--continue", ...options, prompt);
+    const ofType = async (home: AgentHome, session: string, type: string) =>
+      (await home.records(session)).filter((record) => record.type === type).map(({ data }) => data);
+    const shown = (home: AgentHome, ref: string) =>
+      execFileSync("git", ["-C", home.main, "show", ref], { encoding: "utf8" });
+    const hasRun = (home: AgentHome, session: string) =>
+      existsSync(home.sessionDir(home.idOf(session), "home", "ran"));
+    const lastAsked = (home: AgentHome) => home.model.requests.findLast(({ isTurn }) => isTurn)?.body ?? "";
+    /** Whether the agent went on in its own conversation: else it was told the journal's story. */
+    const isResumed = async (home: AgentHome, session: string) =>
+      (await ofType(home, session, "conversation_begun")).at(-1)?.["how"] === "resumed";
+
+    it("new: its tools, its text, its work, and usage equal to the script's", async () => {
+      await using home = await start({
+        hello: [write("made\n"), bash("cat made.txt"), { say: "All done." }],
+      });
+      const { status, stdout, stderr } = await run(home, "hello", "please do [[hello]]");
+      expect([status, stdout], stderr).toEqual([0, expect.stringContaining("All done.")]);
+      expect(shown(home, "holdfast/hello:made.txt")).toBe("made\n");
+      const called = await ofType(home, "hello", "tool_called");
+      expect(called.length).toBeGreaterThanOrEqual(2);
+      const spent = await ofType(home, "hello", "usage_metered");
+      const sum = (field: string) => spent.reduce((all, one) => all + Number(one[field]), 0);
+      const { inputTokens, outputTokens } = home.model.usageOf("hello");
+      expect([sum("inputTokens"), sum("outputTokens")]).toEqual([inputTokens, outputTokens]);
     });
-    const { status, stdout, stderr } = await home.run("hello", "please do [[hello]]", "--agent", name);
-    expect([status, stdout], stderr).toEqual([0, expect.stringContaining("All done.")]);
-    expect(shown(home, "holdfast/hello:made.txt")).toBe("made\n");
-    const records = await home.records("hello");
-    const called = records.filter(({ type }) => type === "tool_called");
-    expect(called.length).toBeGreaterThanOrEqual(2);
-    const spent = records.filter(({ type }) => type === "usage_metered").map(({ data }) => data);
-    const sum = (field: string) => spent.reduce((all, one) => all + Number(one[field]), 0);
-    const { inputTokens, outputTokens } = home.model.usageOf("hello");
-    expect([sum("inputTokens"), sum("outputTokens")]).toEqual([inputTokens, outputTokens]);
-  });
 
-  it("refused: a lane without write tools changes nothing", async () => {
-    await using home = await start({ hello: [write("made\n"), { say: "All done." }] });
-    await home.run("reader", "please do [[hello]]", "--agent", name, "--lane", "read-only");
-    const ended = (await home.records("reader")).find(({ type }) => type === "task_ended");
-    expect(ended?.data).toMatchObject({ files: 0 });
-  });
-
-  it("killed in the middle of a tool, it goes on", async () => {
-    await using home = await start({ long: [bash("echo x >> effects; sleep 4"), { say: "All done." }] });
-    await home.run("long", "[[long]]", "--agent", name, "--detach");
-    const id = home.idOf("long");
-    await until(() => readTextOr(`${home.capsuleDir(id)}/upper/effects`, ""));
-    process.kill(home.hostPid(id) ?? 0, "SIGKILL");
-    await home.holdfast("resume", "long");
-    await home.holdfast("wait", "long");
-    const records = await home.records("long");
-    expect(records.find(({ type }) => type === "task_ended")?.data["outcome"]).toBe("done");
-    const begun = records.filter(({ type }) => type === "conversation_begun").map(({ data }) => data["how"]);
-    expect(begun).toEqual(["new", FINDS_ITS_CONVERSATION.includes(name) ? "resumed" : expect.any(String)]);
-    expect(home.model.requests.flatMap(orphansIn).filter(({ kind }) => kind === "call")).toEqual([]);
-    // Some agents forget the call that was open, and their model makes it again.
-    if (!DROPS_OPEN_CALLS.includes(name)) expect(shown(home, "holdfast/long:effects")).toBe("x\n");
-  });
-
-  it("interrupted, it ends, and a fork of its turn has its files and its conversation", async () => {
-    await using home = await start({
-      one: [write("one\n"), { say: "FIRST-SAID" }],
-      long: [bash("for i in $(seq 60); do sleep 1; done"), { say: "Never." }],
+    it("a call of a tool that the lane does not have is refused before it runs, offered or not", async () => {
+      const tool = { name: SHELLS[name] ?? "", args: { command: "touch ~/ran", description: "Tries it" } };
+      await using home = await start({
+        shell: [{ call: { tool: { ...tool, isUnoffered: true } } }, { say: "All done." }],
+      });
+      await run(home, "reader", "please do [[shell]]", "--lane", "read-only");
+      expect(await ofType(home, "reader", "task_ended")).toMatchObject([{ files: 0, outcome: "done" }]);
+      observed.saw("refuseCalls", !hasRun(home, "reader"));
+      // It was the agent that didn't: the sandbox would have let it.
+      const control = ["--repo", home.main, "--name", "control", "--lane", "read-only"];
+      await home.holdfast("run", ...control, "--", "sh", "-c", "touch ~/ran");
+      expect(hasRun(home, "control")).toBe(true);
     });
-    await home.run("one", "[[one]]", "--agent", name);
-    await home.holdfast("run", "--session", "one", "--agent", name, "--continue", "--detach", "[[long]]");
-    await until(
-      async () => (await home.records("one")).filter(({ type }) => type === "tool_called").length > 1,
-    );
-    await home.holdfast("interrupt", "one");
-    await home.holdfast("wait", "one");
-    await home.holdfast("fork", "one", "--at", "1", "--name", "other");
-    await home.holdfast("run", "--session", "other", "--agent", name, "--continue", "what did you say?");
-    const forked = (await home.records("other")).filter(({ type }) => type === "conversation_begun").at(-1);
-    if (FINDS_ITS_CONVERSATION.includes(name)) expect(forked?.data["how"]).toBe("resumed");
-    const asked = JSON.stringify(home.model.requests.at(-1)?.body);
-    expect(asked).toContain("FIRST-SAID");
-    expect(asked).not.toContain("[[long]]");
-  });
 
-  it("a message reaches it: in its turn where it can be steered, else in the next", async () => {
-    await using home = await start({ long: [bash("for i in 1 2 3; do sleep 1; done"), { say: "Went on." }] });
-    await home.run("long", "[[long]]", "--agent", name, "--detach");
-    await until(async () => (await home.records("long")).some(({ type }) => type === "tool_called"));
-    await home.holdfast("send", "long", "STEERED this way");
-    await home.holdfast("wait", "long");
-    const entered = (await home.records("long")).find(({ type }) => type === "message_entered_context");
-    expect(entered?.data).toMatchObject({ certain: true, turn: STEERED.includes(name) ? 1 : 2 });
-    expect(JSON.stringify(home.model.requests.at(-1)?.body)).toContain("STEERED this way");
-  });
-
-  it("two at once know nothing of each other", async () => {
-    await using home = await start({
-      a: [write("MARK-A\n"), { say: "A is done." }],
-      b: [write("MARK-B\n"), { say: "B is done." }],
+    it("a tool that has an effect waits for our answer, if its agent asks", async () => {
+      await using home = await start({
+        touch: [{ ...bash("touch ~/ran"), delayMs: ANSWER_MS }, { say: "All done." }],
+      });
+      await run(home, "touch", "[[touch]]", "--detach");
+      const id = home.idOf("touch");
+      await until(() => home.model.requests.some(({ step }) => step));
+      const host = home.hostPid(id) ?? 0;
+      const agent = treeOf(host).filter((pid) => pid !== host && commandOf(pid).includes(program));
+      signal(agent, "SIGSTOP");
+      // All of the answer lies where the agent will read it.
+      await until(async () => (await ofType(home, "touch", "usage_metered")).length > 0);
+      expect(hasRun(home, "touch")).toBe(false);
+      signal([host], "SIGSTOP");
+      signal(agent, "SIGCONT");
+      await until(() => hasRun(home, "touch"), Boolean, ALONE_MS).catch(() => {});
+      const hasAsked = !hasRun(home, "touch");
+      signal([host], "SIGCONT");
+      await home.holdfast("wait", "touch");
+      expect(hasRun(home, "touch")).toBe(true);
+      observed.saw("asksBeforeEffect", hasAsked);
     });
-    await Promise.all(["a", "b"].map((one) => home.run(one, `[[${one}]] MARK-${one}`, "--agent", name)));
-    expect([shown(home, "holdfast/a:made.txt"), shown(home, "holdfast/b:made.txt")]).toEqual([
-      "MARK-A\n",
-      "MARK-B\n",
-    ]);
-    for (const { body } of home.model.requests) {
-      const text = JSON.stringify(body).toUpperCase();
-      expect(text.includes("MARK-A") && text.includes("MARK-B")).toBe(false);
-    }
-  });
-});
+
+    it("killed in the middle of a turn, it goes on", async () => {
+      await using home = await start({
+        long: [bash(`echo x >> effects; ${seconds(4)}`), { say: "All done." }],
+      });
+      await run(home, "long", "[[long]]", "--detach");
+      const id = home.idOf("long");
+      await until(() => readTextOr(`${home.capsuleDir(id)}/upper/effects`, ""));
+      // One that writes its calls down does so while the tool runs.
+      await sleep(500);
+      process.kill(home.hostPid(id) ?? 0, "SIGKILL");
+      await home.holdfast("resume", "long");
+      await home.holdfast("wait", "long");
+      expect(await ofType(home, "long", "task_ended")).toMatchObject([{ outcome: "done" }]);
+      expect(home.model.requests.flatMap(orphansIn).filter(({ kind }) => kind === "call")).toEqual([]);
+      observed.saw("resume", await isResumed(home, "long"));
+      observed.saw("remembersOpenCalls", shown(home, "holdfast/long:effects") === "x\n");
+    });
+
+    it("cancelled, it ends; a fork and a rewind have the files and the conversation of their turn", async () => {
+      await using home = await start({
+        one: [write("one\n"), { say: "FIRST-SAID" }],
+        copy: [bash("cp made.txt copy.txt"), { say: "Copied." }],
+        long: [bash(`echo two > made.txt; ${seconds(60)}`), { say: "Never." }],
+      });
+      await run(home, "one", "[[one]]");
+      await goOn(home, "one", "[[long]]", "--detach");
+      await until(() =>
+        readTextOr(`${home.capsuleDir(home.idOf("one"), 2)}/upper/made.txt`, "").includes("two"),
+      );
+      await home.holdfast("interrupt", "one");
+      await home.holdfast("wait", "one");
+      expect((await ofType(home, "one", "task_ended")).at(-1)).toMatchObject({ outcome: "cancelled" });
+      const isAtFirst = (asked: string) => asked.includes("FIRST-SAID") && !asked.includes("[[long]]");
+      await home.holdfast("fork", "one", "--at", "1", "--name", "other");
+      await goOn(home, "other", "what did you say? [[copy]]");
+      expect(lastAsked(home)).toSatisfy(isAtFirst);
+      expect(shown(home, "holdfast/other:copy.txt")).toBe("one\n");
+      observed.saw("fork", await isResumed(home, "other"));
+      await home.holdfast("rewind", "one", "--to", "1");
+      await goOn(home, "one", "and what did you say? [[copy]]");
+      expect(lastAsked(home)).toSatisfy(isAtFirst);
+      expect(shown(home, "holdfast/one:copy.txt")).toBe("one\n");
+      observed.saw("rewind", await isResumed(home, "one"));
+    });
+
+    it("a message reaches it: in its turn where it can be steered, else in the next", async () => {
+      await using home = await start({
+        long: [bash(seconds(3)), { say: "Went on." }],
+      });
+      await run(home, "long", "[[long]]", "--detach");
+      await until(async () => (await ofType(home, "long", "tool_called")).length > 0);
+      await home.holdfast("send", "long", "STEERED this way");
+      await home.holdfast("wait", "long");
+      const [entered] = await ofType(home, "long", "message_entered_context");
+      expect(entered).toMatchObject({ certain: true });
+      expect([1, 2]).toContain(entered?.["turn"]);
+      observed.saw("steer", entered?.["turn"] === 1);
+      expect(lastAsked(home)).toContain("STEERED this way");
+    });
+
+    it("a budget that is reached in the middle of a turn parks its task, which then goes on", async () => {
+      await using home = await start({
+        dear: [{ ...bash("echo x >> effects"), usage: { inputTokens: 900 } }, { say: "Went on." }],
+      });
+      home.settings("hold_minutes: 0\n");
+      const { status } = await run(home, "dear", "[[dear]]", "--budget-tokens", "500");
+      expect(status).toBe(7);
+      expect(await ofType(home, "dear", "task_parked")).toMatchObject([{ reason: "budget" }]);
+      await home.holdfast("budget", "dear", "--raise", "tokens=10000");
+      await home.holdfast("wait", "dear");
+      expect(await ofType(home, "dear", "task_ended")).toMatchObject([{ outcome: "done" }]);
+      expect(shown(home, "holdfast/dear:effects")).toBe("x\n");
+    });
+
+    it("two at once know nothing of each other", async () => {
+      await using home = await start({
+        a: [write("MARK-A\n"), { say: "A is done." }],
+        b: [write("MARK-B\n"), { say: "B is done." }],
+      });
+      await Promise.all(["a", "b"].map((one) => run(home, one, `[[${one}]] MARK-${one}`)));
+      expect(shown(home, "holdfast/a:made.txt")).toBe("MARK-A\n");
+      expect(shown(home, "holdfast/b:made.txt")).toBe("MARK-B\n");
+      for (const { body } of home.model.requests) {
+        const text = body.toUpperCase();
+        expect(text.includes("MARK-A") && text.includes("MARK-B")).toBe(false);
+      }
+    });
+  },
+);
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(join("/proc", String(pid), "cmdline"), "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function signal(pids: readonly number[], name: "SIGSTOP" | "SIGCONT"): void {
+  for (const pid of pids) process.kill(pid, name);
+}

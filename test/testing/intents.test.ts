@@ -127,5 +127,6 @@ describe("intents", () => {
       "lookup",
       { word: "heron" },
     ]);
+    expect(await made({ tool: { name: "unknown", isUnoffered: true } }, { tools })).toEqual(["unknown", {}]);
   });
 });

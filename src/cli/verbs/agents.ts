@@ -4,6 +4,7 @@ import { type AgentDefinition, isHoldfastError } from "../../contract/index.ts";
 import type { Home } from "../../home/index.ts";
 import { readRepoFile } from "../../task/index.ts";
 import { printable } from "../../util/index.ts";
+import { abilitiesOf, abilityLines } from "../agent-abilities.ts";
 import { listAgents } from "../agent-choice.ts";
 import { definitionText } from "../definition-text.ts";
 import { say, sayJson } from "../screen.ts";
@@ -23,21 +24,32 @@ async function definedHere(home: Home): Promise<AgentDefinition[]> {
 export function command(): Command {
   return verb(
     "agents",
-    "List the agents that are known: whether each is here, and whose models it can use with the keys that were found. The first that can be used is given a task of plain words, unless settings.yaml or --agent names another. Below them, those that holdfast.yaml of this repo defines.",
+    "List the agents that are known: whether each is here, whose models it can use with the keys that were found, and what it was seen to do. The first that can be used is given a task of plain words, unless settings.yaml or --agent names another. Below them, those that holdfast.yaml of this repo defines.",
     ["holdfast agents"],
   ).action(async (options: CommonOptions) => {
     const { home } = await openDispatcher(options, { create: true });
     const defined = await definedHere(home);
     const notes = await keyNotes(home, process.env);
-    const agents = listAgents(notes);
+    const agents = await Promise.all(
+      listAgents(notes).map(async (agent) => ({ ...agent, ...(await abilitiesOf(agent)) })),
+    );
     if (options.json)
       return sayJson([
-        ...agents.map(({ name, adapter, path = null, providers }) => ({ name, adapter, path, providers })),
+        ...agents.map(({ name, adapter, path = null, providers, version = null, tried = null }) => ({
+          name,
+          adapter,
+          path,
+          providers,
+          version,
+          tried,
+        })),
         ...defined.map(({ name, ...definition }) => ({ name, ...definition, isDefined: true })),
       ]);
-    for (const { name, path, providers } of agents) {
+    for (const agent of agents) {
+      const { name, path, providers } = agent;
       const keys = providers.length > 0 ? `keys for ${providers.join(", ")}` : "no key was found";
       say(`${name.padEnd(10)} ${path === undefined ? "not on PATH" : `${path}, ${keys}`}`);
+      if (path !== undefined) for (const line of abilityLines(agent)) say(`           ${printable(line)}`);
     }
     for (const definition of defined)
       say(printable(`${definition.name.padEnd(10)} ${definitionText(definition)}, of holdfast.yaml`));

@@ -23,8 +23,8 @@ type FileIntent = Extract<Intent, { write: object } | { read: object } | { edit:
 
 export function bind(intent: Intent, asked: Asked): Bound | undefined {
   if ("tool" in intent) {
-    const { name, args = {} } = intent.tool;
-    return asked.tools.some((tool) => tool.name === name) ? { name, args } : undefined;
+    const { name, args = {}, isUnoffered = false } = intent.tool;
+    return isUnoffered || asked.tools.some((tool) => tool.name === name) ? { name, args } : undefined;
   }
   if ("mcp" in intent) {
     const { args = {}, ...wanted } = intent.mcp;
