@@ -1,7 +1,7 @@
 /**
  * Owns the looking for a program where a shell would find it.
  */
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 export function findProgram(name: string): string | undefined {
@@ -11,7 +11,8 @@ export function findProgram(name: string): string | undefined {
     .find((path) => {
       try {
         accessSync(path, constants.X_OK);
-        return true;
+        // A directory can be entered, and is no program.
+        return statSync(path).isFile();
       } catch {
         return false;
       }

@@ -20,12 +20,24 @@ export class Terminal implements AsyncDisposable {
   readonly process: ChildProcess;
   screen = "";
 
-  constructor(home: HostHome, args: readonly string[], program?: string) {
+  constructor(
+    home: HostHome,
+    args: readonly string[],
+    program?: string,
+    env: Readonly<Record<string, string>> = {},
+  ) {
     const command = program === undefined ? [process.execPath, cliPath] : [program];
     const words = [...command, ...args].map((word) => `'${word}'`).join(" ");
     this.process = spawn("script", ["-qefc", `stty rows 30 cols 100; exec ${words}`, "/dev/null"], {
       cwd: home.main,
-      env: { ...process.env, SHELL: "/bin/sh", TERM: "xterm", HOLDFAST_HOME: home.dir, NO_COLOR: "1" },
+      env: {
+        ...process.env,
+        SHELL: "/bin/sh",
+        TERM: "xterm",
+        HOLDFAST_HOME: home.dir,
+        NO_COLOR: "1",
+        ...env,
+      },
       stdio: ["pipe", "pipe", "inherit"],
     });
     this.process.stdout?.on("data", (chunk) => {
