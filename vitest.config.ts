@@ -9,5 +9,6 @@ export default defineConfig({
     hookTimeout: 120_000,
     // Two cores: tests start processes of their own.
     maxWorkers: 2,
+    maxConcurrency: 3,
   },
 });
