@@ -67,6 +67,7 @@ describe("the hosts of a task that runs", () => {
     expect(session.state.task?.lane).toEqual({
       name: "deps",
       isReadOnly: false,
+      isWithoutCommands: false,
       hosts: ["a.org", "early.org", "b.org"],
     });
     await session.append("task_ended", { task: 1, outcome: "done" });

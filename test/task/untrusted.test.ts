@@ -70,7 +70,7 @@ describe("T8 a repo's file that nobody accepted", () => {
     using home = withEnv(new TaskHome(files));
     const hf = await home.open();
     const { session, task } = await home.start(hf);
-    expect(task.lane).toMatchObject({ name: "deps", isReadOnly: false, hosts: [] });
+    expect(task.lane).toMatchObject({ name: "deps", isReadOnly: false, isWithoutCommands: false, hosts: [] });
     expect(await turn(task, SEEN)).toBe("");
     await task.end("done");
     // One that is asked for by its name has no more.
@@ -279,6 +279,7 @@ describe("T8 with session processes, a repo's file that nobody accepted", () => 
     expect((await dispatcher.show(id)).task?.lane).toEqual({
       name: "deps",
       isReadOnly: false,
+      isWithoutCommands: false,
       hosts: ["mine.example.org"],
     });
     await home.cli("interrupt", id);
@@ -286,7 +287,7 @@ describe("T8 with session processes, a repo's file that nobody accepted", () => 
       () => dispatcher.show(id),
       (shown) => shown.task?.number === 2 && shown.task.outcome === "done",
     );
-    expect(task?.lane).toEqual({ name: "deps", isReadOnly: false, hosts: [] });
+    expect(task?.lane).toEqual({ name: "deps", isReadOnly: false, isWithoutCommands: false, hosts: [] });
     expect((await home.cli("output", `${id}/2`)).stdout).toBe("next\n");
     expect((await home.cli("output", `${id}/1`)).stdout).not.toContain("secret");
   });
