@@ -6,6 +6,7 @@ import * as z from "zod/mini";
 import { hostListSchema, isShippedLane } from "../contract/index.ts";
 import { agentsSection } from "./agents.ts";
 import { capsuleSection } from "./capsule.ts";
+import { checksSection, protectSection } from "./checks.ts";
 import { parseDocument } from "./document.ts";
 import { defaultLane, lanesSection, ownLane } from "./lanes.ts";
 import { outputLimit, quotaSection } from "./quota.ts";
@@ -23,6 +24,8 @@ const schema = z
     /** The one that a task gets where none is named. */
     lane: defaultLane,
     lanes: lanesSection,
+    checks: checksSection,
+    protect: protectSection,
     quota: quotaSection,
     output_mb: outputLimit,
     /** Of an earlier version, whose processes waited: read, and without effect. */

@@ -18,11 +18,13 @@ import { processEvents } from "./events/process.ts";
 import { requestEvents } from "./events/requests.ts";
 import { taskEvents } from "./events/task.ts";
 import { turnEvents } from "./events/turn.ts";
+import { verifyEvents } from "./events/verify.ts";
 
 export { MOMENT } from "./events/fields.ts";
 export { type PauseReason, pauseReasons } from "./events/life.ts";
 export { type Parked, type ParkReason, parkReasons, type Stage, stages } from "./events/task.ts";
 export type { Usage } from "./events/turn.ts";
+export { type PolicyRule, policyRules, type Verdict, verdicts } from "./events/verify.ts";
 
 /** Every event type, with the form of its data; each is made when it is first needed, because a start is short. */
 export const eventForms = {
@@ -32,6 +34,7 @@ export const eventForms = {
   ...fileEvents,
   ...mailEvents,
   ...requestEvents,
+  ...verifyEvents,
   ...processEvents,
   ...laterEvents,
   /** Events of other harnesses: the name is theirs, and so is the rest. */

@@ -75,6 +75,19 @@ const setupHosts = listed(
   (config, left) => ({ ...config, setup_hosts: left }),
 );
 
+const ofCheck = (name: string, host: string): Widening => ({ key: `checks.${name}.hosts`, value: host });
+
+const checks: Kind = {
+  find: (config) => config.checks.flatMap(({ name, hosts }) => hosts.map((host) => ofCheck(name, host))),
+  keep: (config, counts) => ({
+    ...config,
+    checks: config.checks.map((check) => ({
+      ...check,
+      hosts: check.hosts.filter((host) => counts(ofCheck(check.name, host))),
+    })),
+  }),
+};
+
 const ofLane = (lane: string, word: keyof LaneSettings, value: Json): Widening => ({
   key: `lanes.${lane}.${word}`,
   value,
@@ -172,4 +185,11 @@ function agentsKind(own: Budget): Kind {
 }
 
 /** In this order: whether a lane is wide depends on what is left of it. */
-const kindsFor = (own: Budget): readonly Kind[] => [include, setupHosts, lanes, defaultLane, agentsKind(own)];
+const kindsFor = (own: Budget): readonly Kind[] => [
+  include,
+  setupHosts,
+  checks,
+  lanes,
+  defaultLane,
+  agentsKind(own),
+];

@@ -61,6 +61,11 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   publishing_started: staying([...working, "paused", "closed"]),
   work_published: staying([...working, "paused", "closed"]),
   commits_published: staying([...working, "paused", "closed"]),
+  check_started: staying([...working, "paused", "closed"]),
+  check_ended: staying([...working, "paused", "closed"]),
+  verification_ended: staying([...working, "paused", "closed"]),
+  policy_applied: staying([...working, "paused", "closed"]),
+  merge_started: staying([...working, "paused", "closed"]),
   work_merged: staying([...working, "paused", "closed"]),
   merge_conflicted: staying([...working, "paused", "closed"]),
   // A budget may pause the session before its task has come to its last stage.

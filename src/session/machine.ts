@@ -22,18 +22,24 @@ import { requestRules } from "./fold/requests.ts";
 import { type Rule, refuse } from "./fold/rule.ts";
 import { taskRules } from "./fold/task.ts";
 import { turnRules } from "./fold/turn.ts";
+import { verifyRules } from "./fold/verify.ts";
 import { nextStatus, type StoredStatus } from "./lifecycle.ts";
 import type { SessionState } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 16;
+export const MACHINE_VERSION = 17;
 
 /** An event without a rule changes nothing but the status. */
 const rules: ReadonlyMap<EventType, Rule> = new Map(
-  [...lifeRules, ...turnRules, ...taskRules, ...parkingRules, ...mailRules, ...requestRules].map((rule) => [
-    rule.type,
-    rule,
-  ]),
+  [
+    ...lifeRules,
+    ...turnRules,
+    ...taskRules,
+    ...verifyRules,
+    ...parkingRules,
+    ...mailRules,
+    ...requestRules,
+  ].map((rule) => [rule.type, rule]),
 );
 
 export function fold(state: SessionState, record: JournalRecord): SessionState {

@@ -40,6 +40,15 @@ export interface BranchState {
   readonly intended: string | null;
 }
 
+/** A merge of the session's work into a branch of the user's. */
+export interface MergeState {
+  readonly into: string;
+  /** What the branch was to become. */
+  readonly commit: string;
+  /** The commit of the session's branch that was merged. */
+  readonly from: string;
+}
+
 /** A task that has not begun. */
 export interface QueuedTask {
   readonly request: string;
@@ -107,6 +116,10 @@ export interface SessionState {
   readonly task: TaskState | null;
   /** Null while nothing was published. */
   readonly branch: BranchState | null;
+  /** The last merge of its work; null while nothing was merged. */
+  readonly merged: MergeState | null;
+  /** A merge that was begun: after a crash it may be done. */
+  readonly merging: MergeState | null;
   /** The commit that the agent's own git stood on when a task last ended. */
   readonly head: string | null;
   /** The last task that a person wanted without a sandbox; null where none was. */
@@ -174,6 +187,8 @@ export const emptyState: SessionState = {
   budget: {},
   spent: nothingSpent,
   task: null,
+  merged: null,
+  merging: null,
   head: null,
   waivedTask: null,
   hadValues: false,

@@ -1,7 +1,7 @@
 /**
  * Owns the form of a task's state inside a session's: what its records add up to, and what it is before the first.
  */
-import type { ParkReason, Stage } from "../contract/index.ts";
+import type { ParkReason, Stage, Verdict } from "../contract/index.ts";
 
 /** The files' half of a checkpoint. */
 export interface SnapshotState {
@@ -30,6 +30,12 @@ export interface LaneState {
   readonly hosts: readonly string[];
 }
 
+/** What the checks said, and of which tree: of another one they say nothing. */
+export interface VerifiedState {
+  readonly tree: string;
+  readonly verdict: Verdict;
+}
+
 /** Why a task stands still. */
 export interface ParkedState {
   readonly reason: ParkReason;
@@ -56,6 +62,8 @@ export interface TaskState {
   readonly stage: Stage | null;
   /** How its agent ended, while what it left is being kept. */
   readonly acted: string | null;
+  /** What the checks said of which tree; null before, and where there was nothing to verify. */
+  readonly verified: VerifiedState | null;
   /** Null while it is not parked. */
   readonly parked: ParkedState | null;
   /** What its work is against its base, in numbers; null until it ends. */
@@ -97,6 +105,7 @@ export const newTask: TaskState = {
   outcome: null,
   stage: null,
   acted: null,
+  verified: null,
   parked: null,
   changed: null,
   ...noCommandEnded,

@@ -40,6 +40,17 @@ export const fileEvents = {
   work_published: () => fields({ task, branch: name, commit: gitObject, replaced: z.optional(gitObject) }),
   /** The agent's own commits, as a branch beside the session's. */
   commits_published: () => fields({ task: count, branch: name, commit: gitObject }),
-  work_merged: () => fields({ task, into: name, commit: gitObject }),
+  /** The intent: on disk before the branch `into` is moved, so that a merge which was cut off is known for done. */
+  merge_started: () => fields({ task, into: name, commit: gitObject, from: gitObject }),
+  /** `from`: the commit of the session's branch that was merged. `isUnverified`: a person wanted no checks. */
+  work_merged: () =>
+    fields({
+      task,
+      into: name,
+      commit: gitObject,
+      from: z.optional(gitObject),
+      isSquashed: z.optional(z.boolean()),
+      isUnverified: z.optional(z.boolean()),
+    }),
   merge_conflicted: () => fields({ task, into: name, paths: z.array(z.string()) }),
 } as const;

@@ -55,6 +55,9 @@ export const inheritance: Ways<Omit<SessionState, "task">> = {
   unread: { fork: "dropped", import: "recorded" },
   isKept: { fork: "dropped", import: "kept" },
   branch: { fork: "dropped", import: "kept" },
+  // The branch that it was merged into is one of this repo, or of another.
+  merged: { fork: "kept", import: "dropped" },
+  merging: both("dropped"),
   head: both("kept"),
   // Of a task: what comes after it is asked anew.
   waivedTask: both("dropped"),
@@ -77,6 +80,8 @@ export const taskInheritance: Ways<TaskState> = {
   outcome: both("kept"),
   stage: both("dropped"),
   acted: both("dropped"),
+  // What was verified elsewhere was verified there.
+  verified: { fork: "kept", import: "dropped" },
   parked: both("dropped"),
   changed: both("kept"),
   exitCode: both("kept"),
