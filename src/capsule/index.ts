@@ -1,3 +1,4 @@
+export { isManifest } from "./base/bases.ts";
 export { type RunSetup, type SetupNetwork, setupRunner } from "./base/setup.ts";
 export { CapsuleDir, plainPath } from "./dir/capsule-dir.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/directories.ts";
@@ -18,6 +19,7 @@ export { Capsule } from "./life/capsule.ts";
 export { catchUp, differenceFor } from "./life/catch-up.ts";
 export { cgroupOfTasks } from "./life/cgroups.ts";
 export { createCapsule } from "./life/create.ts";
+export { createExactCapsule } from "./life/exact.ts";
 export { equip, findHanded, handBack, handOn, settleHandOn } from "./life/hand-on.ts";
 export type { CapsuleIo } from "./life/io.ts";
 export { type CapsuleOwner, type Custody, findCapsule, type OwnedCapsule } from "./life/owner.ts";
@@ -57,9 +59,18 @@ export { openStore, type Store } from "./store/store.ts";
 export { probeStrategies } from "./strategy/probe.ts";
 export { chooseStrategy } from "./strategy/strategies.ts";
 export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";
+export { type ChangedFile, type FileVersion, readChangedFiles } from "./work/changed-files.ts";
 export { commitCheckout } from "./work/dirty.ts";
 export { makeExactTree } from "./work/exact-tree.ts";
 export { branchTip, publish, publishedBranch } from "./work/publish.ts";
 export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./work/texts.ts";
 export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./work/unpublish.ts";
-export { commitWork, type DiffStat, makeWork, statOf, type Work, writePatch } from "./work/work.ts";
+export {
+  changedPaths,
+  commitWork,
+  type DiffStat,
+  makeWork,
+  statOf,
+  type Work,
+  writePatch,
+} from "./work/work.ts";

@@ -26,6 +26,10 @@ export function nextSteps(session: SessionView): string[] {
         ...published,
       ];
     case "failed":
+      return [
+        task?.verified?.verdict === "failed" ? `holdfast checks ${name}` : `holdfast output ${name}`,
+        `holdfast retry ${name}`,
+      ];
     case "cancelled":
       return [`holdfast output ${name}`, `holdfast retry ${name}`];
     case "interrupted":

@@ -64,7 +64,7 @@ const NAMED_WORDS = 5;
 function carriedLines(carried: Data[string] | undefined): StageLine[] {
   if (typeof carried !== "object" || carried === null || Array.isArray(carried)) return [];
   const { task, outcome = "never ended" } = carried;
-  if (outcome === "done") return [];
+  if (outcome === "done" || outcome === "unverified") return [];
   const text = `goes on with what task ${task} left, which ${HOW[String(outcome)] ?? outcome}`;
   return [{ stage: "router", facts: { carried }, text }];
 }
@@ -93,18 +93,22 @@ export function capsuleLines(records: TaskRecords): StageLine[] {
   ];
 }
 
-/** How the agent ended, and what it changed: that is counted when its work is kept. */
+/** How the agent ended; and what it changed, where that is counted by now. */
 export function actLines(records: TaskRecords): StageLine[] {
   const { exitCode, signal } = commandOf(records);
   const isInterrupted = isTurnInterrupted(records);
   const stat = statOf(records);
   const how = isInterrupted ? "interrupted" : (endingText({ exitCode, signal }) ?? "no exit status");
-  const changed = `${plural(stat.files, "file")} changed, +${stat.insertions} -${stat.deletions}`;
+  const isCounted = records.has("task_ended");
+  const text = isCounted ? `${how}, ${changedText(stat)}` : how;
   return [
-    { stage: "agent", facts: { exitCode, signal, isInterrupted, ...stat }, text: `${how}, ${changed}` },
+    { stage: "agent", facts: { exitCode, signal, isInterrupted, ...(isCounted && stat) }, text },
     ...snapshotLines(of(records, "snapshot_taken")),
   ];
 }
+
+const changedText = ({ files, insertions, deletions }: ReturnType<typeof statOf>) =>
+  `${plural(files, "file")} changed, +${insertions} -${deletions}`;
 
 /** What of the files is not kept, or not published. */
 function snapshotLines(snapshot: Data): StageLine[] {
@@ -152,11 +156,13 @@ export function persistLines(records: TaskRecords, { session }: Whose): StageLin
       : unpublished?.code === "no_repo"
         ? unpublished.reason
         : `not published; holdfast diff ${session.label} shows it`;
+  // Where there were checks, the agent's line came before anything was counted.
+  const counted = records.has("check_started") ? `${changedText(stat)}, ` : "";
   return [
     {
       stage: "persist",
       facts: { task, outcome, snapshot, tree, branch, omitted, unpublished, ...stat },
-      text: `tree=${String(tree).slice(0, 12)} ${published}`,
+      text: `tree=${String(tree).slice(0, 12)} ${counted}${published}`,
     },
     ...(unpublished && unpublished.code !== "no_repo"
       ? [{ stage: "review", facts: { ...unpublished }, text: unpublished.reason }]

@@ -9,6 +9,7 @@ export type CommandEnding = Pick<TaskState, "exitCode" | "signal">;
 
 const STATUSES: Readonly<Record<string, number>> = {
   done: exitStatus.done,
+  unverified: exitStatus.done,
   failed: exitStatus.failed,
   needs_review: exitStatus.held,
   cancelled: exitStatus.interrupted,

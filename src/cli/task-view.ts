@@ -34,6 +34,7 @@ import {
   type Whose,
 } from "./stage-lines.ts";
 import { statusOfCommand, statusOfOutcome, statusOfPark } from "./task-outcome.ts";
+import { checkLines, verificationLines } from "./verify-lines.ts";
 
 interface TaskViewOptions extends Whose {
   readonly json: boolean;
@@ -66,6 +67,7 @@ export class TaskView {
   #isOurs: boolean;
   #isRefused = false;
   #isSetUp = false;
+  #isActTold = false;
 
   constructor(options: TaskViewOptions) {
     this.#options = options;
@@ -153,6 +155,12 @@ export class TaskView {
       case "message_set_aside":
         this.tell("message", data, `${data["message"]} was set aside: ${data["reason"]}`);
         return undefined;
+      case "check_started":
+        this.#tellAct();
+        return undefined;
+      case "check_ended":
+        this.#tellAll(checkLines(data));
+        return undefined;
       case "work_published":
         this.#tellAll(publishedLines(this.#records));
         return undefined;
@@ -167,11 +175,20 @@ export class TaskView {
         return this.#tellParked(data);
       case "task_ended":
         progress.end();
-        this.#tellAll([...actLines(this.#records), ...persistLines(this.#records, this.#options)]);
+        this.#tellAct();
+        this.#tellAll(verificationLines(this.#records.get("verification_ended") ?? {}));
+        this.#tellAll(persistLines(this.#records, this.#options));
         return { status: statusOfOutcome(String(data["outcome"])) };
       default:
         return undefined;
     }
+  }
+
+  /** Once: before its checks where it has some. */
+  #tellAct(): void {
+    if (this.#isActTold) return;
+    this.#isActTold = true;
+    this.#tellAll(actLines(this.#records));
   }
 
   /** It goes on later: whoever looks on has seen what there is to see. */
@@ -190,6 +207,7 @@ export class TaskView {
     if (!this.#isOurs) return;
     const waived = this.#records.get("sandbox_waived");
     this.#records.clear();
+    this.#isActTold = false;
     if (waived && waived["task"] === task) this.#records.set("sandbox_waived", waived);
     for (const stage of FIRST_STAGES) this.#ahead.add(stage);
   }
@@ -217,6 +235,9 @@ const OF_A_TASK: ReadonlySet<string> = new Set([
   "process_ended",
   "turn_ended",
   "snapshot_taken",
+  "check_started",
+  "check_ended",
+  "verification_ended",
   "work_published",
   "task_halted",
   "task_parked",

@@ -43,6 +43,11 @@ export const verbs: readonly VerbEntry[] = [
     load: () => import("./verbs/interrupt.ts"),
   },
   {
+    name: "checks",
+    summary: "what the checks said of a task's work",
+    load: () => import("./verbs/checks.ts"),
+  },
+  {
     name: "branch",
     summary: "publish what a session has, also of a task that failed",
     load: () => import("./verbs/branch.ts"),

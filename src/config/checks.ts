@@ -10,8 +10,7 @@ const MAX_PATTERNS = 200;
 const MAX_MINUTES = 24 * 60;
 const DEFAULT_MINUTES = 10;
 
-const isPattern = (text: string) =>
-  text !== "" && !text.startsWith("/") && !text.includes("\0") && !text.split("/").includes("..");
+const isPattern = (text: string) => text !== "" && !text.includes("\0") && !text.split("/").includes("..");
 const pattern = z
   .string()
   .check(z.maxLength(500), z.refine(isPattern, "is not a pattern of paths inside the repo"));

@@ -1,3 +1,4 @@
+export type { CheckSettings } from "./checks.ts";
 export { CONFIG_FILE, type Config, defaultConfig, parseConfig } from "./config.ts";
 export { DEFAULT_LANE, type LaneSettings, ownLane } from "./lanes.ts";
 export {

@@ -31,6 +31,7 @@ export const errorCodes = {
   unknown_event: [exitStatus.usage, "events of your own are of type custom, with a name"],
   record_too_large: [exitStatus.usage, "put long content into one field: a long field becomes a blob"],
   session_not_found: [exitStatus.notFound, "holdfast ls --all lists the sessions of this user"],
+  check_not_found: [exitStatus.notFound, "holdfast checks lists those that ran"],
   turn_not_found: [exitStatus.notFound, "holdfast log shows the turns"],
   ambiguous_id: [exitStatus.usage, "give the id, or more characters of it: holdfast ls --all lists them"],
   duplicate_session: [exitStatus.conflict, "go on with the one that is here, or import into another home"],

@@ -24,7 +24,7 @@ export { MOMENT } from "./events/fields.ts";
 export { type PauseReason, pauseReasons } from "./events/life.ts";
 export { type Parked, type ParkReason, parkReasons, type Stage, stages } from "./events/task.ts";
 export type { Usage } from "./events/turn.ts";
-export { type PolicyRule, policyRules, type Verdict, verdicts } from "./events/verify.ts";
+export { type PolicyRule, type Verdict, verdicts } from "./events/verify.ts";
 
 /** Every event type, with the form of its data; each is made when it is first needed, because a start is short. */
 export const eventForms = {

@@ -1,6 +1,7 @@
 export { askedIn, commandLine } from "./assignments.ts";
 export { RedactedPieces } from "./pieces.ts";
 export { redactSecrets, withoutSecrets } from "./redaction.ts";
+export { findSecrets } from "./rules.ts";
 export {
   begunAtEnd,
   endedAtStart,

@@ -26,7 +26,7 @@ export {
   readRecords,
 } from "./records.ts";
 export { type OpenSessionOptions, type PublicEventType, Session } from "./session.ts";
-export { emptyState, lastTurnOf, type MergeState, type SessionState, type Spent, tokensIn } from "./state.ts";
+export { emptyState, lastTurnOf, type SessionState, type Spent, tokensIn } from "./state.ts";
 export {
   type HomeState,
   type LaneState,
@@ -35,7 +35,6 @@ export {
   type SnapshotState,
   standsOn,
   type TaskState,
-  type VerifiedState,
 } from "./task-state.ts";
 export type { ToolCall, Turn } from "./turn.ts";
 export { expensesIn } from "./usage.ts";

@@ -39,9 +39,13 @@ export interface TaskOptions extends StartingOptions {
   readonly env?: readonly string[];
 }
 
+/** How its agent ended. */
+export type AskedOutcome = "done" | "failed" | "cancelled" | "interrupted";
+
 export interface TaskEnd {
   readonly task: number;
-  readonly outcome: "done" | "failed" | "needs_review" | "cancelled" | "interrupted";
+  /** `unverified`: done, and no check has said so. */
+  readonly outcome: AskedOutcome | "unverified" | "needs_review";
   readonly snapshot: string;
   readonly tree: string;
   readonly stat: DiffStat;

@@ -55,3 +55,4 @@ export {
 export type { Joined, Stop } from "./stages/act.ts";
 export { type Driven, runStages } from "./stages/run-stages.ts";
 export type { BesideOptions, Task, TurnEnd } from "./task.ts";
+export { type Receipt as CheckReceipt, readReceipts } from "./verify/receipts.ts";

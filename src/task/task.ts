@@ -12,7 +12,7 @@ import { type ExecSpec, HoldfastError } from "../contract/index.ts";
 import type { LaneInForce } from "../lane/index.ts";
 import { type CommandEnd, runCommand, type Sandbox } from "../process/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./files/checkpoint.ts";
-import type { TaskEnd, TaskInHand, TaskOptions } from "./in-hand.ts";
+import type { AskedOutcome, TaskEnd, TaskInHand, TaskOptions } from "./in-hand.ts";
 import { OwnInbox } from "./inbox/own-inbox.ts";
 import { type InvocationOptions, invocationOf } from "./room/invocation.ts";
 import { laneOf } from "./room/lane.ts";
@@ -20,7 +20,7 @@ import { RoomNetwork } from "./room/network.ts";
 import type { Quota } from "./room/quota.ts";
 import { currentLimits, openCapsule, type Room, readQuota } from "./room/room.ts";
 import { sandboxOf } from "./room/sandbox.ts";
-import { persist } from "./stages/persist.ts";
+import { endTask } from "./stages/ending.ts";
 import { TaskWorkplace, type WorkplaceOptions } from "./workplace.ts";
 
 export interface TurnEnd {
@@ -141,9 +141,11 @@ export class Task implements TaskInHand {
     return this.#last;
   }
 
-  /** Checkpoint, patch, and the branch if it succeeded. `at`: a checkpoint behind which nothing was written. */
-  end(outcome: TaskEnd["outcome"], { at }: { readonly at?: Checkpoint | undefined } = {}): Promise<TaskEnd> {
-    return persist(this, outcome, at);
+  /** Checkpoint, checks, patch, and the branch if it succeeded. `at`: a checkpoint behind which nothing was written. */
+  async end(outcome: AskedOutcome, { at }: { readonly at?: Checkpoint | undefined } = {}): Promise<TaskEnd> {
+    const end = await endTask(this, outcome, { at });
+    if (!end) throw new Error("checks that nothing stops came to no end");
+    return end;
   }
 
   async rest(): Promise<void> {

@@ -11,6 +11,7 @@ export * from "./leftover.ts";
 export * from "./lossless-text.ts";
 export * from "./news.ts";
 export * from "./own-user.ts";
+export * from "./path-pattern.ts";
 export * from "./plain-file.ts";
 export * from "./present.ts";
 export * from "./printable.ts";

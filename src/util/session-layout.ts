@@ -49,6 +49,8 @@ const taskDir = (sessionDir: string, task: number) => join(tasksDir(sessionDir),
 export const capsuleDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "capsule");
 /** task/room/room.ts: TMPDIR of the task. */
 export const scratchDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "tmp");
+/** capsule/: the files that checks run on, while they run; with a HOME and a TMPDIR of theirs. */
+export const verifyDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "verify");
 /** task/results/artifact.ts: what the task left. */
 export const artifactsDir = (sessionDir: string, task: number) =>
   join(taskDir(sessionDir, task), "artifacts");

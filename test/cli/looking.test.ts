@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { runCliIn } from "../support/cli-in.ts";
 import { HostHome, script, until } from "../support/hosts.ts";
+import { isDone } from "../support/outcomes.ts";
 import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
 import { hasScript, Terminal } from "../support/terminal.ts";
 
@@ -169,7 +170,7 @@ describe.skipIf(!hasScript)("holdfast shell", () => {
     await terminal.shows("the shell in beside is over");
     await until(
       () => dispatcher.show(id),
-      ({ task }) => task?.outcome === "done",
+      ({ task }) => isDone(task),
     );
     expect(gitIn(home.main, "show", "holdfast/beside:shell.txt")).toBe("by-shell");
     const committed = gitIn(home.main, "show", "holdfast/beside:late.txt");
@@ -181,7 +182,7 @@ describe.skipIf(!hasScript)("holdfast shell", () => {
     await dispatcher.submit(id, script("cat late.txt > seen.txt"));
     await until(
       () => dispatcher.show(id),
-      ({ task }) => task?.number === 2 && task.outcome === "done",
+      ({ task }) => task?.number === 2 && isDone(task),
     );
     expect(gitIn(home.main, "show", "holdfast/beside:seen.txt")).toBe(committed);
     expect((await home.cli("log", id)).stdout).toContain("shell opened by user:");

@@ -82,7 +82,7 @@ describe("a parked task", () => {
       status: 0,
       stdout: expect.stringContaining("task 1 done"),
     });
-    expect(await endedAs(home, id)).toEqual({ outcome: "done", insertions: 2 });
+    expect(await endedAs(home, id)).toEqual({ outcome: "unverified", insertions: 2 });
     const { stdout } = await home.cli("log", id, "--json");
     expect(stdout).toMatch(/"type":"task_unparked","data":\{"task":1,"by":"user:/);
   });
@@ -126,7 +126,7 @@ describe("a parked task", () => {
     serve.stderr?.on("data", (data: Buffer) => {
       said += data.toString();
     });
-    expect(await endedAs(home, due)).toEqual({ outcome: "done", insertions: 2 });
+    expect(await endedAs(home, due)).toEqual({ outcome: "unverified", insertions: 2 });
     await until(() => said.includes(`${due} was parked until now, and goes on`));
     for (const id of [later, paused, killed, reached])
       expect(await dispatcher.show(id), said).toMatchObject({ standing: "parked", pid: null, crashes: 0 });
@@ -161,7 +161,7 @@ describe("holdfast budget", () => {
     const raised = await home.cli("budget", id, "--raise", "usd=5,turns=2", "--json");
     expect(JSON.parse(raised.stdout)).toMatchObject({ budget: { usd: 6.1, turns: 12 }, reached: [] });
     expect(await home.cli("wait", id)).toMatchObject({ status: 0 });
-    expect(await endedAs(home, id)).toEqual({ outcome: "done", insertions: 2 });
+    expect(await endedAs(home, id)).toEqual({ outcome: "unverified", insertions: 2 });
   });
 
   it("is raised once by each who asks, while the session runs, and at rest", async () => {

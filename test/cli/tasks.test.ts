@@ -64,7 +64,7 @@ describe("holdfast run", () => {
       patch,
     });
     expect((await runCli(home.dir, ["show", id])).stdout).toContain(
-      `task      1, done, exit 0, capsule there, checkpoint of turn 1, published as ${home.branchOf(id)}`,
+      `task      1, unverified, exit 0, capsule there, checkpoint of turn 1, published as ${home.branchOf(id)}`,
     );
 
     const torn = await runCli(home.dir, ["teardown", id]);

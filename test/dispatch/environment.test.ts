@@ -69,7 +69,7 @@ describe("values of an environment", () => {
     expect(statSync(join(envDir(home, id), `${request}.json`)).mode & 0o777).toBe(0o600);
     await home.quiet();
     const [ended] = await records(dispatcher, id, "task_ended");
-    expect(ended?.data).toMatchObject({ outcome: "done", files: 1 });
+    expect(ended?.data).toMatchObject({ outcome: "unverified", files: 1 });
     const [returned] = await records(dispatcher, id, "tool_returned");
     expect(returned?.redacted).toEqual(["env:FIRST", "env:SECOND"]);
     expect(JSON.stringify(returned?.data).match(/\[redacted:env:FIRST\]/g)).toHaveLength(2);

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
+import { isDone } from "../support/outcomes.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
@@ -108,7 +109,7 @@ describe("a session that floods", () => {
     await dispatcher.pause(first.id);
     await until(
       () => dispatcher.show(second),
-      ({ task }) => task?.outcome === "done",
+      ({ task }) => isDone(task),
     );
     expect(gitIn(home.main, "show", `${home.branchOf(second)}:result`)).toBe("later");
     await dispatcher.pause(second);

@@ -88,7 +88,7 @@ describe("a process that is started before its session is opened", () => {
     expect(readProcessRecord(sessionDirOf(home, submitted.found.id))?.pid).not.toBe(first);
     const dispatcher = await test.dispatcher();
     expect(await reaches(dispatcher, submitted.found.id, "paused")).toMatchObject({
-      task: { number: 1, outcome: "done" },
+      task: { number: 1, outcome: "unverified" },
     });
   });
 

@@ -9,6 +9,7 @@ import { describe, expect, it } from "vitest";
 import { readProcessRecord } from "../../src/home/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { agent, HostHome, reaches, script, shown, typesOf, until } from "../support/hosts.ts";
+import { isDone } from "../support/outcomes.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 
 describe("a session process", () => {
@@ -55,7 +56,7 @@ describe("a session process", () => {
       session.id,
       ({ status, task }) => status === "paused" && task?.outcome !== null,
     );
-    expect(task?.outcome).toBe("done");
+    expect(task?.outcome).toBe("unverified");
     await home.quiet();
     expect(home.strays()).toEqual([]);
   });
@@ -74,7 +75,7 @@ describe("a session process", () => {
     }
     await dispatcher.submit(id, script("echo through > through"));
     await dispatcher.interrupt(id);
-    await shown(dispatcher, id, ({ task }) => task?.number === 2 && task.outcome === "done");
+    await shown(dispatcher, id, ({ task }) => task?.number === 2 && isDone(task));
     // Those that there is no room for yet lie in the inbox, and are as unread as the others.
     expect(await dispatcher.show(id)).toMatchObject({ unread: 1300, inbox: 300 });
     await reaches(dispatcher, id, "paused");
@@ -149,7 +150,7 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
         "find /tmp /run /var/run/ /proc/1/root/run /proc/1/root/tmp /root /home /dev -type s > sockets 2>/dev/null; true",
       ),
     );
-    await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
+    await shown(dispatcher, id, ({ task }) => isDone(task));
     const found = gitIn(home.main, "show", `${home.branchOf(id)}:sockets`)
       .split("\n")
       .filter(Boolean);

@@ -10,6 +10,7 @@ import { readTextOr, realDisk } from "../../src/util/index.ts";
 import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { type Dispatcher, HostHome, reaches, script, typesOf, until } from "../support/hosts.ts";
+import { isDone } from "../support/outcomes.ts";
 import { fingerprint, gitIn } from "../support/repo.ts";
 
 const statusOf = async (dispatcher: Dispatcher, id: string) => (await dispatcher.show(id)).status;
@@ -152,7 +153,7 @@ describe("a session process", () => {
     await dispatcher.resume(id);
     await until(
       async () => (await dispatcher.show(id)).task?.outcome,
-      (outcome) => outcome === "done",
+      (outcome) => outcome === "unverified",
     );
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:runs`)).toBe("run\nrun\nrun");
   });
@@ -228,7 +229,7 @@ describe("a session process", () => {
     expect(await dispatcher.show(id)).toMatchObject({ status: "paused", unread: 1, inbox: 1 });
     expect(home.processes()).toEqual([]);
     await dispatcher.submit(id, script("echo second > second"));
-    await until(async () => (await dispatcher.show(id)).task?.outcome === "done");
+    await until(async () => isDone((await dispatcher.show(id)).task));
     await reaches(dispatcher, id, "paused");
     expect(await dispatcher.show(id)).toMatchObject({ task: { number: 2 }, unread: 1, inbox: 0 });
     expect(home.strays()).toEqual([]);

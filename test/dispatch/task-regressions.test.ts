@@ -8,6 +8,7 @@ import { encodeEnvelope } from "../../src/mail/index.ts";
 import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { HostHome, reaches, script, shown, typesOf, until } from "../support/hosts.ts";
+import { isDone } from "../support/outcomes.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
@@ -49,7 +50,7 @@ describe("a task", () => {
     kill(home.hostPid(id) ?? 0, "SIGKILL");
     await reaches(dispatcher, id, "interrupted");
     await dispatcher.resume(id);
-    await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
+    await shown(dispatcher, id, ({ task }) => isDone(task));
   });
 
   it("that lies in the inbox beside the word that takes it back does not begin", async () => {
@@ -71,7 +72,7 @@ describe("a task", () => {
       encodeEnvelope({ ...from, id: "ask_back", kind: "cancel", request: "task_back" }),
     );
     await dispatcher.submit(id, script("true"));
-    await shown(dispatcher, id, ({ task }) => task?.number === 2 && task.outcome === "done");
+    await shown(dispatcher, id, ({ task }) => task?.number === 2 && isDone(task));
     await reaches(dispatcher, id, "paused");
     expect((await dispatcher.show(id)).task?.number).toBe(2);
     expect((await dispatcher.show(id)).inbox).toBe(0);
@@ -82,7 +83,7 @@ describe("a task", () => {
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("true"));
     for (let number = 2; number <= 12; number += 1) {
-      await shown(dispatcher, id, ({ task, queue }) => queue === 0 && task?.outcome === "done");
+      await shown(dispatcher, id, ({ task, queue }) => queue === 0 && isDone(task));
       await sleep(Math.random() * 40);
       await dispatcher.submit(id, script("true"));
       await shown(dispatcher, id, ({ task }) => task?.number === number);
@@ -127,7 +128,7 @@ describe("a task", () => {
     const behind = await dispatcher.submit(other.id, script("touch ran"));
     await dispatcher.cancel(other.id, behind.request);
     await dispatcher.interrupt(other.id);
-    await shown(dispatcher, inLine.id, ({ task }) => task?.outcome === "done");
+    await shown(dispatcher, inLine.id, ({ task }) => isDone(task));
     expect(gitIn(home.main, "ls-tree", "--name-only", `${home.branchOf(inLine.id)}`)).toContain("kept");
     await reaches(dispatcher, other.id, "paused");
     expect((await dispatcher.show(other.id)).task?.number).toBe(1);
@@ -163,7 +164,7 @@ describe("a task", () => {
     expect(await dispatcher.show(id)).toMatchObject({ status: "paused", inbox: 2 });
     await dispatcher.pause(other.id);
     expect(await dispatcher.resume(id)).toMatchObject({ process: "started" });
-    await shown(dispatcher, id, ({ task }) => task?.outcome === "done");
+    await shown(dispatcher, id, ({ task }) => isDone(task));
     expect((await dispatcher.show(id)).unread).toBe(1);
   });
 

@@ -4,6 +4,7 @@
 import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { HostHome, until } from "../support/hosts.ts";
+import { isDone } from "../support/outcomes.ts";
 import { gitIn } from "../support/repo.ts";
 
 describe("twenty at once", () => {
@@ -28,7 +29,7 @@ describe("twenty at once", () => {
     expect(runs.map(({ status, stderr }) => (status === 0 ? 0 : stderr))).toEqual(runs.map(() => 0));
     const ids = runs.map(({ stdout }) => home.idOf(stdout.trim()));
     await until(
-      async () => (await dispatcher.list()).filter(({ task }) => task?.outcome === "done").length,
+      async () => (await dispatcher.list()).filter(({ task }) => isDone(task)).length,
       (done) => done === 20,
     );
     for (const [index, id] of ids.entries())

@@ -103,7 +103,7 @@ describe("the docs", () => {
     expect(block.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
     const output = asUser(home, home.main)(`(${block}) 2>&1 < /dev/null`);
     expect(output).toMatch(
-      /working[\s\S]+msg_\w+[\s\S]+\[persist\][\s\S]+done, exit 0[\s\S]+task=2[\s\S]+next[\s\S]+paused/,
+      /working[\s\S]+msg_\w+[\s\S]+\[persist\][\s\S]+unverified, exit 0[\s\S]+task=2[\s\S]+next[\s\S]+paused/,
     );
   });
 

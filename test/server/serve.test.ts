@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { signalIfThere as kill } from "../../src/util/process-identity.ts";
 import { HostHome, reaches, script, until } from "../support/hosts.ts";
+import { isDone } from "../support/outcomes.ts";
 import { Served } from "../support/served.ts";
 
 describe("serve", () => {
@@ -21,7 +22,7 @@ describe("serve", () => {
     kill(first.pid, "SIGKILL");
     await reaches(dispatcher, id, "paused");
     await using next = await Served.start(home);
-    expect((await next.ask(`/v1/sessions/${id}`)).body).toMatchObject({ task: { outcome: "done" } });
+    expect((await next.ask(`/v1/sessions/${id}`)).body).toMatchObject({ task: { outcome: "unverified" } });
   });
 
   it("U3 resumes what crashed, a few times; then it waits for a person", async () => {
@@ -85,7 +86,7 @@ describe("serve", () => {
     for (const { id } of [opened, crashed]) {
       await until(
         () => dispatcher.show(id),
-        ({ task }) => task?.outcome === "done",
+        ({ task }) => isDone(task),
       );
       expect(existsSync(join(home.sessionDir(id), "inbox/cur/task_left"))).toBe(true);
     }

@@ -4,11 +4,9 @@
 import { expect, vi } from "vitest";
 import type { Holdfast } from "../../src/library/holdfast.ts";
 import { Session } from "../../src/session/index.ts";
-import type { TaskEnd, TaskOptions } from "../../src/task/in-hand.ts";
+import type { AskedOutcome, TaskEnd, TaskOptions } from "../../src/task/in-hand.ts";
 import { gitIn } from "./repo.ts";
 import { sandbox, TaskHome } from "./tasks.ts";
-
-type Outcome = TaskEnd["outcome"];
 
 /** Something ends the work just before one of its records, or right after it. */
 export async function cutOff(
@@ -56,7 +54,7 @@ export class CarryHome extends TaskHome {
   /** One whole task in the session, which is opened with the first. */
   async task(
     script: string,
-    { outcome = "done", ...options }: TaskOptions & { outcome?: Outcome } = {},
+    { outcome = "done", ...options }: TaskOptions & { outcome?: AskedOutcome } = {},
   ): Promise<TaskEnd & { said: string }> {
     const hf = await this.hf();
     await using session =

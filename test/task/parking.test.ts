@@ -38,7 +38,11 @@ describe("a task that is parked", () => {
     expect(resumed.state.task?.snapshot?.turn).toBe(2);
     await resumed.append("task_unparked", { task: 1, by: "user:ani" });
     await drive(home, resumed, agent);
-    expect(resumed.state.task).toMatchObject({ outcome: "done", parked: null, changed: { insertions: 3 } });
+    expect(resumed.state.task).toMatchObject({
+      outcome: "unverified",
+      parked: null,
+      changed: { insertions: 3 },
+    });
     await resumed.release();
     expect((await hf.auditSession(session.id)).findings).toEqual([]);
   });

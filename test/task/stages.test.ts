@@ -9,14 +9,14 @@ import { TaskHome } from "../support/tasks.ts";
 /** Just before the record, and what becomes of the task when it is taken up again. */
 const CUTS = [
   // Nothing of the task is on record: it begins anew.
-  { fatal: "task_started", outcome: "done", runs: 1 },
+  { fatal: "task_started", outcome: "unverified", runs: 1 },
   // Its agent had not ended, as far as anybody knows.
   { fatal: "turn_started", outcome: "interrupted", runs: 0 },
   { fatal: "turn_ended", outcome: "interrupted", runs: 1 },
   // Its agent had: what it left is kept as what it is.
-  { fatal: "publishing_started", outcome: "done", runs: 1 },
-  { fatal: "work_published", outcome: "done", runs: 1 },
-  { fatal: "task_ended", outcome: "done", runs: 1 },
+  { fatal: "publishing_started", outcome: "unverified", runs: 1 },
+  { fatal: "work_published", outcome: "unverified", runs: 1 },
+  { fatal: "task_ended", outcome: "unverified", runs: 1 },
 ] as const;
 
 describe("the stages of a task", () => {
@@ -63,7 +63,7 @@ describe("the stages of a task", () => {
       "stage_started act",
       "stage_ended act done",
       "stage_started persist",
-      "task_ended done",
+      "task_ended unverified",
     ]);
   });
 });

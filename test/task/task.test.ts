@@ -22,7 +22,7 @@ describe("a task", () => {
     const result = await task.end("done");
     await session.pause();
     expect(result).toMatchObject({
-      outcome: "done",
+      outcome: "unverified",
       branch: `${home.branchOf(session.id)}`,
       stat: { files: 2, insertions: 2 },
     });

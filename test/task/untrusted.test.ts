@@ -11,6 +11,7 @@ import type { Holdfast } from "../../src/library/holdfast.ts";
 import type { Session } from "../../src/session/index.ts";
 import { forgetTrust } from "../../src/task/index.ts";
 import { HostHome, reaches, script, until } from "../support/hosts.ts";
+import { isDone } from "../support/outcomes.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 import { Served } from "../support/served.ts";
 import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
@@ -138,6 +139,9 @@ describe("T8 a repo's file that nobody accepted", () => {
     expect(next.lane).toMatchObject({ name: "repo-fix", hosts: [] });
     expect(await turn(next, SEEN)).toBe("");
     await next.end("done");
+    // What decides about other work is published when a person has looked at it.
+    await expect(hf.branchSession(session.id)).rejects.toMatchObject({ code: "needs_review" });
+    await hf.branchSession(session.id, { isReviewed: true });
     // It is the user's own by then, and asks for more all the same.
     gitIn(home.main, "merge", "-q", home.branchOf(session.id));
     const merged = await hf.startTask(session, { ...sandbox, isFresh: true });
@@ -285,7 +289,7 @@ describe("T8 with session processes, a repo's file that nobody accepted", () => 
     await home.cli("interrupt", id);
     const { task } = await until(
       () => dispatcher.show(id),
-      (shown) => shown.task?.number === 2 && shown.task.outcome === "done",
+      (shown) => shown.task?.number === 2 && isDone(shown.task),
     );
     expect(task?.lane).toEqual({ name: "deps", isReadOnly: false, isWithoutCommands: false, hosts: [] });
     expect((await home.cli("output", `${id}/2`)).stdout).toBe("next\n");

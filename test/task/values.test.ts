@@ -58,7 +58,7 @@ describe("work with a value in it", () => {
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:a.txt`)).toBe(`key: ${value}`);
     await dispatcher.submit(id, script("echo more > f"));
     await home.quiet();
-    expect((await ended(dispatcher, id))[2]).toMatchObject({ outcome: "done" });
+    expect((await ended(dispatcher, id))[2]).toMatchObject({ outcome: "unverified" });
   });
 
   it("is found also where the task failed; begun clean, the next one is published", async () => {
@@ -74,7 +74,7 @@ describe("work with a value in it", () => {
     await expect(dispatcher.holdfast.branchSession(id)).rejects.toMatchObject({ code: "needs_review" });
     await dispatcher.submit(id, script("echo clean > c", { isFresh: true }), { env });
     await home.quiet();
-    expect((await ended(dispatcher, id))[1]).toMatchObject({ outcome: "done" });
+    expect((await ended(dispatcher, id))[1]).toMatchObject({ outcome: "unverified" });
     expect(objectsHave(join(home.main, ".git"), value)).toBe(false);
     // Gone back to the end of the first, it is held as it was.
     await dispatcher.holdfast.rewindSession(id, 1);
@@ -162,7 +162,7 @@ describe("a file of HOME with a value in it", () => {
     await dispatcher.holdfast.branchSession(id, { isReviewed: true });
     await dispatcher.submit(id, script("echo z > e"));
     await home.quiet();
-    expect((await ended(dispatcher, id))[2]).toMatchObject({ outcome: "done" });
+    expect((await ended(dispatcher, id))[2]).toMatchObject({ outcome: "unverified" });
   });
 });
 

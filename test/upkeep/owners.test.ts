@@ -20,7 +20,7 @@ const custody: OwnedCapsule["custody"] = { isBusy: false, alone: (work) => work(
 function ownerOf(capsules: readonly Capsule[]): CapsuleOwner {
   const list = async () => {
     const found = await Promise.all(capsules.map(({ layout }) => findCapsule(layout.dir)));
-    return found.flatMap((one) => (one ? [{ ...one, custody }] : []));
+    return found.flatMap((one) => (one ? [{ ...one, custody, isPassing: false }] : []));
   };
   return { list, custodyOf: () => undefined };
 }

@@ -69,6 +69,9 @@ interface BaseIo {
 /** Files that decide what an installation gives, in any directory. */
 const MANIFESTS =
   /(^|\/)(package(-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|pnpm-workspace\.yaml|bun\.lockb?|\.npmrc|requirements[^/]*\.txt|pyproject\.toml|poetry\.lock|uv\.lock|Pipfile(\.lock)?|Gemfile(\.lock)?|go\.(mod|sum)|Cargo\.(toml|lock)|composer\.(json|lock)|mix\.(exs|lock)|\.tool-versions|\.nvmrc)$/;
+/** Whether a change of this path changes what set-up installs. */
+export const isManifest = (path: string) => MANIFESTS.test(path);
+
 /** Above this many files, a commit gets a base of its own. */
 const NEAR_FILES = 500;
 const NEAR_CANDIDATES = 3;

@@ -9,12 +9,14 @@ export interface RawChange {
   readonly path: BytePath;
   readonly oldMode: string;
   readonly mode: string;
+  readonly oldId: string;
   readonly id: string;
 }
 
 /** The mode of what is not there. */
 export const NO_MODE = "000000";
 export const GITLINK_MODE = "160000";
+export const LINK_MODE = "120000";
 
 export async function rawDiff(place: GitPlace, from: string, to: string): Promise<RawChange[]> {
   if (from === to) return [];
@@ -22,8 +24,8 @@ export async function rawDiff(place: GitPlace, from: string, to: string): Promis
   const fields = (await git(place, args)).toString("latin1").split("\0");
   const changes: RawChange[] = [];
   for (let at = 0; at + 1 < fields.length; at += 2) {
-    const [oldMode = "", mode = "", , id = ""] = (fields[at] ?? "").slice(1).split(" ");
-    changes.push({ path: fields[at + 1] ?? "", oldMode, mode, id });
+    const [oldMode = "", mode = "", oldId = "", id = ""] = (fields[at] ?? "").slice(1).split(" ");
+    changes.push({ path: fields[at + 1] ?? "", oldMode, mode, oldId, id });
   }
   return changes;
 }

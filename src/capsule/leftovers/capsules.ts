@@ -14,15 +14,17 @@ import type { KnownSessions } from "./strangers.ts";
 
 export function unfinished(capsules: readonly OwnedCapsule[]): Leftover[] {
   return capsules
-    .filter(({ isUnfinished, custody }) => isUnfinished && !custody.isBusy)
-    .map(({ layout, custody }) => ({
+    .filter(({ isUnfinished, isPassing, custody }) => (isUnfinished || isPassing) && !custody.isBusy)
+    .map(({ layout, custody, isPassing }) => ({
       what: layout.dir,
-      why: "a capsule that was never finished",
+      why: isPassing ? "checks ran in it until they were killed" : "a capsule that was never finished",
       isCache: false,
       paths: [layout.dir],
       // It may have been finished since.
       clear: () =>
-        custody.alone(async () => ((await layout.isThere()) ? undefined : clearUnfinished(layout))),
+        custody.alone(async () => {
+          if (isPassing || !(await layout.isThere())) await clearUnfinished(layout);
+        }),
     }));
 }
 

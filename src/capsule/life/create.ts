@@ -1,21 +1,16 @@
 /**
  * Owns the making of a capsule from a commit.
  */
-import { copyFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import { openBase } from "../base/bases.ts";
-import { removeTree } from "../files/directories.ts";
-import type { View } from "../files/view.ts";
-import { ConfinedGit } from "../git/confined.ts";
-import { makeGitdir, type Surroundings, surroundingsOf } from "../gitdir/gitdir.ts";
+import { surroundingsOf } from "../gitdir/gitdir.ts";
 import { holdCommit } from "../repo/held.ts";
 import { chooseStrategy, strategies } from "../strategy/strategies.ts";
 import type { Strategy } from "../strategy/strategy.ts";
 import { build, type CreatedCapsule, findBase, isCollected, type NewCapsule } from "./build.ts";
-import type { Capsule } from "./capsule.ts";
 import { orDiskFull } from "./disk-full.ts";
 import type { CapsuleIo } from "./io.ts";
+import { moveFiles } from "./moving.ts";
 
 /** A capsule with the files of a commit. Whatever fails, nothing of it is left. */
 export function createCapsule(io: CapsuleIo, request: NewCapsule): Promise<CreatedCapsule> {
@@ -55,36 +50,13 @@ async function createOn(
   const facts = { base, lower, setupKey, baseKey: cached?.key ?? null, stack: [], settled: null };
   return build(io, request, strategy, facts, surroundings, async (capsule) => {
     const view = await capsule.attach();
+    // From a base near the task's commit to that commit: the few files that differ go into the capsule.
     if (strategy.name === "overlay" && lower !== base && lower !== null && base !== null)
-      await moveOn(capsule, surroundings, view, lower, base);
+      await moveFiles(capsule, view, {
+        from: lower,
+        to: base,
+        index: openBase(repo, cached?.key ?? "").index,
+      });
     if (!strategy.usesBase && settings.setup !== "") await capsule.setUp(request.runSetup);
   });
-}
-
-const MOVE_MS = 5 * 60_000;
-
-/** From a base near the task's commit to that commit: the few files that differ go into the capsule. */
-async function moveOn(
-  capsule: Capsule,
-  surroundings: Surroundings,
-  view: View,
-  from: string,
-  to: string,
-): Promise<void> {
-  const { layout, repo, spec } = capsule;
-  // With a gitdir of its own, beside the files: whatever set-up left among them is not opened.
-  const gitDir = join(layout.dir, "moving");
-  const { index } = openBase(repo, spec.baseKey ?? "");
-  await makeGitdir({ path: gitDir, repo, surroundings, branch: "moving", commit: from, index });
-  // Set-up may have left attributes, which git reads on the way.
-  const confined = new ConfinedGit({ gitDir, view, sandbox: capsule.sandbox, config: ["core.fsync=none"] });
-  const args = ["read-tree", "-m", "-u", from, to];
-  const question = { timeoutMs: MOVE_MS, maxOutputBytes: 0, writable: [gitDir] };
-  if (!(await confined.ask(args, question)))
-    throw new HoldfastError("git_failed", `git can't go from ${from} to ${to}`);
-  // Through the mount: what lies below it is the kernel's while it stands.
-  const own = join(view.root, ".git");
-  await copyFile(join(gitDir, "index"), join(own, "index"));
-  await writeFile(join(own, "refs", "heads", spec.branch), `${to}\n`, { flush: true });
-  await removeTree(gitDir);
 }

@@ -21,6 +21,8 @@ export interface FoundCapsule {
 
 export interface OwnedCapsule extends FoundCapsule {
   readonly custody: Custody;
+  /** It is there only while its owner works in it: what lies there afterwards was left by a kill. */
+  readonly isPassing: boolean;
 }
 
 export interface CapsuleOwner {

@@ -142,6 +142,12 @@ export async function writePatch(
   await gitToFile(place, [...args, from, to], path);
 }
 
+/** The paths that differ between two trees. */
+export async function changedPaths(repo: Repo, store: Store, from: string, to: string): Promise<BytePath[]> {
+  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  return (await rawDiff(place, from, to)).map(({ path }) => path);
+}
+
 export interface DiffStat {
   readonly files: number;
   readonly insertions: number;

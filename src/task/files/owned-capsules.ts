@@ -8,7 +8,7 @@ import { isSessionId, type SessionId } from "../../contract/index.ts";
 import { type Home, listSessionIds, sessionDirOf } from "../../home/index.ts";
 import { acquireOwner, probeOwner } from "../../journal/index.ts";
 import { sessionsDir } from "../../util/index.ts";
-import { capsuleDirsOf } from "./task-dirs.ts";
+import { capsuleDirsOf, isForChecks } from "./task-dirs.ts";
 
 export function taskCapsules(home: Home): CapsuleOwner {
   return {
@@ -18,7 +18,7 @@ export function taskCapsules(home: Home): CapsuleOwner {
         const dir = sessionDirOf(home, id);
         for (const path of await capsuleDirsOf(dir)) {
           const capsule = await findCapsule(path);
-          if (capsule) found.push({ ...capsule, custody: custodyOf(home, id) });
+          if (capsule) found.push({ ...capsule, custody: custodyOf(home, id), isPassing: isForChecks(path) });
         }
       }
       return found;

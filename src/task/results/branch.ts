@@ -9,6 +9,7 @@ import { workAgain } from "../files/checkpoint.ts";
 import { commitBelow } from "../files/starting-point.ts";
 import { restore } from "../files/teardown.ts";
 import { currentLimits, openCapsule, type Room, requireCapsule } from "../room/room.ts";
+import { applyPolicy } from "./policy.ts";
 import { branchOf, messageOf, type Published, publishTree } from "./publishing.ts";
 import { valuesBefore, valuesInWork } from "./values.ts";
 
@@ -59,7 +60,9 @@ export async function branchWork(
     const work = await workAgain({ repo, id: session.id }, store, task.snapshot);
     const found = isReviewed
       ? undefined
-      : ((await valuesInWork(room, store, base, work)) ?? valuesBefore(session.state));
+      : ((await valuesInWork(room, store, base, work)) ??
+        valuesBefore(session.state) ??
+        (await applyPolicy(room, store, { base, tree: work.tree })));
     if (found) throw new HoldfastError("needs_review", found.reason, { session: session.id });
     const message = await messageOf(room, capsule);
     return { ...(await publishTree(room, { tree: work.tree, base, message })), isNew: true };

@@ -4,7 +4,7 @@
  */
 import type { Home } from "../../home/index.ts";
 import { type Session, taskUnderWay } from "../../session/index.ts";
-import { persist } from "../stages/persist.ts";
+import { endTask } from "../stages/ending.ts";
 import { Task } from "../task.ts";
 import { roomOf } from "./tasks.ts";
 
@@ -17,5 +17,5 @@ export async function cancelParked(home: Home, session: Session): Promise<void> 
     return;
   }
   const room = await roomOf(home, session);
-  await persist(await Task.current(room, { sandbox: task.isSandboxed }), "cancelled", undefined);
+  await endTask(await Task.current(room, { sandbox: task.isSandboxed }), "cancelled");
 }

@@ -8,7 +8,7 @@
  */
 import type { Adapter } from "../../agent/index.ts";
 import type { Parked, TaskSpec } from "../../contract/index.ts";
-import type { TaskEnd } from "../in-hand.ts";
+import type { AskedOutcome } from "../in-hand.ts";
 import type { Task } from "../task.ts";
 import type { WorkplaceOptions } from "../workplace.ts";
 
@@ -27,7 +27,7 @@ export interface Parted {
 
 export interface Acted {
   /** Undefined: it was paused or parked, and goes on later. */
-  readonly outcome: TaskEnd["outcome"] | undefined;
+  readonly outcome: AskedOutcome | undefined;
   /** Why it stands still, where it does. */
   readonly parked?: Parked;
   /** It took more than its share: the session waits for a person. */

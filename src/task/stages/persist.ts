@@ -6,25 +6,28 @@
  * whether the branch was moved is known by its intent (`publishing.ts`).
  */
 import { AgentGit, statOf, treeOf, writePatch } from "../../capsule/index.ts";
+import type { Verdict } from "../../contract/index.ts";
 import type { SessionState } from "../../session/index.ts";
 import { present, tellStep } from "../../util/index.ts";
 import type { Checkpoint } from "../files/checkpoint.ts";
-import type { TaskEnd, TaskInHand } from "../in-hand.ts";
+import type { AskedOutcome, TaskEnd, TaskInHand } from "../in-hand.ts";
 import { writeArtifact } from "../results/artifact.ts";
+import { applyPolicy } from "../results/policy.ts";
 import { messageOf, publishOrSay, type Unpublished } from "../results/publishing.ts";
 import { valuesBefore, valuesInWork } from "../results/values.ts";
+import { writeChecks } from "../verify/checks-file.ts";
 
-/** `at`: a checkpoint behind which nothing was written, for certain. */
-export async function persist(
-  task: TaskInHand,
-  asked: TaskEnd["outcome"],
-  at: Checkpoint | undefined,
-): Promise<TaskEnd> {
-  await task.network.close();
-  // What still runs could write after the snapshot.
-  if (!at) await task.capsule.detach();
+/** What a task comes to this stage with: nothing of it runs, and its files are those of the checkpoint. */
+export interface ToPersist {
+  readonly asked: AskedOutcome;
+  readonly checkpoint: Checkpoint;
+  /** What the checks said of its tree; undefined where it was not asked to be done, or has changed nothing. */
+  readonly verdict: Verdict | undefined;
+}
+
+export async function persist(task: TaskInHand, of: ToPersist): Promise<TaskEnd> {
   try {
-    return await keep(task, asked, at ?? (await task.checkpoint()));
+    return await keep(task, of);
   } finally {
     await task.capsule.detach();
   }
@@ -32,8 +35,7 @@ export async function persist(
 
 async function keep(
   task: TaskInHand,
-  asked: TaskEnd["outcome"],
-  { snapshot, work }: Checkpoint,
+  { asked, checkpoint: { snapshot, work }, verdict }: ToPersist,
 ): Promise<TaskEnd> {
   const { room, number, base, capsule } = task;
   const { session, repo, sessionDir, io } = room;
@@ -48,17 +50,23 @@ async function keep(
       return {};
     },
   );
+  if (verdict !== undefined && verdict !== "unverified")
+    await writeChecks(room, { task: number, tree: work.tree });
   const stat = await statOf(repo, store, before, work.tree);
   tellStep(io.onProgress, "publishing the work");
   const own = new AgentGit((await capsule.attach()).root);
   const hasWork = stat.files > 0;
   const found = hasWork ? await valuesInWork(room, store, base, work) : undefined;
-  const review = found ?? (asked === "done" ? reviewOf(session.state, hasWork, own.unfinished) : undefined);
-  const outcome = asked === "done" && review ? "needs_review" : asked;
+  const toReview = async () =>
+    reviewOf(session.state, hasWork, own.unfinished) ??
+    (hasWork ? await applyPolicy(room, store, { base, tree: work.tree }) : undefined);
+  const why =
+    verdict === "failed" ? checksFailed : (found ?? (asked === "done" ? await toReview() : undefined));
+  const outcome = outcomeOf(asked, verdict, why !== undefined);
   const { branch, unpublished } =
-    outcome === "done" && hasWork
+    (outcome === "done" || outcome === "unverified") && hasWork
       ? await publishOrSay(room, { tree: work.tree, base, message: await messageOf(room, capsule) })
-      : { branch: null, unpublished: review ?? null };
+      : { branch: null, unpublished: why ?? null };
   await session.append("task_ended", {
     task: number,
     outcome,
@@ -81,6 +89,19 @@ async function keep(
     omitted: snapshot.manifest.omitted.map(({ path }) => path),
   };
 }
+
+/** What its agent's end, the checks and the policy add up to. */
+function outcomeOf(asked: AskedOutcome, verdict: Verdict | undefined, isHeld: boolean): TaskEnd["outcome"] {
+  if (asked !== "done") return asked;
+  if (verdict === "failed") return "failed";
+  if (isHeld) return "needs_review";
+  return verdict === "unverified" ? "unverified" : "done";
+}
+
+const checksFailed: Unpublished = {
+  code: "checks_failed",
+  reason: "checks failed on this tree: holdfast checks shows them",
+};
 
 /** Why a person has to look at work that is done. */
 function reviewOf(

@@ -1,5 +1,5 @@
 /**
- * Owns the way of a task through its stages: route, capsule, act, persist. It begins wherever the fold says, so that a
+ * Owns the way of a task through its stages: route, capsule, act, verify, persist. It begins wherever the fold says, so that a
  * task which is new, was cut off or was paused is run by the same code. Whatever becomes of it is on record: refused,
  * halted or ended.
  *
@@ -9,7 +9,8 @@
  * |--------------------------------------|--------------------------------------------------------------------|
  * | the request waits in the queue       | route                                                              |
  * | the task began, and acts             | act, if its adapter knows how to go on; else persist: interrupted  |
- * | the task acted, and has not ended    | persist, with the outcome of act                                   |
+ * | the task acted, and has not ended    | verify, with the outcome of act; a verdict on record is not asked  |
+ * |                                      | for again                                                          |
  *
  * T12 A task that is parked is on record as that only when nothing of it runs and its files are in a checkpoint. A kill
  *     before that leaves a task that was cut off.
@@ -21,7 +22,7 @@ import { assertTerminal } from "../../process/index.ts";
 import { askedIn, shortened } from "../../redaction/index.ts";
 import { lastTurnOf, type Session, type SessionState } from "../../session/index.ts";
 import { capsuleDir, type OnProgress, present } from "../../util/index.ts";
-import type { TaskEnd, TaskOptions } from "../in-hand.ts";
+import type { AskedOutcome, TaskOptions } from "../in-hand.ts";
 import { requireValues } from "../results/values.ts";
 import { Ahead } from "../room/ahead.ts";
 import { nextNumber } from "../room/room.ts";
@@ -29,8 +30,8 @@ import { bringFiles, roomOf } from "../session/tasks.ts";
 import { Task } from "../task.ts";
 import { type Acted, act, type Joined } from "./act.ts";
 import { makeCapsule } from "./capsule.ts";
+import { endTask } from "./ending.ts";
 import { halt, refuseTask } from "./failing.ts";
-import { persist } from "./persist.ts";
 import { findRoute } from "./route.ts";
 
 /** What is to be run, until it ends or is stopped. */
@@ -70,7 +71,7 @@ export async function runStages(run: TaskRun, adapter: Adapter = adapterOf(run.s
     const acted = await actFrom(run, adapter, task, first);
     if (acted.parked) await park(task, acted.parked);
     else if (acted.outcome === undefined) await task.rest();
-    else await persistAs(task, acted.outcome, first !== "persist");
+    else await finish(run, task, acted.outcome, first !== "ending");
     return acted;
   } catch (error) {
     // First what must not be left behind, then what may fail.
@@ -80,11 +81,11 @@ export async function runStages(run: TaskRun, adapter: Adapter = adapterOf(run.s
   }
 }
 
-type First = "route" | "act" | "persist";
+type First = "route" | "act" | "ending";
 
 function firstStage({ task }: SessionState, request: string): First {
   if (task?.request !== request || task.outcome !== null) return "route";
-  return task.acted === null ? "act" : "persist";
+  return task.acted === null ? "act" : "ending";
 }
 
 /** Route and capsule. Undefined: it was refused, or goes on waiting. */
@@ -154,7 +155,7 @@ async function takeUp(run: TaskRun): Promise<Task | undefined> {
 async function actFrom(run: TaskRun, adapter: Adapter, task: Task, first: First): Promise<Acted> {
   const { spec, stop, around, session } = run;
   const isCut = first !== "route";
-  if (first === "persist") return { ...notOver, outcome: actedAs(session.state) };
+  if (first === "ending") return { ...notOver, outcome: actedAs(session.state) };
   if (isCut && !(await canGoOn(run, adapter))) return { ...notOver, outcome: "interrupted" };
   return act(task, spec, { adapter, stop, isGoingOn: isCut, join: () => around.join(task) });
 }
@@ -189,22 +190,33 @@ async function canGoOn(run: TaskRun, adapter: Adapter): Promise<boolean> {
   }
 }
 
-const outcomes: readonly TaskEnd["outcome"][] = ["done", "failed", "cancelled", "interrupted"];
+const outcomes: readonly AskedOutcome[] = ["done", "failed", "cancelled", "interrupted"];
 
-function actedAs({ task }: SessionState): TaskEnd["outcome"] {
+function actedAs({ task }: SessionState): AskedOutcome {
   return outcomes.find((one) => one === task?.acted) ?? "interrupted";
 }
 
-async function persistAs(task: Task, outcome: TaskEnd["outcome"], hasActed: boolean): Promise<void> {
+/** Verify and persist. A task that is paused while its checks run goes on with them. */
+async function finish(
+  { stop }: TaskRun,
+  task: Task,
+  outcome: AskedOutcome,
+  hasActed: boolean,
+): Promise<void> {
   const { session } = task.room;
   const of = { task: task.number };
-  // In one batch with what is kept first.
-  const told = [
-    ...(hasActed ? [session.append("stage_ended", { ...of, stage: "act" as const, outcome })] : []),
-    session.append("stage_started", { ...of, stage: "persist" as const }),
-  ];
-  for (const one of told) one.catch(() => {});
+  const told: Promise<unknown>[] = [];
+  // In one batch with what is recorded next.
+  const tell = (telling: Promise<unknown>) => {
+    telling.catch(() => {});
+    told.push(telling);
+  };
+  if (hasActed) tell(session.append("stage_ended", { ...of, stage: "act", outcome }));
+  const onPersist = () => tell(session.append("stage_started", { ...of, stage: "persist" }));
   // In a sandbox nothing outlives the agent's processes, so nothing has written since the last checkpoint.
-  await persist(task, outcome, task.sandbox && hasActed ? task.lastCheckpoint : undefined);
+  const at = task.sandbox && hasActed ? task.lastCheckpoint : undefined;
+  const end = await endTask(task, outcome, { at, stop, onPersist });
+  if (!end && stop.reason === "interrupt") await endTask(task, "cancelled", { onPersist });
+  else if (!end) await task.rest();
   await Promise.all(told);
 }

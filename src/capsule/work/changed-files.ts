@@ -1,0 +1,80 @@
+/**
+ * Owns the looking into files that differ between two trees: their modes, sizes and contents, before and after, as far as
+ * these are not too large to be looked at.
+ */
+import { type BytePath, toText } from "../files/path.ts";
+import { git } from "../git/git.ts";
+import { GITLINK_MODE, LINK_MODE, NO_MODE, type RawChange, rawDiff } from "../git/raw-diff.ts";
+import { objectsLink, type Repo } from "../repo/repo.ts";
+import { readContents } from "../store/contents.ts";
+import type { Store } from "../store/store.ts";
+
+export interface ChangedFile {
+  readonly path: string;
+  /** Null: it was not there, or is not there any more. */
+  readonly before: FileVersion | null;
+  readonly after: FileVersion | null;
+}
+
+export interface FileVersion {
+  readonly kind: "file" | "executable" | "link" | "submodule";
+  /** Zero for a submodule. */
+  readonly bytes: number;
+  /** Undefined where it is too large, or a submodule. */
+  readonly content: Buffer | undefined;
+}
+
+export interface Trees {
+  readonly from: string;
+  readonly to: string;
+  /** Of larger files no content is read. */
+  readonly maxBytes: number;
+}
+
+/** One after the other, so that no more than two contents are in memory. */
+export async function* readChangedFiles(
+  repo: Repo,
+  store: Store,
+  { from, to, maxBytes }: Trees,
+): AsyncGenerator<ChangedFile> {
+  const place: Store = { ...store, alternates: [objectsLink(repo)] };
+  const changes = await rawDiff(place, from, to);
+  const isContent = (mode: string) => mode !== NO_MODE && mode !== GITLINK_MODE;
+  const ids = changes.flatMap(({ oldMode, oldId, mode, id }) => [
+    ...(isContent(oldMode) ? [oldId] : []),
+    ...(isContent(mode) ? [id] : []),
+  ]);
+  const sizes = await sizesOf(place, ids);
+  for (const change of changes) {
+    const wanted = [change.oldId, change.id].filter((id) => (sizes.get(id) ?? maxBytes + 1) <= maxBytes);
+    const contents = await contentsOf(place, wanted);
+    const version = (mode: string, id: string): FileVersion | null =>
+      mode === NO_MODE ? null : { kind: kindOf(mode), bytes: sizes.get(id) ?? 0, content: contents.get(id) };
+    const { path, oldMode, oldId, mode, id }: RawChange = change;
+    yield { path: textOf(path), before: version(oldMode, oldId), after: version(mode, id) };
+  }
+}
+
+const textOf = (path: BytePath) => toText(path);
+
+function kindOf(mode: string): FileVersion["kind"] {
+  if (mode === GITLINK_MODE) return "submodule";
+  if (mode === LINK_MODE) return "link";
+  return mode === "100755" ? "executable" : "file";
+}
+
+async function sizesOf(place: Store, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  if (ids.length === 0) return new Map();
+  const input = [Buffer.from(`${[...new Set(ids)].join("\n")}\n`)];
+  const out = await git(place, ["cat-file", "--batch-check=%(objectname) %(objectsize)"], { input });
+  const rows = out.toString("utf8").trimEnd().split("\n");
+  return new Map(rows.map((row) => [row.split(" ")[0] ?? "", Number(row.split(" ")[1])]));
+}
+
+async function contentsOf(place: Store, ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
+  const pieces = new Map<string, Buffer[]>(ids.map((id) => [id, []]));
+  await readContents(place, [...pieces.keys()], async (id, bytes) => {
+    pieces.get(id)?.push(Buffer.from(bytes));
+  });
+  return new Map([...pieces].map(([id, list]) => [id, Buffer.concat(list)]));
+}

@@ -1,0 +1,85 @@
+/**
+ * Owns the running of one check, and its receipt: on which tree it ran, with which command, and how it ended. A check
+ * passes if it exits with 0 and leaves the tree as it was.
+ *
+ * X2 A receipt names the tree that the check ran on, and is on record before it counts for anything.
+ */
+import { changedPaths, openStore, toText } from "../../capsule/index.ts";
+import type { CheckSettings } from "../../config/index.ts";
+import { commandLine } from "../../redaction/index.ts";
+import { present, printable, tellStep } from "../../util/index.ts";
+import type { Room } from "../room/room.ts";
+import type { CheckRoom, StepEnd } from "./check-room.ts";
+
+export interface CheckedTree {
+  readonly tree: string;
+  readonly base: string | null;
+  /** What the files are before it: the tree, or what set-up made of it. Undefined: it may change them. */
+  readonly before: string | undefined;
+}
+
+export interface Checked {
+  readonly passed: boolean;
+  /** Whether the files are as they were before it: if not, nothing else may be checked on them. */
+  readonly isAsBefore: boolean;
+}
+
+/** Undefined: it was stopped from outside, and says nothing. */
+export async function runCheck(
+  room: Room,
+  place: CheckRoom,
+  check: Pick<CheckSettings, "name" | "run" | "hosts" | "timeout_minutes">,
+  { tree, base, before }: CheckedTree,
+  stop: AbortSignal,
+): Promise<Checked | undefined> {
+  const { session, io } = room;
+  const { task } = session.state;
+  const of = { task: task?.number ?? 0, check: check.name, tree };
+  tellStep(io.onProgress, `checking: ${check.name}`);
+  await session.append("check_started", of);
+  const { run: command, hosts, timeout_minutes: timeoutMinutes } = check;
+  const end = await place.run({ command, hosts, timeoutMinutes });
+  if (stop.aborted) return undefined;
+  const left = before === undefined ? undefined : await whyNotAsBefore(room, place, before);
+  const reason = whyFailed(end) ?? left;
+  const passed = reason === undefined && end.exitCode === 0;
+  const { exitCode, signal, durationMs, output } = end;
+  await session.append("check_ended", {
+    ...of,
+    passed,
+    command: commandLine(["sh", "-c", command]),
+    durationMs,
+    output,
+    ...present({
+      exitCode: exitCode ?? undefined,
+      signal: signal ?? undefined,
+      reason,
+      base: base ?? undefined,
+      lane: task?.lane?.name,
+    }),
+  });
+  return { passed, isAsBefore: left === undefined };
+}
+
+/** In words, where its exit status alone would not tell. */
+function whyFailed({ ended, exitCode, refused }: StepEnd): string | undefined {
+  if (ended !== undefined) return ended;
+  if (exitCode === 0 || refused.length === 0) return undefined;
+  const names = refused.slice(0, NAMED).map(printable).join(", ");
+  return `it asked for ${names}, which it may not reach: name that in the check's hosts`;
+}
+
+const NAMED = 5;
+
+async function whyNotAsBefore(
+  { repo, io }: Room,
+  place: CheckRoom,
+  before: string,
+): Promise<string | undefined> {
+  const after = await place.treeNow();
+  if (after === before) return undefined;
+  const changed = await changedPaths(repo, await openStore(repo, io.disk), before, after);
+  const paths = changed.map((path) => printable(toText(path)));
+  const more = paths.length > NAMED ? ` and ${paths.length - NAMED} more` : "";
+  return `it changed or left behind ${paths.slice(0, NAMED).join(", ")}${more}: let it write where git ignores it`;
+}

@@ -1,0 +1,54 @@
+/**
+ * Owns what is to be known of a change before its checks are believed: which checks it is due for, which of its files
+ * have a say in what checks do, and which no check covers. Pure.
+ */
+import { type CheckSettings, CONFIG_FILE } from "../../config/index.ts";
+import { isCovered } from "../../util/index.ts";
+
+export interface WatchedFile {
+  readonly path: string;
+  /** What it is: a change of it may change what a check proves. */
+  readonly why: "check" | "test" | "script" | "config";
+}
+
+type Why = WatchedFile["why"];
+
+/** The first that fits. Names that the usual tools go by; a repo's own are what `protect` is for. */
+const KINDS: readonly (readonly [why: Why, pattern: RegExp])[] = [
+  ["check", new RegExp(`^${CONFIG_FILE.replace(".", "\\.")}$`)],
+  ["test", /(^|\/)(tests?|__tests__|__snapshots__|specs?|e2e|testdata|fixtures)\//],
+  ["test", /(^|\/)(conftest\.py|test_[^/]*\.py|[^/]*[._-](test|spec)\.[^/]+|[^/]*_test\.(go|py|rb|exs?))$/],
+  ["script", /(^|\/)(package\.json|Makefile|GNUmakefile|justfile|Rakefile|Taskfile\.ya?ml|noxfile\.py)$/],
+  ["script", /(^|\/)(scripts?|bin|tools)\//],
+  ["config", /(^|\/)(\.github|\.gitlab|\.circleci|\.buildkite|\.husky)\//],
+  ["config", /(^|\/)(\.gitlab-ci\.yml|Jenkinsfile|azure-pipelines\.yml|tox\.ini|setup\.cfg|pytest\.ini)$/],
+  ["config", /(^|\/)(pyproject\.toml|Cargo\.toml|go\.mod|build\.gradle(\.kts)?|pom\.xml|biome\.jsonc?)$/],
+  [
+    "config",
+    /(^|\/)(tsconfig[^/]*\.json|[^/]*\.config\.[a-z]+|\.[^/]*rc(\.[a-z]+)?|\.npmrc|\.mocharc[^/]*)$/,
+  ],
+];
+
+export function watchedIn(paths: readonly string[]): WatchedFile[] {
+  return paths.flatMap((path) => {
+    const why = KINDS.find(([, pattern]) => pattern.test(path))?.[0];
+    return why ? [{ path, why }] : [];
+  });
+}
+
+export interface DueChecks {
+  readonly due: readonly CheckSettings[];
+  /** None of their paths changed. */
+  readonly skipped: readonly CheckSettings[];
+}
+
+export function dueChecks(checks: readonly CheckSettings[], changed: readonly string[]): DueChecks {
+  const isDue = ({ paths }: CheckSettings) =>
+    paths === undefined || changed.some((path) => isCovered(path, paths));
+  return { due: checks.filter(isDue), skipped: checks.filter((check) => !isDue(check)) };
+}
+
+export function uncoveredBy(checks: readonly CheckSettings[], changed: readonly string[]): string[] {
+  if (checks.some(({ paths }) => paths === undefined)) return [];
+  return changed.filter((path) => !checks.some(({ paths }) => isCovered(path, paths ?? [])));
+}

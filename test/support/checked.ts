@@ -1,0 +1,43 @@
+/**
+ * A home whose repo names checks, and tasks that they decide about.
+ */
+
+import type { JsonObject } from "../../src/contract/index.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
+import { readRecords } from "../../src/session/index.ts";
+import type { TaskEnd } from "../../src/task/in-hand.ts";
+import { type CheckReceipt, readReceipts } from "../../src/task/index.ts";
+import { sandbox, TaskHome } from "./tasks.ts";
+
+export interface Checked {
+  readonly id: string;
+  readonly end: TaskEnd;
+  readonly receipts: readonly CheckReceipt[];
+  readonly verification: JsonObject | null;
+}
+
+export class CheckedHome extends TaskHome {
+  #hf: Promise<Holdfast> | undefined;
+
+  /** `checks`: lines of holdfast.yaml below that key. */
+  constructor(checks: readonly string[], files: Record<string, string> = {}, rest = "") {
+    super({ "holdfast.yaml": `checks:\n${checks.map((one) => `  - ${one}\n`).join("")}${rest}`, ...files });
+  }
+
+  hf(): Promise<Holdfast> {
+    this.#hf ??= this.open();
+    return this.#hf;
+  }
+
+  /** One task of a new session: a shell script, whose agent then says that it is done. */
+  async task(script: string): Promise<Checked> {
+    const hf = await this.hf();
+    const session = await hf.openSession({ repo: this.main, title: "checked" });
+    const task = await hf.startTask(session, sandbox);
+    await task.runTurn(["sh", "-ec", script]);
+    const end = await task.end("done");
+    await session.pause();
+    const records = readRecords(this.sessionDir(session.id));
+    return { id: session.id, end, ...(await readReceipts(records, 1)) };
+  }
+}

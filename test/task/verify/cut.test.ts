@@ -1,0 +1,65 @@
+/**
+ * SIGKILL around the checks: the task goes on, with the same verdict on the same tree, and publishes it once.
+ */
+import { existsSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { CheckedHome } from "../../support/checked.ts";
+import { TestChild } from "../../support/children.ts";
+import { gitIn } from "../../support/repo.ts";
+
+/** Just before the first record of that type. */
+const CUTS = [
+  { fatal: "check_started", checks: 1 },
+  // The check ran, and nothing says so: it runs again.
+  { fatal: "check_ended", checks: 1 },
+  { fatal: "verification_ended", checks: 2 },
+  // The verdict is on record: it is not asked for again.
+  { fatal: "artifact_written", checks: 1 },
+  { fatal: "publishing_started", checks: 1 },
+  { fatal: "task_ended", checks: 1 },
+] as const;
+
+describe("a task that is killed around its checks", () => {
+  it("T7 X2 ends with the same verdict, the same tree and one commit", async () => {
+    using home = new CheckedHome(["{ name: test, run: test -e runs }"], { a: "1\n" });
+    const hf = await home.hf();
+    const trees = new Set<string>();
+    for (const { fatal, checks } of CUTS) {
+      const session = await hf.openSession({ repo: home.main, title: fatal.replaceAll("_", " ") });
+      const { id } = session;
+      await session.release();
+      for (const args of [[fatal], []]) {
+        await using child = new TestChild("run-stages.ts", [home.dir, id, ...args]);
+        await child.ended();
+        expect(child.stderr, fatal).toBe("");
+      }
+      const { task } = await hf.showSession(id);
+      expect(task, fatal).toMatchObject({ outcome: "done", verified: { verdict: "passed" } });
+      const ended: unknown[] = [];
+      for await (const { type, data } of hf.readJournal(id)) if (type === "check_ended") ended.push(data);
+      expect(ended, fatal).toHaveLength(checks);
+      trees.add(task?.verified?.tree ?? "");
+      const branch = home.branchOf(id);
+      expect(gitIn(home.main, "log", "--format=%T", `main..${branch}`), fatal).toBe(task?.verified?.tree);
+      expect(existsSync(home.sessionDir(id, "tasks", "1", "verify")), fatal).toBe(false);
+      expect((await hf.auditSession(id)).findings, fatal).toEqual([]);
+    }
+    expect(trees.size).toBe(1);
+    expect(home.strays()).toEqual([]);
+  });
+
+  it("leaves nothing that gc does not clear, where nobody goes on with it", async () => {
+    using home = new CheckedHome(["{ name: test, run: test -e runs }"]);
+    const hf = await home.hf();
+    const session = await hf.openSession({ repo: home.main, title: "left" });
+    await session.release();
+    await using child = new TestChild("run-stages.ts", [home.dir, session.id, "check_ended"]);
+    await child.ended();
+    const room = home.sessionDir(session.id, "tasks", "1", "verify");
+    expect(existsSync(room)).toBe(true);
+    await hf.gc();
+    expect(existsSync(room)).toBe(false);
+    expect((await hf.examine()).filter(({ what }) => what === "left over")).toEqual([]);
+    expect(home.strays()).toEqual([]);
+  });
+});

@@ -1,0 +1,82 @@
+/**
+ * The policy: what a person looks at before work is published.
+ */
+import { describe, expect, it } from "vitest";
+import type { ChangedFile, FileVersion } from "../../../src/capsule/index.ts";
+import { findingsIn } from "../../../src/task/results/policy.ts";
+import { gitIn } from "../../support/repo.ts";
+import { TaskHome, turn } from "../../support/tasks.ts";
+import { newValue } from "../../support/values.ts";
+
+const file = (text: string | Buffer, kind: FileVersion["kind"] = "file"): FileVersion => {
+  const content = Buffer.from(text);
+  return { kind, bytes: content.length, content };
+};
+const large = { kind: "file", bytes: 6 * 1024 * 1024, content: undefined } as const;
+/** Put together here, so that no file of the repo has one. */
+const secret = `ghp_${"a1B2c3D4e5F6".repeat(3)}`;
+
+const cases: readonly (readonly [what: string, change: Omit<ChangedFile, "path">, expected: string[]])[] = [
+  ["a plain change", { before: file("a"), after: file("b") }, []],
+  ["a new file", { before: null, after: file("b", "executable") }, []],
+  ["a file that is gone", { before: file("a"), after: null }, []],
+  ["a binary", { before: null, after: file("a\0b") }, ["binary"]],
+  ["a large file", { before: null, after: large }, ["large 6 MB"]],
+  ["a changed mode", { before: file("a"), after: file("a", "executable") }, ["mode file became executable"]],
+  ["a link inside", { before: null, after: file("../other/x", "link") }, []],
+  ["a link out", { before: null, after: file("../../x", "link") }, ["link leads out of the tree"]],
+  ["an absolute link", { before: null, after: file("/etc/passwd", "link") }, ["link leads out of the tree"]],
+  ["a link to git", { before: null, after: file("../.git/hooks", "link") }, ["link leads out of the tree"]],
+  [
+    "a submodule",
+    { before: null, after: { kind: "submodule", bytes: 0, content: undefined } },
+    ["submodule"],
+  ],
+  ["a secret", { before: null, after: file(`first\nkey = "${secret}"\n`) }, ["secret github, line 2"]],
+  ["a secret that was there", { before: file(`k ${secret}`), after: file(`more\nk ${secret}`) }, []],
+];
+
+describe("the policy", () => {
+  it.each(cases)("names what it should: %s", async (_, change, expected) => {
+    const found = await findingsIn({ path: "src/a", ...change }, ["lock.json", ".github/**"]);
+    expect(found.map(({ rule, detail }) => [rule, detail].filter(Boolean).join(" "))).toEqual(expected);
+    expect(JSON.stringify(found)).not.toContain(secret);
+  });
+
+  it("names protected paths, changed or gone", async () => {
+    const found = await Promise.all(
+      [
+        { path: ".github/workflows/ci.yml", before: file("a"), after: file("b") },
+        { path: "deep/lock.json", before: file("a"), after: null },
+        { path: "src/github", before: null, after: file("b") },
+      ].map((change) => findingsIn(change, ["lock.json", ".github/**"])),
+    );
+    expect(found.map((one) => one.map(({ rule }) => rule))).toEqual([["protected"], ["protected"], []]);
+  });
+
+  it("X5 holds the work back until a person says that they looked at it", async () => {
+    using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "protect: [deploy]\n" });
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const name = newValue();
+    await turn(
+      task,
+      `mkdir deploy; echo ${name} > deploy/prod; echo 'k = "${secret}"' > config; chmod +x a.txt`,
+    );
+    const end = await task.end("done");
+    expect(end).toMatchObject({ outcome: "needs_review", branch: null, unpublished: { code: "policy" } });
+    for (const words of ["a secret in config (github, line 1)", "a protected path, deploy/prod", "a.txt"])
+      expect(end.unpublished?.reason).toContain(words);
+    expect(end.unpublished?.reason).not.toContain(secret);
+    await session.pause();
+    const recorded: unknown[] = [];
+    for await (const { type, data } of hf.readJournal(session.id))
+      if (type === "policy_applied") recorded.push(data);
+    expect(recorded).toMatchObject([{ tree: end.tree }]);
+    expect(JSON.stringify(recorded)).not.toContain(secret);
+    await expect(hf.branchSession(session.id)).rejects.toMatchObject({ code: "needs_review" });
+    expect(gitIn(home.main, "branch", "--list", "holdfast/*")).toBe("");
+    const { commit } = await hf.branchSession(session.id, { isReviewed: true });
+    expect(gitIn(home.main, "rev-parse", `${commit}^{tree}`)).toBe(end.tree);
+  });
+});
