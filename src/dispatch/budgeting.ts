@@ -16,6 +16,7 @@ import {
   reachedLimits,
   Session,
   type SessionState,
+  spentBy,
   taskUnderWay,
   tokensIn,
 } from "../session/index.ts";
@@ -46,7 +47,8 @@ export async function raiseBudget(
   const { state: before, position } = await inspectSession(found.dir);
   // Refused here, where the one who asks reads it.
   raisedBy(before.budget, amounts);
-  const wasReached = reachedLimits(before).length > 0;
+  const spent = spentBy(home.io.clock.nowMs(), before);
+  const wasReached = reachedLimits({ ...before, spent }).length > 0;
   await recordRaise(home, found, amounts, position);
   const state = wasReached
     ? await whenParkedOrNot(home, found, before)

@@ -58,13 +58,13 @@ const LOOK_MS = 2000;
 
 /** `isCounted`: whether money can be counted for the model that is asked for. */
 export function whyHeldByBudget(session: Session, model: string, isCounted: boolean): Parked | undefined {
-  const { state } = session;
-  const limits = reachedLimits(state);
+  const { budget } = session.state;
+  const limits = reachedLimits({ budget, spent: session.spentSoFar });
   if (limits.length > 0) return { reason: "budget", detail: `the budget is reached: ${limits.join(", ")}` };
   if (isCounted) return undefined;
   return {
     reason: "budget",
-    detail: `no price is known for ${model}, so its budget of ${usd(state.budget)} can't be kept`,
+    detail: `no price is known for ${model}, so its budget of ${usd(budget)} can't be kept`,
   };
 }
 

@@ -23,6 +23,12 @@ export function reachedLimits({ budget, spent }: Pick<SessionState, "budget" | "
   );
 }
 
+/** What is spent as one sees it who does not drive the turn that is open: its time is on record when it has ended. */
+export function spentBy(nowMs: number, { spent, openTurn }: Pick<SessionState, "spent" | "openTurn">): Spent {
+  const openMs = openTurn ? Math.max(0, nowMs - Date.parse(openTurn.startedAt)) || 0 : 0;
+  return { ...spent, durationMs: spent.durationMs + openMs };
+}
+
 export function budgetReached(limits: readonly BudgetLimit[]): HoldfastError {
   return new HoldfastError("budget_reached", `the budget is reached: ${limits.join(", ")}`, { limits });
 }

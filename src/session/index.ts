@@ -1,4 +1,4 @@
-export { assertRaised, budgetReached, raisedBy, reachedLimits, usedOf } from "./budget.ts";
+export { assertRaised, budgetReached, raisedBy, reachedLimits, spentBy, usedOf } from "./budget.ts";
 export {
   type Environment,
   KnownSecrets,

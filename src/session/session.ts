@@ -20,7 +20,7 @@ import { isWaiting } from "./fold/requests.ts";
 import { type HistoryTurn, historyOf } from "./history.ts";
 import { OwnedJournal, type OwnOptions } from "./owned-journal.ts";
 import { readRecords } from "./records.ts";
-import type { SessionState } from "./state.ts";
+import type { SessionState, Spent } from "./state.ts";
 import { Turn } from "./turn.ts";
 
 export interface OpenSessionOptions extends OwnOptions {
@@ -63,6 +63,13 @@ export class Session implements AsyncDisposable {
   /** What is durable. */
   get state(): SessionState {
     return this.#journal.fold.state;
+  }
+
+  /** With the time that the open turn has taken so far: what a turn took is on record only when it has ended. */
+  get spentSoFar(): Spent {
+    const { spent, openTurn } = this.state;
+    const turn = this.#turn?.number === openTurn?.turn ? this.#turn : undefined;
+    return { ...spent, durationMs: spent.durationMs + (turn?.elapsedMs ?? 0) };
   }
 
   /** With everything that is on its way. */
