@@ -4,16 +4,13 @@
  */
 import type { SessionId, Values } from "../contract/index.ts";
 import { type Home, readSettings } from "../home/index.ts";
-import { type KeyNote, keyNotes } from "./notes.ts";
 import { type Provider, providersOf } from "./providers.ts";
 import { reachBroker } from "./start.ts";
 
-/** What was found for each provider. A broker is started where there is something to bring, and none is there. */
-export async function bringKeys(home: Home, session: SessionId, env: NodeJS.ProcessEnv): Promise<KeyNote[]> {
-  const notes = await keyNotes(home, env);
+/** A broker is started where there is something to bring, and none is there. */
+export async function bringKeys(home: Home, session: SessionId, env: NodeJS.ProcessEnv): Promise<void> {
   const values = keysFor(providersOf(await readSettings(home.dir)), env);
   if (Object.keys(values).length > 0) await reachBroker(home, { brought: { session, values } });
-  return notes;
 }
 
 /** Of a provider with a key in one variable, the others go along empty: what was brought before counts no more. */

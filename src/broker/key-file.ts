@@ -12,8 +12,24 @@ const { O_RDONLY, O_NONBLOCK } = constants;
 /** What can stand in a header as one word. */
 const KEY = /^[\x21-\x7e]{1,8192}$/;
 
-/** Fails with `unsafe_permissions`, or with `key_missing` where there is none. */
-export function readKeyFile(path: string, { provider, homeDir }: KeyPlace): string {
+/** Fails with `unsafe_permissions`, or with `key_missing` where there is none. For the broker alone. */
+export function readKeyFile(path: string, place: KeyPlace): string {
+  return lookInto(path, place, (fd, size) => {
+    const bytes = Buffer.alloc(Math.min(size, MAX_BYTES));
+    return keyIn(bytes.toString("utf8", 0, readSync(fd, bytes, 0, bytes.length, 0)));
+  });
+}
+
+/** Fails as well, as far as that can be told from outside: nothing of what is in it is read. */
+export function assertKeyFile(path: string, place: KeyPlace): void {
+  lookInto(path, place, (_, size) => (size > 0 ? true : undefined));
+}
+
+function lookInto<T>(
+  path: string,
+  { provider, homeDir }: KeyPlace,
+  look: (fd: number, size: number) => T | undefined,
+): T {
   const whole = expandPath(path);
   const missing = (why: string) =>
     new HoldfastError("key_missing", `keys.${provider}.file: ${whole} ${why}`, { provider });
@@ -30,9 +46,7 @@ export function readKeyFile(path: string, { provider, homeDir }: KeyPlace): stri
     if ((stats.mode & 0o077) !== 0)
       throw unsafe(whole, `has mode ${(stats.mode & 0o777).toString(8)}: others can reach it`);
     if (isWithin(homeDir, realpathSync(whole))) throw unsafe(whole, "lies in the home of holdfast");
-    const bytes = Buffer.alloc(Math.min(stats.size, MAX_BYTES));
-    const text = bytes.toString("utf8", 0, readSync(fd, bytes, 0, bytes.length, 0));
-    return keyIn(text) ?? fail(missing("has no key on its first line"));
+    return look(fd, stats.size) ?? fail(missing("has no key on its first line"));
   } finally {
     closeSync(fd);
   }

@@ -73,7 +73,7 @@ export class Keys {
 }
 
 /** The first of a provider's variables that has a key in it. */
-export function fromVariables({ variables }: Provider, values: Values): Credential | undefined {
+function fromVariables({ variables }: Provider, values: Values): Credential | undefined {
   for (const name of variables) {
     const value = keyIn(values[name] ?? "");
     if (value === undefined) continue;

@@ -6,11 +6,15 @@ import { HoldfastError } from "../contract/index.ts";
 import { isPlainObject, parseObject, readPlainFile } from "../util/index.ts";
 import { keyIn } from "./key-file.ts";
 
-export interface Login {
-  readonly accessToken: string;
-  readonly refreshToken: string | undefined;
+/** What may be said of a login. */
+export interface LoginTime {
   /** Null where the file does not say. */
   readonly expiresAtMs: number | null;
+}
+
+export interface Login extends LoginTime {
+  readonly accessToken: string;
+  readonly refreshToken: string | undefined;
   readonly scopes: readonly string[];
   readonly clientId: string | undefined;
 }
@@ -19,7 +23,7 @@ const MAX_BYTES = 1024 * 1024;
 
 export const loginPath = (dir: string) => join(dir, ".credentials.json");
 
-/** Undefined when there is none. */
+/** Undefined when there is none. For the broker alone: no other process has a login in its memory. */
 export function readLogin(dir: string): Login | undefined {
   const file = readPlainFile(loginPath(dir), { maxBytes: MAX_BYTES, followLinks: true });
   return file && loginIn(parseObject(file.toString("utf8")));
@@ -40,7 +44,7 @@ export function loginIn(file: Record<string, unknown> | undefined): Login | unde
   };
 }
 
-export const isExpired = ({ expiresAtMs }: Login, nowMs: number) =>
+export const isExpired = ({ expiresAtMs }: LoginTime, nowMs: number) =>
   expiresAtMs !== null && expiresAtMs <= nowMs;
 
 export function loginExpired(why = "has run out"): HoldfastError {

@@ -5,7 +5,7 @@
 import type { LoginSettings } from "../config/index.ts";
 import type { Clock } from "../util/index.ts";
 import type { Credential } from "./credential.ts";
-import { isExpired, type Login, loginExpired, readLogin } from "./login-file.ts";
+import { isExpired, type Login, type LoginTime, loginExpired, readLogin } from "./login-file.ts";
 import { renewLogin } from "./login-renewal.ts";
 
 /** Claude Code renews its own as early. */
@@ -35,6 +35,12 @@ export class ClaudeLogin {
       settings.refresh && isExpired(login, nowMs + EARLY_MS) ? await this.#renewed(login, settings) : login;
     if (isExpired(usable, nowMs)) throw loginExpired();
     return { form: "login", value: usable.accessToken, source: "login" };
+  }
+
+  /** When the one that is there runs out; undefined when there is none. */
+  time(): LoginTime | undefined {
+    const login = readLogin(this.#dir);
+    return login && { expiresAtMs: login.expiresAtMs };
   }
 
   async #renewed(login: Login, { token_url }: LoginSettings): Promise<Login> {

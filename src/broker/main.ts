@@ -44,7 +44,7 @@ async function serve(homeDir: string, lingerMs: number): Promise<void> {
     keys.bring(session, valuesIn(values));
     held.see(session);
   }
-  await BrokerServer.open(socket, { home, keys, held, say });
+  await BrokerServer.open(socket, { home, keys, login, held, say });
   process.stdout.end("ready\n");
   // Where the socket is gone, no session finds us any more.
   while (held.look() && existsSync(socket)) await sleep(Math.min(LOOK_MS, lingerMs));

@@ -1,18 +1,19 @@
 /**
  * Owns what is said of keys: where the one for each provider would come from, and whether it could be used. A value is in
- * none of it.
+ * none of it, and what lies in a file is read by the broker alone: who shows this has no secret in its memory but those of
+ * its own environment.
  */
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { isHoldfastError } from "../contract/index.ts";
 import { type Home, readSettings } from "../home/index.ts";
 import { findOutsideProgram } from "../process/index.ts";
-import { systemClock } from "../util/index.ts";
 import type { KeySource } from "./credential.ts";
-import { claudeDir, expandPath } from "./environment.ts";
-import { readKeyFile } from "./key-file.ts";
-import { fromVariables, helpFor } from "./keys.ts";
-import { isExpired, readLogin } from "./login-file.ts";
+import { expandPath } from "./environment.ts";
+import { assertKeyFile, type KeyPlace, keyIn } from "./key-file.ts";
+import { helpFor } from "./keys.ts";
+import { isExpired } from "./login-file.ts";
+import { askForLogin } from "./login-question.ts";
 import { needsNoKey, type Provider, providersOf } from "./providers.ts";
 
 export interface KeyNote {
@@ -23,51 +24,59 @@ export interface KeyNote {
   readonly detail: string;
 }
 
-/** `env`: of the person whose keys these are. */
-export async function keyNotes(home: Pick<Home, "dir">, env: NodeJS.ProcessEnv): Promise<KeyNote[]> {
+type Note = Omit<KeyNote, "provider">;
+
+/** `env`: of the person whose keys these are. A broker is started where there is a login to ask it for. */
+export async function keyNotes(home: Home, env: NodeJS.ProcessEnv): Promise<KeyNote[]> {
   const settings = await readSettings(home.dir);
-  return providersOf(settings).map((provider) => ({
+  const notes = providersOf(settings).map(async (provider) => ({
     provider: provider.name,
-    ...noteOf(provider, home, env, settings.logins.claude.refresh),
+    ...(noteOf(provider, home, env) ??
+      (provider.hasLogin ? await ofLogin(home, env, settings.logins.claude.refresh) : undefined) ??
+      ofNone(provider)),
   }));
+  return Promise.all(notes);
 }
 
-function noteOf(
-  provider: Provider,
-  { dir }: Pick<Home, "dir">,
-  env: NodeJS.ProcessEnv,
-  isRenewed: boolean,
-): Omit<KeyNote, "provider"> {
-  const { name, key, variables, hasLogin } = provider;
+/** Undefined where neither the settings nor the environment have one. */
+function noteOf({ name, key, variables }: Provider, { dir }: Home, env: NodeJS.ProcessEnv): Note | undefined {
   if (key?.command) return ofCommand(key.command[0] ?? "");
-  if (key?.file !== undefined)
-    return ofFile(key.file, () => readKeyFile(key.file ?? "", { provider: name, homeDir: dir }));
-  const brought = fromVariables(provider, env as Record<string, string>);
-  if (brought) {
-    const variable = variables.find((one) => env[one]?.trim() === brought.value);
-    return { source: "environment", isUsable: true, detail: `from ${variable} of your environment` };
-  }
-  const login = hasLogin ? readLogin(claudeDir(env)) : undefined;
-  if (login) {
-    const isUsable = isRenewed || !isExpired(login, systemClock.nowMs());
+  if (key?.file !== undefined) return ofFile(key.file, { provider: name, homeDir: dir });
+  const variable = variables.find((one) => keyIn(env[one] ?? "") !== undefined);
+  return variable === undefined
+    ? undefined
+    : { source: "environment", isUsable: true, detail: `from ${variable} of your environment` };
+}
+
+async function ofLogin(home: Home, env: NodeJS.ProcessEnv, isRenewed: boolean): Promise<Note | undefined> {
+  try {
+    const login = await askForLogin(home, env);
+    if (!login) return undefined;
+    const isUsable = isRenewed || !isExpired(login, home.io.clock.nowMs());
     const state = isUsable ? "" : ", which has run out: run claude once, or claude setup-token";
     return { source: "login", isUsable, detail: `from the login of claude${state}` };
+  } catch (error) {
+    if (!isHoldfastError(error, "broker_failed")) throw error;
+    return { source: "login", isUsable: false, detail: `the login of claude is not known: ${error.message}` };
   }
+}
+
+function ofNone(provider: Provider): Note {
   return needsNoKey(provider)
     ? { source: "none", isUsable: true, detail: "needs no key" }
     : { source: "none", isUsable: false, detail: `no key: ${helpFor(provider)}` };
 }
 
-function ofCommand(program: string): Omit<KeyNote, "provider"> {
+function ofCommand(program: string): Note {
   const path = expandPath(program);
   const isUsable = path.includes("/") ? existsSync(path) : findOutsideProgram(path) !== undefined;
   const detail = `from a command, ${basename(path)}${isUsable ? "" : ", which is not there"}`;
   return { source: "command", isUsable, detail };
 }
 
-function ofFile(path: string, read: () => string): Omit<KeyNote, "provider"> {
+function ofFile(path: string, place: KeyPlace): Note {
   try {
-    read();
+    assertKeyFile(path, place);
     return { source: "file", isUsable: true, detail: `from a file, ${path}` };
   } catch (error) {
     if (!isHoldfastError(error)) throw error;

@@ -23,6 +23,7 @@ import { CurrentSettings } from "./current-settings.ts";
 import { passOn, Upstreams } from "./forward.ts";
 import type { HeldSessions } from "./held.ts";
 import type { Keys } from "./keys.ts";
+import type { ClaudeLogin } from "./login.ts";
 import { findProvider } from "./providers.ts";
 import { targetOf } from "./target.ts";
 import { FAILURE, PROVIDER_NAME, paths } from "./wire.ts";
@@ -36,6 +37,7 @@ const KEEP_ALIVE_MS = 60_000;
 export interface ServerOptions {
   readonly home: Pick<Home, "dir">;
   readonly keys: Keys;
+  readonly login: ClaudeLogin;
   readonly held: HeldSessions;
   readonly say: (line: string) => void;
 }
@@ -80,6 +82,8 @@ export class BrokerServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url = "" } = request;
     if (url === paths.there) return reply(response, 200, { pid: process.pid });
+    // Whoever reaches this socket is the user.
+    if (url === paths.login) return reply(response, 200, { login: this.#options.login.time() ?? null });
     const [, asked = "", session = "", rest = ""] = /^(\/[a-z]+\/)([^/?]+)(.*)$/s.exec(url) ?? [];
     if (!isSessionId(session)) throw refused("names no session");
     const call = { request, response, session, rest };

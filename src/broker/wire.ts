@@ -11,6 +11,8 @@ export const FAILURE = "holdfast-failure";
 export const paths = {
   /** GET: whether a broker is there. */
   there: "/there",
+  /** GET: whether there is a login, and when it runs out. */
+  login: "/login",
   /** POST: the keys that a session brings. */
   keys: "/keys/",
   /** GET: an answer that does not end: while it is open, the session counts. */

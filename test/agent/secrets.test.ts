@@ -23,6 +23,8 @@ import {
 const LOGIN = "sk-ant-oat01-planted-login-7c61e0";
 const REFRESH = "sk-ant-ort01-planted-refresh-92b3fd";
 const SECRETS = [PLANTED_KEY, LOGIN, REFRESH];
+/** In a file that the settings name, for a provider that no agent here asks. */
+const IN_FILE = "sk-planted-in-a-file-1b77d2";
 /** What an agent says and writes, and so stands wherever it could have put a secret. */
 const DECOY = "DECOY-5e1f73";
 const SESSIONS = ["keyed", "logged-in"];
@@ -46,16 +48,16 @@ async function inExport(home: AgentHome, session: string, texts: readonly string
   return [...findInExport(file, texts)];
 }
 
-/** With a key of the environment, and with the login. */
-async function start(home: AgentHome): Promise<void> {
+/** With a key of the environment; and with the login, where the command that a person waits for is looked at, too. */
+async function start(home: AgentHome): Promise<{ readonly foreground: Promise<unknown> }> {
   await home.run("keyed", "[[look]]", "--detach");
-  home.env["ANTHROPIC_API_KEY"] = "";
-  await home.run("logged-in", "[[look]]", "--detach");
-  await until(() => pidsOf(home).filter(isSleeping).length === 2);
+  for (const name of ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"]) home.env[name] = "";
+  const foreground = home.run("logged-in", "[[look]]");
+  await until(() => pidsOf(home).filter((pid) => wordsOf(pid) === "sleep 300").length === 2);
+  return { foreground };
 }
 
-const isSleeping = (pid: number) =>
-  readTextOr(`/proc/${pid}/cmdline`, "").split("\0").join(" ").trim() === "sleep 300";
+const wordsOf = (pid: number) => readTextOr(`/proc/${pid}/cmdline`, "").split("\0").join(" ").trim();
 
 if (!hasSandbox)
   console.log("left out: where a secret could be shown: without a sandbox an agent reads its user's files");
@@ -69,9 +71,12 @@ describe.skipIf(!hasSandbox)("what could show a secret", () => {
     mkdirSync(join(person, ".claude"), { recursive: true });
     const login = { claudeAiOauth: { accessToken: LOGIN, refreshToken: REFRESH, expiresAt: 9e15 } };
     writeFileSync(join(person, ".claude", ".credentials.json"), JSON.stringify(login), { mode: 0o600 });
+    const file = join(person, "key");
+    writeFileSync(file, `${IN_FILE}\n`, { mode: 0o600 });
+    home.settings(`keys: { openai: { file: ${file} } }\n`);
     home.env["HOME"] = person;
     home.env["HOLDFAST_USER_HOME"] = person;
-    await start(home);
+    const { foreground } = await start(home);
     // The control: it is what the model was asked with.
     const sent = home.model.requests.map(({ headers }) => headers["x-api-key"] ?? headers.authorization);
     expect(sent).toEqual([PLANTED_KEY, `Bearer ${LOGIN}`]);
@@ -79,6 +84,7 @@ describe.skipIf(!hasSandbox)("what could show a secret", () => {
     const pids = pidsOf(home);
     const [broker = 0] = home.pidsOf("broker");
     expect(pids).toContain(broker);
+    expect(pids.filter((pid) => wordsOf(pid).includes("/cli/main.js run "))).toHaveLength(1);
     expect(pids.flatMap((pid) => findInProcess(pid, SECRETS))).toEqual([]);
     const shown = pids.flatMap((pid) => findInProcess(pid, [DECOY]));
     for (const name of ["cmdline", "environ"])
@@ -86,7 +92,8 @@ describe.skipIf(!hasSandbox)("what could show a secret", () => {
     // What a core dump would have. The broker's own memory has them, which is the control, and gets into none.
     if (canReadMemory(broker)) {
       expect(findInMemory(broker, SECRETS)).toHaveLength(SECRETS.length);
-      for (const pid of pids.filter((one) => one !== broker)) expect(findInMemory(pid, SECRETS)).toEqual([]);
+      for (const pid of pids.filter((one) => one !== broker))
+        expect(findInMemory(pid, [...SECRETS, IN_FILE])).toEqual([]);
     } else console.log("left out: the memory of processes: this machine does not let it be read");
     expect(readFileSync(`/proc/${broker}/limits`, "utf8")).toMatch(/^Max core file size +0 +0 /m);
     expect(onDisk(home, SECRETS)).toEqual([]);
@@ -95,6 +102,7 @@ describe.skipIf(!hasSandbox)("what could show a secret", () => {
     signalIfThere(home.pidsOf("agent", await conversationOf(home, "keyed"))[0] ?? 0, "SIGSEGV");
     signalIfThere(home.hostPid(home.idOf("logged-in")) ?? 0, "SIGSEGV");
     signalIfThere(broker, "SIGSEGV");
+    await foreground;
     await home.holdfast("wait", "keyed");
     await home.holdfast("resume", "logged-in");
     await home.holdfast("wait", "logged-in");

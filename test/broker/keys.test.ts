@@ -98,7 +98,7 @@ describe("keys", () => {
     home.userFile(".claude/.credentials.json", login("sk-ant-oat01-from-login", 9e15));
   });
 
-  it("a file that others can read, of a mode too wide, or in the home is refused", async () => {
+  it("a file that others can read, of a mode too wide, in the home or empty is refused", async () => {
     const connection = await home.connect(await home.session());
     const inHome = home.join("home", "key");
     home.userFile("../home/key", "planted");
@@ -107,10 +107,12 @@ describe("keys", () => {
       [home.userFile("wide", "planted", 0o640), "has mode 640"],
       [inHome, "lies in the home"],
       [home.join("user", "link"), "lies in the home"],
+      [home.userFile("empty", ""), "has no key"],
     ] as const) {
       home.settings(`${base}keys: { openai: { file: ${path} } }\n`);
       const failure = connection.forward(modelRequest({ provider: "openai", path: "/v1/responses" }));
-      await expect(failure).rejects.toMatchObject({ code: "unsafe_permissions" });
+      const code = said === "has no key" ? "key_missing" : "unsafe_permissions";
+      await expect(failure).rejects.toMatchObject({ code });
       await expect(failure).rejects.toThrow(said);
       expect(await keyNotes(home.home, {})).toContainEqual(
         expect.objectContaining({ provider: "openai", source: "file", isUsable: false }),
