@@ -217,8 +217,9 @@ describe("holdfast usage", () => {
       { session: id, sessions: 1, turns: 1, tokens: 25, cacheReadTokens: 3, usd: 0.5 },
       { session: fork.id, tokens: 0, usd: 0 },
     ]);
-    for (const by of ["user", "agent", "repo"])
+    for (const by of ["user", "repo"])
       expect(await sumsBy(by), by).toMatchObject([{ sessions: 2, tokens: 25, usd: 0.5 }]);
+    expect(await sumsBy("agent")).toMatchObject([{ agent: "-", sessions: 1, tokens: 25, usd: 0.5 }]);
     const models = await sumsBy("model");
     expect(models).toContainEqual(
       expect.objectContaining({ model: "claude-haiku-4-5", tokens: 15, usd: 0.5, unpriced: 0 }),

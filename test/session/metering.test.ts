@@ -3,10 +3,11 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { reachedLimits } from "../../src/session/index.ts";
+import { expensesIn, reachedLimits } from "../../src/session/index.ts";
 import { tokensIn } from "../../src/session/state.ts";
 import { type Event, folded, next } from "../support/fold.ts";
 import { TestHome } from "../support/home.ts";
+import { usage } from "../support/parking.ts";
 
 const started: Event = ["task_started", { task: 1 }];
 const parked: Event = ["task_parked", { task: 1, reason: "budget" }];
@@ -60,6 +61,36 @@ describe("what was metered", () => {
     expect(next(open, metered({ inputTokens: -5, outputTokens: "many", usd: "1" })).spent).toEqual(
       open.spent,
     );
+  });
+});
+
+describe("what each agent spent", () => {
+  it("is by the agent of the task in which it was spent, whoever the session was opened for", async () => {
+    using home = new TestHome();
+    const hf = await home.open();
+    const session = await hf.openSession({ agent: "first" });
+    const turnOf = async (task: number, definition: string) => {
+      const request = `task_${task}`;
+      const agent = { adapter: "claude", prompt: "x", continues: false, input: "messages" } as const;
+      await session.append("task_queued", { request, spec: { agent, definition, sandbox: true } });
+      await session.append("task_started", { task, request });
+      const turn = await session.beginTurn("x");
+      await session.append("usage_metered", { ...usage, task, request: `${task}.1`, inputTokens: task });
+      await turn.end();
+      // An answer may end after the task that asked for it.
+      await session.append("usage_metered", { ...usage, task: 1, request: `${task}.2`, outputTokens: 1 });
+      await session.append("task_ended", { task, outcome: "done" });
+    };
+    await turnOf(1, "agent:first");
+    await turnOf(2, "agent:second");
+    await turnOf(3, "exec:sh");
+    await session.close();
+    const sums: Record<string, [tokens: number, turns: number]> = {};
+    for (const one of await expensesIn(hf.readJournal(session.id))) {
+      const [tokens, turns] = sums[one.agent ?? "-"] ?? [0, 0];
+      sums[one.agent ?? "-"] = [tokens + tokensIn(one), turns + one.turns];
+    }
+    expect(sums).toEqual({ first: [4, 1], second: [2, 1], "-": [3, 1] });
   });
 });
 

@@ -48,16 +48,16 @@ export function command(): Command {
     });
 }
 
-/** By model and by day, journals are read; the rest is known without. */
+/** By agent, by model and by day, journals are read; the rest is known without. */
 async function partsOf(home: Holdfast, session: SessionSummary, by: Way): Promise<Part[]> {
   const { id, user, spent } = session;
-  if (by !== "model" && by !== "day") {
+  if (by !== "agent" && by !== "model" && by !== "day") {
     const key = by === "session" ? id : (session[by] ?? "-");
     return [{ key, session: id, spent, isPriced: true }];
   }
   const expenses = await expensesIn(home.readJournal(id, { user }));
-  return expenses.map(({ at, model, isPriced, ...rest }) => ({
-    key: by === "day" ? at.slice(0, DAY_LENGTH) : (model ?? "-"),
+  return expenses.map(({ at, agent, model, isPriced, ...rest }) => ({
+    key: { agent: agent ?? session.agent ?? "-", model: model ?? "-", day: at.slice(0, DAY_LENGTH) }[by],
     session: id,
     spent: rest,
     isPriced,
