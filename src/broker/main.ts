@@ -16,7 +16,7 @@ import { ClaudeLogin } from "./login.ts";
 import { BrokerServer, valuesIn } from "./server.ts";
 import { brokerPlace } from "./wire.ts";
 
-/** Nothing tells when a session has left. */
+/** Nothing tells when a session has left, or has another token. */
 const LOOK_MS = 1000;
 
 /** An agent that asks for what it can't have, again and again, must not fill the disk. */
@@ -44,10 +44,13 @@ async function serve(homeDir: string, lingerMs: number): Promise<void> {
     keys.bring(session, valuesIn(values));
     held.see(session);
   }
-  await BrokerServer.open(socket, { home, keys, login, held, say });
+  const server = await BrokerServer.open(socket, { home, keys, login, held, say });
   process.stdout.end("ready\n");
   // Where the socket is gone, no session finds us any more.
-  while (held.look() && existsSync(socket)) await sleep(Math.min(LOOK_MS, lingerMs));
+  while (held.look() && existsSync(socket)) {
+    await server.cutRevoked();
+    await sleep(Math.min(LOOK_MS, lingerMs));
+  }
   rmSync(socket, { force: true });
 }
 

@@ -3,7 +3,7 @@
  * which there are, and forwards with them.
  *
  * V16 What is done with a credential is done for a session, with that session's token: compared in constant time, and
- *     read for each request. One that was revoked or changed cuts that session alone.
+ *     read for each request, and again while its answer runs. One that was revoked or changed cuts that session alone.
  */
 import { once } from "node:events";
 import { chmodSync, existsSync, rmSync } from "node:fs";
@@ -55,6 +55,8 @@ export class BrokerServer {
   readonly #settings: CurrentSettings;
   readonly #upstreams = new Upstreams();
   readonly #server: Server;
+  /** The answers that are on their way. */
+  readonly #running = new Set<Call>();
 
   private constructor(options: ServerOptions) {
     this.#options = options;
@@ -79,6 +81,12 @@ export class BrokerServer {
     return broker;
   }
 
+  /** V16: of those whose session has another token by now, or none. Nothing tells when that changes. */
+  async cutRevoked(): Promise<void> {
+    for (const call of this.#running)
+      if (!(await this.#isOwn(call).catch(() => false))) call.response.destroy();
+  }
+
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url = "" } = request;
     if (url === paths.there) return reply(response, 200, { pid: process.pid });
@@ -89,7 +97,8 @@ export class BrokerServer {
     const call = { request, response, session, rest };
     if (asked === paths.keys) return this.#take(call);
     if (asked === paths.stay) return this.#stay(call);
-    await this.#assertOwn(call);
+    if (!(await this.#isOwn(call)))
+      throw new HoldfastError("token_revoked", `the token of ${session} was not taken`, { session });
     if (asked === paths.credential) return this.#tell(call);
     if (asked === paths.forward) return this.#forward(call);
     throw refused("is nothing that the broker is asked");
@@ -115,8 +124,11 @@ export class BrokerServer {
     reply(response, 200, { kind: credential?.form === "login" ? "login" : "key" });
   }
 
-  async #forward({ request, response, session, rest }: Call): Promise<void> {
+  async #forward(call: Call): Promise<void> {
+    const { request, response, session, rest } = call;
     const { keys, held } = this.#options;
+    this.#running.add(call);
+    response.once("close", () => this.#running.delete(call));
     held.see(session);
     const settings = await this.#settings.read();
     const { name, path } = nameIn(rest);
@@ -130,12 +142,10 @@ export class BrokerServer {
     if (status === 401 && credential) await keys.refuse(provider, credential);
   }
 
-  /** V16 */
-  async #assertOwn({ request, session }: Call): Promise<void> {
+  async #isOwn({ request, session }: Call): Promise<boolean> {
     const dir = sessionDirOf(this.#options.home, session);
     const expected = existsSync(dir) ? await readToken(realDisk, dir) : undefined;
-    if (!isSameToken(expected, bearerOf(request)))
-      throw new HoldfastError("token_revoked", `the token of ${session} was not taken`, { session });
+    return isSameToken(expected, bearerOf(request));
   }
 
   /** An answer that has begun can't be taken back: it is cut off. What failed is said by its code alone. */

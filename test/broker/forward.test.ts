@@ -2,7 +2,7 @@
  * What goes through the broker: bytes as they are, with the real credential in the place of the agent's dummy.
  */
 import { once } from "node:events";
-import { get } from "node:http";
+import { get, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
@@ -262,5 +262,29 @@ describe("forwarding", () => {
     await rotateToken(realDisk, sessionDirOf(home.home, session));
     expect(await status(connection)).toBe(200);
     expect(provider.heard).toHaveLength(4);
+  });
+
+  it("V16: a token that was revoked or changed cuts off the answers that run in its session, and in no other", async () => {
+    const running: ServerResponse[] = [];
+    await using provider = await TestProvider.start(
+      whenHeard((_, response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" }).write("first ");
+        running.push(response);
+      }),
+    );
+    const { connection: other } = await connected(provider);
+    const lasting = await other.forward(modelRequest());
+    for (const take of [revokeToken, rotateToken]) {
+      const { session, connection } = await connected(provider);
+      const { body } = await connection.forward(modelRequest());
+      await once(body, "readable");
+      const [upstream] = running.slice(-1);
+      const hungUp = upstream && once(upstream, "close");
+      await take(realDisk, sessionDirOf(home.home, session));
+      await expect(bytesOf(body)).rejects.toMatchObject({ code: "ECONNRESET" });
+      await hungUp;
+    }
+    running[0]?.end("last");
+    expect(String(await bytesOf(lasting.body))).toBe("first last");
   });
 });
