@@ -86,9 +86,13 @@ async function nextSpec(home: Home, found: FoundSession, state: SessionState): P
   const due = workDue(state);
   // What can only be ended needs no room: the one behind it does.
   const request = due.kind === "end" ? state.queue[0]?.request : due.request;
-  if (!request) return firstTaskIn(inboxOf(home, found.dir));
+  return request ? specOf(found, request) : firstTaskIn(inboxOf(home, found.dir));
+}
+
+/** What a task was asked to be that its session has taken in. */
+export async function specOf({ dir }: FoundSession, request: string): Promise<TaskSpec | undefined> {
   const queued = await findLastRecord(
-    found.dir,
+    dir,
     ({ type, data }) => type === "task_queued" && data["request"] === request,
   );
   return queued && parseTaskSpec(queued.data["spec"]);

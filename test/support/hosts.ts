@@ -100,11 +100,14 @@ export class HostHome extends TaskHome {
   }
 
   /** A command of the command line that goes on. */
-  spawnCli(args: readonly string[], options: { cwd?: string; detached?: boolean } = {}) {
+  spawnCli(
+    args: readonly string[],
+    options: { cwd?: string; detached?: boolean; env?: NodeJS.ProcessEnv } = {},
+  ) {
     return spawn(process.execPath, [cliPath, ...args], {
       cwd: options.cwd ?? this.main,
       detached: options.detached ?? false,
-      env: { ...process.env, HOLDFAST_HOME: this.dir, NO_COLOR: "1" },
+      env: { ...process.env, HOLDFAST_HOME: this.dir, NO_COLOR: "1", ...options.env },
       stdio: ["pipe", "pipe", "pipe"],
     });
   }

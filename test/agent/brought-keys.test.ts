@@ -1,0 +1,140 @@
+/**
+ * Whoever lets an agent's task go on brings the key of their own environment: by `resume`, `budget`, `wait` and `serve`,
+ * after the broker was killed that had the first one.
+ */
+import { writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { signalIfThere } from "../../src/util/index.ts";
+import { AgentHome } from "../support/agents.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { until } from "../support/hosts.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const bash = (command: string) => ({ call: { bash: { command } } });
+/** A tool runs until the test lets it end, by a file in its HOME. */
+const UNTIL_RELEASED = "until [ -e ~/released ]; do sleep 0.1; done";
+if (!hasSandbox)
+  console.log("left out: a request that waits for a key: without a sandbox HOME is the user's own");
+const BEFORE = "2026-01-01T00:00:00.000Z";
+
+/** From then on only this key can be had. */
+async function bringOnly(home: AgentHome, key: string): Promise<void> {
+  for (const pid of home.pidsOf("broker")) signalIfThere(pid, "SIGKILL");
+  await until(() => home.pidsOf("broker").length === 0);
+  home.env["ANTHROPIC_API_KEY"] = key;
+}
+
+/** The keys that the model was asked with for a session, in order. */
+const keysOf = (home: AgentHome, session: string) =>
+  home.model.requests
+    .filter(({ body }) => body.includes(`for ${session}.`))
+    .map(({ headers }) => headers["x-api-key"]);
+
+const ofType = async (home: AgentHome, session: string, type: string) =>
+  (await home.records(session)).filter((record) => record.type === type).map(({ data }) => data);
+
+/** The reset of its provider's limit is over. */
+async function letTimeCome(home: AgentHome, session: string): Promise<void> {
+  const owned = await (await home.open()).resumeSession(home.idOf(session), { files: false });
+  await owned.append("task_unparked", { task: 1, by: "user:test" });
+  await owned.append("task_parked", { task: 1, reason: "usage_limit", until: BEFORE });
+  await owned.pause("idle");
+}
+
+const limited = () => {
+  const headers = { "anthropic-ratelimit-unified-reset": String(Math.ceil(Date.now() / 1000) + 3600) };
+  return [bash("true"), { fault: "error" as const, status: 429, headers, say: "Went on." }];
+};
+
+describe("a key that a person brings", () => {
+  it("serves a parked task that they let go on: by a budget of minutes that they raise, by waiting, and by serve", async () => {
+    await using home = await AgentHome.start({
+      slow: [bash("sleep 1"), { say: "Went on." }],
+      limited: limited(),
+    });
+    home.settings("hold_minutes: 0\n");
+    home.env["ANTHROPIC_API_KEY"] = "of-the-first";
+    const parked = await Promise.all([
+      home.run("raised", "[[slow]] for raised.", "--budget-minutes", "0.01", ...wall),
+      home.run("waited", "[[limited]] for waited.", ...wall),
+      home.run("served", "[[limited]] for served.", ...wall),
+    ]);
+    for (const { status, stderr } of parked) expect(status, stderr).toBe(7);
+    expect(await ofType(home, "raised", "task_parked")).toMatchObject([
+      { reason: "budget", detail: "the budget is reached: minutes" },
+    ]);
+
+    await bringOnly(home, "of-the-second");
+    await home.holdfast("budget", "raised", "--raise", "minutes=60");
+    expect(await home.holdfast("wait", "raised")).toMatchObject({ status: 0 });
+    expect(keysOf(home, "raised")).toEqual(["of-the-first", "of-the-second"]);
+
+    await letTimeCome(home, "waited");
+    expect(await home.holdfast("wait", "waited")).toMatchObject({ status: 0 });
+    expect(keysOf(home, "waited")).toEqual(["of-the-first", "of-the-first", "of-the-second"]);
+
+    await letTimeCome(home, "served");
+    const env = { ...home.env, ANTHROPIC_API_KEY: "of-serve" };
+    const serve = home.spawnCli(["serve", "--listen", "127.0.0.1:0"], { env });
+    await until(async () => (await ofType(home, "served", "task_ended")).length > 0);
+    serve.kill("SIGTERM");
+    expect(keysOf(home, "served")).toEqual(["of-the-first", "of-the-first", "of-serve"]);
+    for (const session of ["raised", "waited", "served"]) {
+      expect(await ofType(home, session, "task_ended")).toMatchObject([{ outcome: "done" }]);
+      expect((await ofType(home, session, "conversation_begun")).at(-1)).toMatchObject({ how: "resumed" });
+    }
+  });
+
+  it.skipIf(!hasSandbox)(
+    "serves a request that is held since the broker was killed, and a task that never had a conversation; usage is each agent's",
+    async () => {
+      await using home = await AgentHome.start({
+        long: [bash(UNTIL_RELEASED), { say: "Went on." }],
+        hello: [{ say: "Hello." }],
+      });
+      home.env["ANTHROPIC_API_KEY"] = "of-the-first";
+      await home.run("long", "[[long]] for long.", "--detach", ...wall);
+      await until(async () => (await ofType(home, "long", "tool_called")).length > 0);
+      await bringOnly(home, "of-the-second");
+      writeFileSync(home.sessionDir(home.idOf("long"), "home", "released"), "");
+      const output = await until(
+        async () => (await home.holdfast("output", "long")).stdout,
+        (text) => text.includes("[waits]"),
+      );
+      expect(output).toMatch(/there is no key for anthropic: set ANTHROPIC_API_KEY/);
+      expect(keysOf(home, "long")).toEqual(["of-the-first"]);
+      await home.holdfast("resume", "long");
+      expect(await home.holdfast("wait", "long")).toMatchObject({ status: 0 });
+      expect(keysOf(home, "long")).toEqual(["of-the-first", "of-the-second"]);
+      expect(await ofType(home, "long", "task_parked")).toEqual([]);
+
+      home.settings("hold_minutes: 0\n");
+      const spec = {
+        agent: { adapter: "claude", prompt: "[[hello]] for waiting.", continues: false, input: "messages" },
+        definition: "agent:claude",
+        sandbox: hasSandbox,
+      };
+      const waiting = await (await home.open()).openSession({ repo: home.main, name: "waiting" });
+      await waiting.append("task_queued", { request: "task_1", spec });
+      await waiting.pause("idle");
+      await home.holdfast("resume", "waiting");
+      expect(await home.holdfast("wait", "waiting")).toMatchObject({ status: 0 });
+      expect(keysOf(home, "waiting")).toEqual(["of-the-second"]);
+
+      await home.holdfast(
+        "run",
+        "--session",
+        "waiting",
+        "--agent",
+        "opencode",
+        ...wall,
+        "[[hello]] and more",
+      );
+      const sums = JSON.parse((await home.holdfast("usage", "--by", "agent", "--json")).stdout);
+      expect(sums).toEqual([
+        expect.objectContaining({ agent: "claude", sessions: 2, outputTokens: 60, turns: 2 }),
+        expect.objectContaining({ agent: "opencode", sessions: 1, outputTokens: 20, turns: 1 }),
+      ]);
+    },
+  );
+});
