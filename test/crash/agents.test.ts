@@ -1,20 +1,21 @@
 /**
  * Agents, session processes and the broker are killed at random moments, again and again, while agents work. 15 times
- * here; HOLDFAST_LONG=1 (npm run test:crash) makes it 100.
+ * here; HOLDFAST_LONG=1 (npm run test:crash) makes it 102.
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { treeOf } from "../../src/process/tree.ts";
 import { orphansIn, type Step } from "../../src/testing/index.ts";
-import { signalIfThere } from "../../src/util/index.ts";
+import { isAlive, readTextOr, signalIfThere } from "../../src/util/index.ts";
 import { AgentHome, PLANTED_KEY } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { type Dispatcher, until } from "../support/hosts.ts";
 
 const KILLS = process.env["HOLDFAST_LONG"] ? 102 : 15;
-const SESSIONS = 3;
-const KILLS_EACH = KILLS / SESSIONS;
+/** In each line of sessions. */
+const KILLS_EACH = KILLS / 3;
 /** Between two kills, at most; a few more are made while it goes on. */
 const STEPS_BETWEEN = 3;
 const STEPS = KILLS_EACH * (STEPS_BETWEEN + 2) + 2;
@@ -29,18 +30,27 @@ const script: Step[] = Array.from({ length: STEPS }, (_, step) => ({
 
 const TARGETS = ["agent", "session process", "broker"] as const;
 type Target = (typeof TARGETS)[number];
-type Kills = Record<Target, number>;
+
+/** Which program each is; of those whose calls it remembers, so that no effect may happen twice. */
+const PROGRAMS = { claude: "claude.ts", opencode: "acp.ts" } as const;
+type Agent = keyof typeof PROGRAMS;
+/** One of each line of sessions. */
+const AGENTS: readonly Agent[] = ["claude", "opencode", "claude"];
 
 /** One session that is killed and let go on, until its agent is done. */
 class Shot {
   readonly name: string;
+  /** What was killed, in order. */
+  readonly hits: Target[] = [];
   readonly #home: AgentHome;
   readonly #dispatcher: Dispatcher;
+  readonly #agent: Agent;
 
-  constructor(home: AgentHome, dispatcher: Dispatcher, name: string) {
+  constructor(home: AgentHome, dispatcher: Dispatcher, name: string, agent: Agent) {
     this.#home = home;
     this.#dispatcher = dispatcher;
     this.name = name;
+    this.#agent = agent;
   }
 
   get id(): string {
@@ -54,37 +64,39 @@ class Shot {
     );
   }
 
-  /** How often each was killed. */
-  async run(): Promise<Kills> {
-    const kills: Kills = { agent: 0, "session process": 0, broker: 0 };
-    await this.#home.run(this.name, `[[work]] for ${this.name}.`, "--detach", ...wall);
+  /** Kills until so many have hit, or the agent is done. */
+  async run(targets: readonly Target[]): Promise<void> {
+    const words = `[[work]] for ${this.name}.`;
+    await this.#home.run(this.name, words, "--agent", this.#agent, "--detach", ...wall);
     // From then on it has a conversation.
     await until(() => this.given.length > 1);
-    for (let kill = 0; kill < KILLS_EACH; kill += 1) {
+    for (const target of targets) {
       const enough = this.given.length + Math.floor(Math.random() * (STEPS_BETWEEN + 1));
       await until(async () => this.given.length >= enough || (await this.#goOn()) === "done");
       await sleep(Math.random() * 60);
-      const target = TARGETS[kill % TARGETS.length] ?? "agent";
       // One that has just been started is not there at once.
-      const pids = await until(
-        async () => ((await this.#goOn()) === "done" ? [0] : await this.#pidsOf(target)),
-        (found) => found.length > 0,
-      );
-      for (const pid of pids.filter(Boolean)) signalIfThere(pid, "SIGKILL");
-      kills[target] += pids.filter(Boolean).length;
+      await until(async () => (await this.#goOn()) === "done" || this.#kill(target));
     }
     await until(
       () => this.#goOn(),
       (standing) => standing === "done",
     );
-    return kills;
   }
 
-  async #pidsOf(target: Target): Promise<number[]> {
+  /** Whether it was there. */
+  #kill(target: Target): boolean {
+    const pids = this.#pidsOf(target).filter((pid) => isAlive({ pid, startTicks: null }));
+    for (const pid of pids) signalIfThere(pid, "SIGKILL");
+    if (pids.length > 0) this.hits.push(target);
+    return pids.length > 0;
+  }
+
+  #pidsOf(target: Target): number[] {
     if (target === "broker") return this.#home.pidsOf("broker");
-    if (target === "session process") return [this.#home.hostPid(this.id) ?? []].flat();
-    const { conversation } = await this.#dispatcher.show(this.id);
-    return conversation ? this.#home.pidsOf("agent", conversation.id) : [];
+    const host = this.#home.hostPid(this.id);
+    if (host === undefined || target === "session process") return [host ?? []].flat();
+    const program = this.#home.join("bin", PROGRAMS[this.#agent]);
+    return treeOf(host).filter((pid) => readTextOr(`/proc/${pid}/cmdline`, "").split("\0").includes(program));
   }
 
   /** What a person does who sees it: resumes what was cut off, and asks an agent that failed to go on. */
@@ -92,9 +104,31 @@ class Shot {
     const { standing } = await this.#dispatcher.show(this.id);
     if (standing === "interrupted") await this.#home.holdfast("resume", this.name);
     if (standing === "failed")
-      await this.#home.holdfast("run", "--session", this.name, "--continue", "--detach", ...wall, "go on");
+      await this.#home.holdfast("run", "--session", this.name, ...this.#goingOn, "go on");
     return standing;
   }
+
+  get #goingOn(): string[] {
+    return ["--agent", this.#agent, "--continue", "--detach", ...wall];
+  }
+}
+
+/** Sessions one after the other, until as many kills have hit as are due: an agent may be done before. */
+async function shoot(
+  home: AgentHome,
+  dispatcher: Dispatcher,
+  agent: Agent,
+  line: number,
+): Promise<readonly Shot[]> {
+  const shots: Shot[] = [];
+  let due = Array.from({ length: KILLS_EACH }, (_, kill) => TARGETS[kill % TARGETS.length] ?? "agent");
+  while (due.length > 0) {
+    const shot = new Shot(home, dispatcher, `shot-${line}-${shots.length}`, agent);
+    shots.push(shot);
+    await shot.run(due);
+    due = due.slice(shot.hits.length);
+  }
+  return shots;
 }
 
 const countOf = (all: readonly unknown[], one: unknown) => all.filter((other) => other === one).length;
@@ -108,14 +142,13 @@ describe("SIGKILL of agents, session processes and the broker", () => {
     writeFileSync(home.join("key"), PLANTED_KEY, { mode: 0o600 });
     home.settings(`keys: { anthropic: { file: ${home.join("key")} } }\n`);
     const dispatcher = await home.dispatcher();
-    const shots = Array.from({ length: SESSIONS }, (_, at) => new Shot(home, dispatcher, `shot-${at}`));
-    const kills = await Promise.all(shots.map((shot) => shot.run()));
+    const shots = (
+      await Promise.all(AGENTS.map((agent, line) => shoot(home, dispatcher, agent, line)))
+    ).flat();
     // Kills that hit nothing would prove nothing.
-    for (const target of TARGETS)
-      expect(
-        kills.reduce((sum, one) => sum + one[target], 0),
-        target,
-      ).toBeGreaterThanOrEqual(2);
+    const hits = shots.flatMap((shot) => shot.hits);
+    expect(hits).toHaveLength(KILLS);
+    for (const target of TARGETS) expect(hits, target).toContain(target);
 
     expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
     for (const { name, id, given } of shots) {
