@@ -1,0 +1,34 @@
+/**
+ * The last line of `.ci/run` says whether a real agent was tried: what the tests left out stands in the middle of their
+ * output. npm is another program here, which says what the tests would.
+ */
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { TempDir } from "../support/home.ts";
+
+const run = join(import.meta.dirname, "..", "..", ".ci", "run");
+
+function lastLineOf(script: string): { readonly status: number | null; readonly last: string } {
+  using dir = new TempDir();
+  writeFileSync(dir.join("npm"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const env = { ...process.env, PATH: [dir.path, process.env["PATH"]].join(delimiter) };
+  const { status, stdout } = spawnSync(run, { encoding: "utf8", env });
+  return { status, last: stdout.trim().split("\n").at(-1) ?? "" };
+}
+
+describe("the end of .ci/run", () => {
+  it("says that no real agent was tried, and why; or which one was; a failure stays one", () => {
+    const left = "left out: the conformance of gemini: it is not installed (npm run test:agents)";
+    expect(lastLineOf(`[ "$1" != test ] || echo "${left}"; echo "$@: all is well"`)).toEqual({
+      status: 0,
+      last: `ci: NO REAL AGENT WAS TRIED: ${left}`,
+    });
+    expect(lastLineOf('echo "left out: the conformance of goose: it is not installed"')).toEqual({
+      status: 0,
+      last: expect.stringContaining("one real agent was tried, Gemini CLI"),
+    });
+    expect(lastLineOf('[ "$1" != test ] || exit 3').status).toBe(3);
+  });
+});
