@@ -219,7 +219,7 @@ describe("holdfast usage", () => {
     ]);
     for (const by of ["user", "repo"])
       expect(await sumsBy(by), by).toMatchObject([{ sessions: 2, tokens: 25, usd: 0.5 }]);
-    expect(await sumsBy("agent")).toMatchObject([{ agent: "-", sessions: 1, tokens: 25, usd: 0.5 }]);
+    expect(await sumsBy("agent")).toMatchObject([{ agent: "-", sessions: 2, tokens: 25, usd: 0.5 }]);
     const models = await sumsBy("model");
     expect(models).toContainEqual(
       expect.objectContaining({ model: "claude-haiku-4-5", tokens: 15, usd: 0.5, unpriced: 0 }),

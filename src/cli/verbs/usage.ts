@@ -56,6 +56,9 @@ async function partsOf(home: Holdfast, session: SessionSummary, by: Way): Promis
     return [{ key, session: id, spent, isPriced: true }];
   }
   const expenses = await expensesIn(home.readJournal(id, { user }));
+  // One that spent nothing is its agent's, too.
+  if (by === "agent" && expenses.length === 0)
+    return [{ key: session.agent ?? "-", session: id, spent, isPriced: true }];
   return expenses.map(({ at, agent, model, isPriced, ...rest }) => ({
     key: { agent: agent ?? session.agent ?? "-", model: model ?? "-", day: at.slice(0, DAY_LENGTH) }[by],
     session: id,
