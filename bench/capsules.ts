@@ -113,7 +113,7 @@ export async function benchCapsules(directory: string, progress: (text: string) 
   ];
 }
 
-async function makeRepo(dir: string, files: number, bytes: number, ignored: number): Promise<Repo> {
+export async function makeRepo(dir: string, files: number, bytes: number, ignored: number): Promise<Repo> {
   const filler = Buffer.alloc(bytes, "some source text that compresses\n").toString();
   const write = (path: string, text: string) => writeFileSync(join(dir, path), text);
   mkdirSync(dir);

@@ -12,6 +12,7 @@ import { benchNetwork } from "./network.ts";
 import { benchProcesses } from "./processes.ts";
 import { benchSandbox } from "./sandbox.ts";
 import { benchSessions } from "./sessions.ts";
+import { benchVerify } from "./verify.ts";
 
 const benches = {
   journal: benchJournal,
@@ -23,6 +24,7 @@ const benches = {
   network: benchNetwork,
   broker: benchBroker,
   agents: benchAgents,
+  verify: benchVerify,
 };
 const wanted = process.argv.slice(2);
 const progress = (text: string) => process.stderr.write(`bench: ${text} …\n`);
