@@ -31,6 +31,7 @@ export async function wake(dispatcher: Dispatcher, { id }: NamedSession, resting
 const STAYING: readonly string[] = ["closed", "archived", "damaged", "interrupted", "parked"];
 
 function mayBeWoken({ due, handoff, pausedFor, status }: Resting): boolean {
-  const isStopped = pausedFor === "asked" || pausedFor === "budget" || pausedFor === "quota";
+  const isStopped =
+    pausedFor === "asked" || pausedFor === "budget" || pausedFor === "quota" || pausedFor === "import";
   return due === "nothing" && handoff === null && !isStopped && !STAYING.includes(status);
 }

@@ -9,15 +9,21 @@ import { assertWhole } from "../task/index.ts";
 import { isPlainObject, present, shellText } from "../util/index.ts";
 import { assertCanRetry } from "./under-way.ts";
 
+export interface TaskAgain {
+  readonly spec: TaskSpec;
+  /** Variables that it had and does not get: it was asked for elsewhere, and they would be filled with the caller's. */
+  readonly withheld: readonly string[];
+}
+
 /**
  * The last task of a session, to run again: from the same base, in a fresh capsule, in the same lane unless another is
  * chosen. Not while others come first.
  */
-export async function specOfLastTask(
+export async function taskAgain(
   home: Home,
   found: FoundSession,
   choice: LaneChoice = {},
-): Promise<TaskSpec> {
+): Promise<TaskAgain> {
   await assertCanRetry(home, found);
   const { state } = await inspectSession(found.dir);
   const find = (type: string, key: string, value: unknown) =>
@@ -30,7 +36,7 @@ export async function specOfLastTask(
   if (!queued)
     throw new HoldfastError("no_task", `the last task of session ${found.id} is not on record whole`);
   assertWhole(queued);
-  const spec = parseTaskSpec(queued.data["spec"]);
+  const { env: had, ...spec } = parseTaskSpec(queued.data["spec"]);
   // Another session's, or from another home: it was asked for there, by somebody else perhaps.
   const isFromElsewhere = state.task.request === null;
   if (isFromElsewhere && !spec.sandbox)
@@ -38,11 +44,13 @@ export async function specOfLastTask(
   const { base, snapshot, home: asHome, carried } = begun.data;
   // It begins where it began, whatever that was called then.
   const begins = { isFresh: undefined, base, snapshot, home: asHome, carried };
-  return parseTaskSpec(present({ ...spec, ...begins, ...laneOf(spec, choice, isFromElsewhere) }));
+  const env = isFromElsewhere ? undefined : had;
+  const again = present({ ...spec, env, ...begins, ...laneOf(spec, choice, isFromElsewhere) });
+  return { spec: parseTaskSpec(again), withheld: isFromElsewhere ? (had ?? []) : [] };
 }
 
 /** What was allowed to a task elsewhere is not allowed to it here. */
-function laneOf({ lane, hosts }: TaskSpec, choice: LaneChoice, isFromElsewhere: boolean): LaneChoice {
+function laneOf({ lane, hosts }: LaneChoice, choice: LaneChoice, isFromElsewhere: boolean): LaneChoice {
   if (!isFromElsewhere) return { lane: choice.lane ?? lane, hosts: choice.hosts ?? hosts };
   if (choice.lane === undefined && (lane !== undefined || hosts !== undefined)) {
     const had = [...(lane === undefined ? [] : [`lane ${lane}`]), ...(hosts ?? [])].join(", ");

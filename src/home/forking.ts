@@ -105,7 +105,7 @@ export async function forkAt(
   home: Home,
   parent: FoundSession,
   options: Omit<NewSession, "repo"> & { readonly repo: string | null },
-  cut: Cut,
+  { cut, stateNow }: Pick<ForkPoint, "cut" | "stateNow">,
   prepare: (id: SessionId, staged: string, disk: Disk) => Promise<void> = async () => {},
 ): Promise<Session> {
   const id = parseSessionId(home.newId("sess"));
@@ -122,11 +122,12 @@ export async function forkAt(
         ...present({
           name,
           agent: options.agent ?? state.agent ?? undefined,
-          // Another agent works by another definition, or by none.
-          definition: options.agent === undefined ? (state.definition ?? undefined) : undefined,
+          // Another agent works by another definition, or by none. Not the one at the cut: of an imported session that may
+          // be what came with it.
+          definition: options.agent === undefined ? (stateNow.definition ?? undefined) : undefined,
           repo: options.repo ?? undefined,
           title: options.title ?? state.title ?? undefined,
-          budget: options.budget ?? state.budget,
+          budget: options.budget ?? stateNow.budget,
         }),
         parent: parent.id,
         parentSeq: cut.position.seq,

@@ -191,7 +191,7 @@ describe("a session process", () => {
     expect((await dispatcher.show(id)).queue).toBe(2);
     await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:order`)).toBe("first\nurgent\nsecond");
-    const spec = await dispatcher.specOfLastTask(id);
+    const spec = (await dispatcher.lastTaskAgain(id)).spec;
     await dispatcher.submit(id, spec);
     await until(
       async () => (await dispatcher.show(id)).task?.number,

@@ -24,7 +24,7 @@ describe("a task", () => {
     );
     await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:count`).trim()).toBe("40");
-    await expect(dispatcher.specOfLastTask(id)).rejects.toMatchObject({ code: "secret_not_kept" });
+    await expect(dispatcher.lastTaskAgain(id)).rejects.toMatchObject({ code: "secret_not_kept" });
     // Nor anywhere else of what is kept; also not of one that was taken back before it began.
     await dispatcher.submit(id, script("sleep 60"));
     await reaches(dispatcher, id, "running");

@@ -147,7 +147,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     using other = new HostHome();
     const there = await other.dispatcher();
     await there.holdfast.importSession(home.join("out"), { repo: home.main });
-    await there.submit(id, await there.specOfLastTask(id));
+    await there.submit(id, (await there.lastTaskAgain(id)).spec);
     await until(async () => (await there.show(id)).task?.number === 3);
     await reaches(there, id, "paused");
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:seen`)).toBe("first\ntalk");
@@ -162,7 +162,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     using other = new HostHome();
     const there = await other.dispatcher();
     await there.holdfast.importSession(home.join("out"), { repo: home.main });
-    await expect(there.specOfLastTask(id)).rejects.toMatchObject({ code: "no_task" });
+    await expect(there.lastTaskAgain(id)).rejects.toMatchObject({ code: "no_task" });
   });
 });
 

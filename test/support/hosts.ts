@@ -99,6 +99,11 @@ export class HostHome extends TaskHome {
     return runCli(this.dir, args);
   }
 
+  /** With variables of the caller's. */
+  async cliWith(env: NodeJS.ProcessEnv, ...args: string[]) {
+    return runCli(this.dir, args, env);
+  }
+
   /** A command of the command line that goes on. */
   spawnCli(
     args: readonly string[],

@@ -230,7 +230,7 @@ describe("one branch for a session, one commit for a task", () => {
     await dispatcher.submit(id, script("cat one p.txt i.log > seen; ls > names"));
     await rests(2);
     const second = gitIn(home.main, "rev-parse", home.branchOf(id));
-    await dispatcher.submit(id, await dispatcher.specOfLastTask(id));
+    await dispatcher.submit(id, (await dispatcher.lastTaskAgain(id)).spec);
     await rests(3);
     const third = gitIn(home.main, "rev-parse", home.branchOf(id));
     expect(third).not.toBe(second);

@@ -176,7 +176,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     await dispatcher.submit(id, script('cat "$HOME/talk" >> seen; echo second >> "$HOME/talk"'));
     await until(async () => (await dispatcher.show(id)).task?.number === 2);
     await reaches(dispatcher, id, "paused");
-    await dispatcher.submit(id, await dispatcher.specOfLastTask(id));
+    await dispatcher.submit(id, (await dispatcher.lastTaskAgain(id)).spec);
     await until(async () => (await dispatcher.show(id)).task?.number === 3);
     await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:seen`)).toBe("first");

@@ -22,7 +22,8 @@ export const inheritance: Ways<Omit<SessionState, "task">> = {
   user: both("recorded"),
   name: both("recorded"),
   agent: { fork: "recorded", import: "kept" },
-  definition: { fork: "recorded", import: "kept" },
+  // It names programs, variables and a lane, and was accepted elsewhere, if at all: here the repo's file is asked again.
+  definition: { fork: "recorded", import: "dropped" },
   title: { fork: "recorded", import: "kept" },
   createdAt: { fork: "recorded", import: "kept" },
   parent: { fork: "recorded", import: "kept" },
@@ -40,7 +41,8 @@ export const inheritance: Ways<Omit<SessionState, "task">> = {
   history: both("kept"),
   // None is open: both are refused while one is.
   openTurn: both("kept"),
-  // A fork's budget is its parent's, or another; what it spends is its own.
+  // A fork's budget is its parent's, or another; what it spends is its own. An import that would go beyond the limits of
+  // the user's own settings gets these, by a record that follows.
   budget: { fork: "recorded", import: "kept" },
   spent: { fork: "dropped", import: "kept" },
   // They were made for another session, or under other rules.
@@ -62,7 +64,8 @@ export const inheritance: Ways<Omit<SessionState, "task">> = {
   // Of a task: what comes after it is asked anew.
   waivedTask: both("dropped"),
   hadValues: both("kept"),
-  // It lies in HOME. Where that did not come along, its agent says that it is not there.
+  // It lies in HOME. Where that did not come along, its agent says that it is not there. Of the agent it has the name
+  // alone: which program that is, is decided here.
   conversation: both("kept"),
   // Unless it came along, an import's HOME stays where it was.
   home: { fork: "kept", import: "recorded" },
@@ -76,7 +79,8 @@ export const taskInheritance: Ways<TaskState> = {
   base: both("kept"),
   // What was allowed there was allowed to another session, or by somebody else.
   lane: both("dropped"),
-  isSandboxed: both("kept"),
+  // So was doing without a sandbox.
+  isSandboxed: both("dropped"),
   outcome: both("kept"),
   stage: both("dropped"),
   acted: both("dropped"),

@@ -27,7 +27,8 @@ import { discard, roomOf } from "./tasks.ts";
 export async function forkSession(home: Home, idText: string, options: ForkOptions = {}): Promise<Session> {
   assertKnown(options, [...NEW_SESSION, "atTurn"]);
   const found = await findSession(home, idText, options.user);
-  const { cut, stateThere, stateNow, remember } = await forkPoint(found.dir, options.atTurn);
+  const point = await forkPoint(found.dir, options.atTurn);
+  const { stateThere, stateNow, remember } = point;
   const repo = options.repo ?? stateNow.repo;
   const path = repoPathOf(home, { repo, lacksRepo: stateNow.lacksRepo });
   const keeper = { ...found, repo: path };
@@ -37,7 +38,7 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
     home,
     found,
     { ...options, ...present({ nameFrom }), user: found.user, repo },
-    cut,
+    point,
     async (id, staged, disk) => {
       await locatingDamage(home, keeper, () => adoptFiles(home, path, stateThere, found.id, id));
       await inheritHomes(disk, found.dir, staged);

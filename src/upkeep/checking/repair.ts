@@ -28,7 +28,7 @@ export async function repairSession(home: Home, found: FoundSession): Promise<Re
     home,
     found,
     { user, repo: good.state.repo, ...present({ nameFrom: good.state.name ?? undefined }) },
-    { position: good.position, fold: good, blobs: goodBlobs },
+    { cut: { position: good.position, fold: good, blobs: goodBlobs }, stateNow: good.state },
   );
   await fork.release();
   return { findings, session: fork.id, keptRecords: good.state.seq };

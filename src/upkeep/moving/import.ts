@@ -4,14 +4,22 @@
  * N1 Nothing is visible before all of it was checked: hashes, chain, blobs, head.
  * N2 Only files of known names are written, only below the staging directory, only as long as they said.
  * N3 It lands paused, as the importing user's; requests, tokens and caches of the other home stay there, and so do
- *    messages for another user.
+ *    messages for another user, its agent definition and what was allowed to it. Its budget is no more than the user's.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { parseUser, type SessionId } from "../../contract/index.ts";
-import { type Claim, claimName, defaultUser, type Home, repoPathOf, stageSession } from "../../home/index.ts";
+import { type Budget, type BudgetLimit, parseUser, type SessionId } from "../../contract/index.ts";
+import {
+  type Claim,
+  claimName,
+  defaultUser,
+  type Home,
+  readSettings,
+  repoPathOf,
+  stageSession,
+} from "../../home/index.ts";
 import { readChain, segmentFile } from "../../journal/index.ts";
 import type { SessionState } from "../../session/index.ts";
 import { bringFiles, decodeHomes, type Homes } from "../../task/index.ts";
@@ -88,6 +96,8 @@ export async function importSession(
         home: cameAlong(state, came.homes),
       }),
     });
+    const budget = withinOwn(session.state.budget, (await readSettings(home.dir)).budget);
+    if (!isDeepStrictEqual(budget, session.state.budget)) await session.record("budget_raised", { budget });
     // What a session of this home will be read with must take it as it is now.
     await assertWhole(staged, home.onProgress);
     for (const dir of [blobsDir(IN_SESSION), ...dirs])
@@ -103,6 +113,15 @@ export async function importSession(
     await imported.release();
   }
   return id;
+}
+
+/** What it was allowed elsewhere, no limit of it above the user's own. */
+function withinOwn(came: Budget, own: Budget): Budget {
+  const limits = (Object.entries(own) as [BudgetLimit, number][]).map(([name, limit]) => [
+    name,
+    Math.min(limit, came[name] ?? limit),
+  ]);
+  return { ...came, ...Object.fromEntries(limits) };
 }
 
 /** HOME at the last checkpoint, as it came. */
