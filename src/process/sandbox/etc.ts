@@ -72,15 +72,24 @@ const SECRETS: readonly string[] = [
   "boto.cfg",
 ];
 
-/** More than a machine that is not built of them has. */
-const MAX_LOOKED_AT = 3000;
+/** Each costs every command its time. Where there are more, the directories that have them are covered. */
 const MAX_COVERED = 32;
 
 /** Real paths, none in another. */
 export function etcSecrets(user: UserIds): string[] {
   const named = SECRETS.map((name) => join(ETC, name)).filter((path) => isToCover(path, user));
-  const all = [...new Set([...named, ...notForEverybody(user)])].sort();
-  return all.filter((path) => !all.some((dir) => path.startsWith(`${dir}/`))).slice(0, MAX_COVERED);
+  return withinBound([...named, ...notForEverybody(user)]);
+}
+
+/** No path is left out for the bound. */
+export function withinBound(paths: readonly string[], bound = MAX_COVERED): string[] {
+  const all = outermost(paths);
+  return all.length <= bound ? all : outermost(all.map((path) => path.split("/").slice(0, 3).join("/")));
+}
+
+function outermost(paths: readonly string[]): string[] {
+  const all = [...new Set(paths)].sort();
+  return all.filter((path) => !all.some((dir) => path.startsWith(`${dir}/`)));
 }
 
 /** A link has nothing of its own, and what is empty already has nothing to hide. */
@@ -92,11 +101,10 @@ function isToCover(path: string, user: UserIds): boolean {
 
 /** A user has such files by its groups, mostly; one that has none of the machine's is looked for at the top only. */
 function notForEverybody(user: UserIds): string[] {
-  let left = MAX_LOOKED_AT;
   const maxDepth = isOurs(user) && process.getgroups?.().some((gid) => gid !== user.gid) ? 2 : 1;
   const look = (dir: string, depth: number): string[] =>
     entriesOf(dir).flatMap((entry) => {
-      if (entry.isSymbolicLink() || left-- <= 0) return [];
+      if (entry.isSymbolicLink()) return [];
       const path = join(dir, entry.name);
       const stats = lstatOr(path);
       if (!stats) return [];

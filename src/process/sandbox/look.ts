@@ -2,8 +2,8 @@
  * Owns the look into what a sandbox shows, for what must not be seen there: credentials, other Holdfast homes, and
  * whatever can be spoken to. A read-only mount keeps no process from connecting to a socket, or writing into a pipe.
  *
- * The look is bounded, the upper levels first: credentials of tools lie near the top. Sockets are found wherever they
- * are, because the kernel lists them.
+ * The look is bounded, the upper levels first: credentials of tools lie near the top. It says of which places it has not
+ * seen all that is within its depth. Sockets are found wherever they are, because the kernel lists them.
  */
 import type { Dirent } from "node:fs";
 import { basename, join } from "node:path";
@@ -11,15 +11,16 @@ import { homeManifestPath, isWithin, readTextOr, sessionsDir } from "../../util/
 import { isCredentialFile } from "./credentials.ts";
 import { entriesOf, lstatOr, realOr } from "./paths.ts";
 
-const MAX_DIRS = 64;
+/** Of each place. */
+const MAX_DIRS = 256;
 const MAX_DEPTH = 3;
+/** Each costs every command its time. Beyond it, a directory that has one is covered as a whole. */
 const MAX_COVERED = 64;
-const MAX_SOCKETS = 1000;
 /** Directories of programs and packages: many files, and none of them the user's own. */
 const PACKAGES = new Set([
   ...["bin", "sbin", "shims", ".bin", "lib", "lib64", "libexec", "include", "share", "man", "doc", "docs"],
   ...["node_modules", "site-packages", "registry", "toolchains", "installs", "pkgs", "mod", "store", "cache"],
-  ...["src", "test", "tests", ".git", ".github"],
+  "objects",
 ]);
 
 export interface Left {
@@ -29,31 +30,44 @@ export interface Left {
   isCovered(dir: string): boolean;
 }
 
-/** Real paths below these directories. */
-export function findHidden(dirs: readonly string[], { isNamed, isCovered }: Left): string[] {
-  const found: string[] = [];
-  let level = [...dirs];
+export interface Look {
+  /** Real paths. */
+  readonly hidden: readonly string[];
+  /** Places that have more directories than were looked into. */
+  readonly unfinished: readonly string[];
+}
+
+export function findHidden(places: readonly string[], left: Left): Look {
+  const hidden: string[] = [];
+  const unfinished = places.filter((place) => !lookInto(place, left, hidden));
+  return { hidden, unfinished };
+}
+
+/** Says whether all of it was seen. */
+function lookInto(place: string, { isNamed, isCovered }: Left, hidden: string[]): boolean {
+  let level = [place];
   let left = MAX_DIRS;
-  for (let depth = 1; depth <= MAX_DEPTH && level.length > 0; depth += 1) {
+  for (let depth = 1; depth <= MAX_DEPTH; depth += 1) {
     const next: string[] = [];
     for (const dir of level) {
-      if (left-- <= 0 || found.length >= MAX_COVERED) return found;
+      if (left-- <= 0) return false;
       const entries = entriesOf(dir);
-      if (isHome(entries)) {
-        found.push(dir);
+      const files = entries.filter((entry) => {
+        const path = join(dir, entry.name);
+        return !entry.isDirectory() && isHiddenFile(path, entry) && !isNamed(path);
+      });
+      if (isHome(entries) || (files.length > 0 && hidden.length + files.length > MAX_COVERED)) {
+        hidden.push(dir);
         continue;
       }
-      for (const entry of entries) {
-        const path = join(dir, entry.name);
-        if (entry.isDirectory()) {
-          const isOfPackages = PACKAGES.has(entry.name) || PACKAGES.has(basename(dir));
-          if (!isOfPackages && !isCovered(path)) next.push(path);
-        } else if (isHiddenFile(path, entry) && !isNamed(path)) found.push(path);
-      }
+      hidden.push(...files.map(({ name }) => join(dir, name)));
+      if (PACKAGES.has(basename(dir)) && !isNamed(dir)) continue;
+      const below = entries.filter((entry) => entry.isDirectory() && !PACKAGES.has(entry.name));
+      next.push(...below.map(({ name }) => join(dir, name)).filter((path) => !isCovered(path)));
     }
     level = next;
   }
-  return found;
+  return true;
 }
 
 function isHiddenFile(path: string, entry: Dirent): boolean {
@@ -71,6 +85,6 @@ export function findSockets(dirs: readonly string[]): string[] {
   const lines = readTextOr("/proc/net/unix", "").split("\n").slice(1);
   // The path is what comes behind seven fields; an abstract one begins with `@`.
   const paths = lines.flatMap((line) => /^(?:\S+\s+){6}\d+ (\/.*)$/.exec(line)?.[1] ?? []);
-  const real = [...new Set(paths)].slice(0, MAX_SOCKETS).flatMap((path) => realOr(path) ?? []);
+  const real = [...new Set(paths)].flatMap((path) => realOr(path) ?? []);
   return real.filter((path) => dirs.some((dir) => isWithin(dir, path)) && lstatOr(path)?.isSocket());
 }

@@ -17,9 +17,11 @@ export interface Tools extends Shown {
   readonly env: Readonly<Record<string, string>>;
   /** What the user names and is not shown, with the reason. */
   readonly refused: readonly (readonly [path: string, why: string])[];
+  /** What is shown and has more directories than were looked through for credentials. */
+  readonly unfinished: readonly string[];
 }
 
-export const noTools: Tools = { read: [], links: [], covered: [], env: {}, refused: [] };
+export const noTools: Tools = { read: [], links: [], covered: [], env: {}, refused: [], unfinished: [] };
 
 export interface ToolsAsked extends Rules {
   /** The user's own: PATH and the tools' variables are taken from it, and nothing else. */
@@ -85,7 +87,7 @@ function showGo(showing: Showing, { env, userHome, reaches }: ToolsAsked): Recor
 }
 
 /** What was gathered, without what is seen in another, and all that has to be covered in it. */
-function shownBy(showing: Showing, { apart }: ToolsAsked): Shown {
+function shownBy(showing: Showing, { apart }: ToolsAsked): Shown & Pick<Tools, "unfinished"> {
   const { home, paths, root } = showing;
   const places = PRIVATE_PLACES.map((place) => join(home, place)).filter((place) => !showing.isNamed(place));
   // A service's user may have its home in the root, and keep it in there.
@@ -98,7 +100,7 @@ function shownBy(showing: Showing, { apart }: ToolsAsked): Shown {
   };
   // What the user names of /etc may be covered there.
   const read = paths.filter((path) => !isSeen(path) || isWithin("/etc", path));
-  const inside = findHidden(read, {
+  const { hidden, unfinished } = findHidden(read, {
     isNamed: (file) => showing.isNamed(file),
     isCovered: (dir) => empty.includes(dir),
   });
@@ -106,6 +108,7 @@ function shownBy(showing: Showing, { apart }: ToolsAsked): Shown {
   return {
     read,
     links: showing.links.filter(([, path]) => !made.has(path) && !isSeen(path)),
-    covered: [...new Set([...empty, ...inside, ...findSockets([...root.dirs, ...read])])].filter(isSeen),
+    covered: [...new Set([...empty, ...hidden, ...findSockets([...root.dirs, ...read])])].filter(isSeen),
+    unfinished,
   };
 }

@@ -101,15 +101,18 @@ async function examineCapsules(home: Home): Promise<Finding[]> {
   ];
 }
 
-/** What the user's settings name for tasks to see, and can't be shown to them. */
+/** What the user's settings name and tasks don't see, and what tasks see that was not looked through. */
 async function examineRead(home: Home): Promise<Finding[]> {
   try {
-    const { refused } = await toolsOf(home.dir);
-    return refused.map(([path, why]) => ({
-      level: "note",
-      what: "settings",
-      detail: `sandbox.read: tasks don't see ${path}: ${why}`,
-    }));
+    const { refused, unfinished } = await toolsOf(home.dir);
+    const details = [
+      ...refused.map(([path, why]) => `sandbox.read: tasks don't see ${path}: ${why}`),
+      ...unfinished.map(
+        (path) =>
+          `tasks see ${path}, which has more directories than are looked through for credentials: keep none there`,
+      ),
+    ];
+    return details.map((detail) => ({ level: "note", what: "settings", detail }));
   } catch (error) {
     return [
       { level: "bad", what: "settings", detail: error instanceof Error ? error.message : String(error) },

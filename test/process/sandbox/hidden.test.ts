@@ -144,6 +144,38 @@ describe("what is not shown", () => {
     ).toBe(Object.values(plain).join(""));
   });
 
+  it("Q9 a place with many directories does not keep others from being looked through, and is named", () => {
+    using home = new UserHome();
+    for (let n = 0; n < 300; n += 1) home.file(`many/dir-${n}/x`);
+    home.file("named/deep/er/.netrc", "password");
+    home.file("named/src/.env", "KEY=1");
+    home.file("named/.git/config", "url = https://me:pw@host/");
+    home.file("lib/.env", "KEY=1");
+    home.file("lib/mine/.env", "KEY=1");
+    const { covered, unfinished } = home.tools([], { read: ["~/many", "~/named", "~/lib"] });
+    const secret = [
+      "lib/.env",
+      "lib/mine/.env",
+      "named/.git/config",
+      "named/deep/er/.netrc",
+      "named/src/.env",
+    ];
+    expect([...covered].sort()).toEqual(secret.map((path) => home.at(path)));
+    expect(unfinished).toEqual([home.at("many")]);
+  });
+
+  it("Q9 where there are too many credentials for a cover each, their directories are covered", () => {
+    using home = new UserHome();
+    home.file("named/plain", "plain");
+    for (let n = 0; n < 40; n += 1) home.file(`named/one/${n}.token`, "token");
+    for (let n = 0; n < 100; n += 1) home.file(`named/many/${n}.token`, "token");
+    for (let n = 0; n < 3; n += 1) home.file(`named/few-${n}/.env`, "token");
+    const tools = home.tools([], { read: ["~/named"] });
+    expect(tools.covered).toContain(home.at("named/many"));
+    const found = `cd ${home.at("named")} && cat plain && find . -type f -size +0 ! -name plain`;
+    if (hasSandbox) expect(saidUnderRoot(found, tools)).toBe("plain");
+  });
+
   it.skipIf(!canWriteOpt)("Q9 a home that stands in the root is as private as any other", () => {
     using home = new UserHome("/opt");
     home.file(".ssh/id_rsa", "key");

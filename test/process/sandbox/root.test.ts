@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { etcSecrets } from "../../../src/process/sandbox/etc.ts";
+import { etcSecrets, withinBound } from "../../../src/process/sandbox/etc.ts";
 import { groupText, hostsText, passwdText } from "../../../src/process/sandbox/identity.ts";
 import { parentDirs, shownArguments } from "../../../src/process/sandbox/mounts.ts";
 import { noTools } from "../../../src/process/sandbox/tools.ts";
@@ -62,6 +62,12 @@ describe.skipIf(!hasSandbox)("the root", () => {
     const [asked, listed] = saidUnderRoot("nproc; cat /sys/devices/system/cpu/online").split("\n");
     expect(Number(asked)).toBeGreaterThan(0);
     expect(listed).toMatch(/^\d/);
+  });
+
+  it("Q8 no secret of /etc is left out because there are many: their directories are covered", () => {
+    const many = ["/etc/shadow", "/etc/a/one", "/etc/a/b/two", "/etc/c/three", "/etc/c/three/four"];
+    expect(withinBound(many, 4)).toEqual(["/etc/a/b/two", "/etc/a/one", "/etc/c/three", "/etc/shadow"]);
+    expect(withinBound(many, 3)).toEqual(["/etc/a", "/etc/c", "/etc/shadow"]);
   });
 
   it.skipIf(!isRoot)(
