@@ -11,7 +11,8 @@ import { HoldfastError } from "./errors.ts";
 
 const MAX_NAME = 253;
 const MAX_PORT = 65_535;
-const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+/** With `_`, which names of services have. */
+const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 /** What ends so is read as an IPv4 address by whoever follows the URL standard: `127.1`, `0x7f000001`, `2130706433`. */
 const ENDS_IN_NUMBER = /(^|\.)([0-9]+|0x[0-9a-f]*)$/;
 const PORT = /^[1-9][0-9]{0,4}$/;

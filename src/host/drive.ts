@@ -113,6 +113,10 @@ async function join(
     spool.add("stderr", Buffer.from(`${`[${label}]`.padEnd(10)}${text}\n`));
     news();
   };
+  const tellBlocked = (ports: readonly number[]) => {
+    for (const port of ports)
+      say("port", `${port} is taken by another program of this machine: from outside, that one answers`);
+  };
   const routeOptions: RouteOptions = {
     park: (why) => {
       parked ??= why;
@@ -147,6 +151,7 @@ async function join(
           exceeding = session.append("quota_reached", exceeded);
           exceeding.catch(() => {});
         });
+        void task.network.blockedPorts().then(tellBlocked, () => {});
         screen?.connect(pid, input);
         shells.begin((command, options) => task.runBeside(command, { ...options, door: doorView }));
         news();

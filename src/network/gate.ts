@@ -12,6 +12,7 @@ import {
   hostName,
   hostText,
   isAddress,
+  isLoopbackName,
   mayReach,
   type Permission,
   patternFor,
@@ -118,6 +119,8 @@ function sentenceOf(host: string, port: number, reason: Refusal["reason"]): stri
   const at = patternFor(host, port);
   switch (reason) {
     case "unnamed":
+      if (isLoopbackName(host))
+        return `${at} is the sandbox itself, which no proxy is needed for; holdfast run --host localhost:${port} has that port lead to this machine, without the proxy`;
       return `${at} is not among the hosts that this task may reach; holdfast run --host ${at} allows it`;
     case "private":
       return `${at} is in a private network, and only a pattern allows it; holdfast run --host ${at} does by name`;

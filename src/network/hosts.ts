@@ -57,7 +57,7 @@ export function hostText(pattern: HostPattern): string {
 
 /** The pattern that would allow this host and port, as a person would write it. */
 export function patternFor(name: string, port: number): string {
-  return WEB_PORTS.includes(port) ? name : `${name}:${port}`;
+  return WEB_PORTS.includes(port) && !isLoopbackName(name) ? name : `${name}:${port}`;
 }
 
 /**
@@ -108,7 +108,7 @@ export function isAddress(text: string): boolean {
 }
 
 /** Names that mean this machine, whatever a resolver says. */
-const isLoopbackName = (name: string) => name === LOOPBACK || name.endsWith(`.${LOOPBACK}`);
+export const isLoopbackName = (name: string) => name === LOOPBACK || name.endsWith(`.${LOOPBACK}`);
 
 function split(text: string): { readonly host: string; readonly portText: string | undefined } {
   const colon = text.lastIndexOf(":");

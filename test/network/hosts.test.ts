@@ -3,7 +3,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isHoldfastError } from "../../src/contract/index.ts";
+import { isHoldfastError, parseHosts } from "../../src/contract/index.ts";
+import { Gate } from "../../src/network/gate.ts";
 import { hostName, hostText, isAddress, mayReach, parseHost } from "../../src/network/hosts.ts";
 
 const label = fc.stringMatching(/^[a-z]([a-z0-9-]{0,8}[a-z0-9])?$/).filter((text) => text !== "localhost");
@@ -45,6 +46,27 @@ describe("patterns of hosts", () => {
     expect(allowed("*", "example.org")).toBe("matched");
     expect(allowed("*", "example.org", 22)).toBeUndefined();
     expect(allowed("*:8443", "example.org", 8443)).toBe("matched");
+  });
+
+  it("what a refusal says to allow can be allowed, and counts", async () => {
+    const sentenceFor = async (host: string, toPort: number) => {
+      const judged = await new Gate({ hosts: [] }).judge(host, toPort);
+      return judged.kind === "refused" ? judged.refusal.sentence : "";
+    };
+    const odd = fc.constantFrom("my_host.example", "_dmarc.example.org", "localhost", "a.localhost", "x_");
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(name, odd),
+        fc.oneof(port, fc.constantFrom(80, 443)),
+        async (host, toPort) => {
+          const [, hint = ""] = /--host (\S+)/.exec(await sentenceFor(host, toPort)) ?? [];
+          expect(parseHosts([hint])).toEqual([hint]);
+          const pattern = parseHost(hint);
+          if (pattern.kind === "loopback") expect(pattern.port).toBe(toPort);
+          else expect(mayReach([pattern], host, toPort)).toBe("named");
+        },
+      ),
+    );
   });
 
   it("of this machine, only a port of localhost can be named, and the proxy never leads there", () => {

@@ -20,6 +20,7 @@ import {
   WON,
   whyNoAttacks,
 } from "../support/attacks.ts";
+import { until } from "../support/hosts.ts";
 
 const speak = (path: string) =>
   perl(
@@ -206,8 +207,11 @@ for (const caller of callers) {
     });
     afterAll(async () => {
       agent.close();
-      await place.holdfast(["stop", "other"]);
-      place[Symbol.dispose]();
+      using _ = place;
+      const isAtWork = () => place.processes().length > 0;
+      expect(isAtWork()).toBe(true);
+      await place.holdfast(["interrupt", "other"]);
+      await until(isAtWork, (isStill) => !isStill);
     });
 
     it.each(attempts)("held: $title", ({ title, wins = WON, says }) => {

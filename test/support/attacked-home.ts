@@ -2,8 +2,9 @@
  * A user's home, checkout and Holdfast home, for tests of escapes that go by the built command.
  */
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readTextOr, signalIfThere } from "../../src/util/index.ts";
 import { type Caller, Lab } from "./attacks.ts";
 import { cliPath } from "./cli.ts";
 
@@ -38,6 +39,20 @@ export class Place extends Lab {
 
   holdfast(args: readonly string[], isOpen = false): Promise<string> {
     return this.run([process.execPath, cliPath, ...args], isOpen);
+  }
+
+  /** Those that have this place in their words or in their environment: sessions' own, and all in their sandboxes. */
+  processes(): number[] {
+    const isHere = (pid: string) =>
+      ["cmdline", "environ"].some((file) => readTextOr(`/proc/${pid}/${file}`, "").includes(this.path));
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name) && isHere(name))
+      .map(Number);
+  }
+
+  override [Symbol.dispose](): void {
+    for (const pid of this.processes()) signalIfThere(pid, "SIGKILL");
+    super[Symbol.dispose]();
   }
 
   async giveAll(path: string): Promise<void> {

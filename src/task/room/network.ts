@@ -85,6 +85,11 @@ export class RoomNetwork {
     await (await this.#begun?.network)?.allow(host);
   }
 
+  /** Leased ports that another program of this machine has taken meanwhile: a person finds that one there. */
+  async blockedPorts(): Promise<readonly number[]> {
+    return (await this.#begun?.network)?.blockedPorts ?? [];
+  }
+
   /** Connections since the last call. */
   takeCounts(): ContactCounts | undefined {
     return this.#contacts.take();

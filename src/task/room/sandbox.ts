@@ -87,10 +87,11 @@ export async function canSandbox(homeDir: string): Promise<boolean> {
 function machineKey(): string {
   const rights = readTextOr("/proc/self/status", "").match(/^(CapEff|CapBnd|NoNewPrivs|Seccomp):.*$/gm);
   const settings = [
-    "random/boot_id",
-    "apparmor_restrict_unprivileged_userns",
-    "unprivileged_userns_clone",
-  ].map((name) => readTextOr(`/proc/sys/kernel/${name}`, ""));
+    "kernel/random/boot_id",
+    "kernel/apparmor_restrict_unprivileged_userns",
+    "kernel/unprivileged_userns_clone",
+    "user/max_user_namespaces",
+  ].map((name) => readTextOr(`/proc/sys/${name}`, ""));
   const programs = ["bwrap", "setpriv", "nsenter"].map((name) => {
     const path = findOutsideProgram(name);
     return path === undefined ? null : [path, statSync(path).mtimeMs];
