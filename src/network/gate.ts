@@ -25,6 +25,8 @@ export interface GateOptions {
   readonly contacts?: Contacts | undefined;
   /** Hears once of every host and port that is refused. */
   readonly onRefused?: ((refusal: Refusal) => void) | undefined;
+  /** What allows a host, in words for a person. Default: the flag of `run`. */
+  readonly allowing?: ((host: string) => string) | undefined;
   /** Default: the machine's own. */
   readonly resolve?: Resolver | undefined;
   /** Default: `addressKindHere`. */
@@ -103,7 +105,8 @@ export class Gate {
   }
 
   #refuse(host: string, port: number, reason: Refusal["reason"]): Judgement {
-    const refusal = { host, port, reason, sentence: sentenceOf(host, port, reason) };
+    const { allowing = (one: string) => `holdfast run --host ${one}` } = this.#options;
+    const refusal = { host, port, reason, sentence: sentenceOf({ host, port, reason }, allowing) };
     const at = patternFor(host, port);
     this.#contacts.add("refused", at);
     if (!this.#told.has(at) && this.#told.size < MAX_TOLD) {
@@ -115,20 +118,20 @@ export class Gate {
 }
 
 /** One line of plain ASCII: it is also the reason of an answer. */
-function sentenceOf(host: string, port: number, reason: Refusal["reason"]): string {
+function sentenceOf({ host, port, reason }: Omit<Refusal, "sentence">, by: (host: string) => string): string {
   const at = patternFor(host, port);
   switch (reason) {
     case "unnamed":
       if (isLoopbackName(host))
-        return `${at} is the sandbox itself, which no proxy is needed for; holdfast run --host localhost:${port} has that port lead to this machine, without the proxy`;
-      return `${at} is not among the hosts that this task may reach; holdfast run --host ${at} allows it`;
+        return `${at} is the sandbox itself, which no proxy is needed for; ${by(`localhost:${port}`)} has that port lead to this machine, without the proxy`;
+      return `${at} is not among the hosts that this task may reach; ${by(at)} allows it`;
     case "private":
-      return `${at} is in a private network, and only a pattern allows it; holdfast run --host ${at} does by name`;
+      return `${at} is in a private network, and only a pattern allows it; ${by(at)} does by name`;
     case "never":
-      return `${at} leads to this machine or to its own link, where no task may go; a port of this machine is allowed by holdfast run --host localhost:PORT`;
+      return `${at} leads to this machine or to its own link, where no task may go; a port of this machine is allowed by ${by("localhost:PORT")}`;
     case "address":
       return isAddress(host)
-        ? `${host} is an address, and hosts are allowed by name; holdfast run --host NAME does`
+        ? `${host} is an address, and hosts are allowed by name; ${by("NAME")} does`
         : `${host} is no name of a host`;
   }
 }

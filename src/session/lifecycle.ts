@@ -73,7 +73,8 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   stage_ended: staying([...working, "paused", "closed"]),
   task_ended: staying([...working, "paused", "closed"]),
   // What was reached is written down when a turn is over, and its budget may be, too.
-  network_used: staying([...working, "paused"]),
+  // Set-up may run for the files of a session that is over.
+  network_used: staying([...working, "paused", "closed", "handed_off"]),
   usage_metered: staying([...working, "paused"]),
   task_parked: staying([...working, "paused"]),
   session_rewound: staying([...working, "paused"]),

@@ -56,13 +56,13 @@ legal.snapshot_taken = wherever("open", "active", "paused", "closed", "handed_of
 legal.checkpoint_taken = legal.snapshot_taken;
 legal.capsule_restored = legal.snapshot_taken;
 legal.capsule_torn_down = legal.snapshot_taken;
+legal.network_used = legal.snapshot_taken;
 for (const type of [
   "message_handed",
   "message_entered_context",
   "message_set_aside",
   "task_halted",
   "task_refused",
-  "network_used",
   "usage_metered",
   "task_parked",
   "session_rewound",

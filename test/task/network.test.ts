@@ -141,6 +141,40 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     await session.close();
   });
 
+  it("T11 what set-up asked for is on record, and without any host it is told which one it was refused", async () => {
+    using home = new TaskHome();
+    await using word = await Word.say("FETCHED");
+    const config = (hosts: string) =>
+      `capsule: { setup: "curl -sf http://localhost:${word.port}/; curl -sS -f http://example.org/" }\n${hosts}`;
+    const hf = await home.open();
+    const tries = async (yaml: string) => {
+      commitFiles(home.main, { "holdfast.yaml": yaml }, "set-up");
+      await acceptFile(home);
+      const session = await hf.openSession({ repo: home.main, title: "sets up" });
+      let said = "";
+      const onSetup = (chunk: Buffer) => {
+        said += chunk;
+      };
+      const error: unknown = await hf.startTask(session, { onSetup }).catch((one: unknown) => one);
+      expect(error).toMatchObject({
+        code: "setup_failed",
+        message: expect.stringContaining("it was refused example.org; setup_hosts in holdfast.yaml names"),
+      });
+      expect(said).toContain("setup_hosts: [example.org] in holdfast.yaml allows it");
+      const used: unknown[] = [];
+      for await (const { type, data } of hf.readJournal(session.id))
+        if (type === "network_used") used.push(data);
+      await session.close();
+      return used;
+    };
+    const refused = [{ host: "example.org", connections: 1 }];
+    expect(await tries(config(""))).toEqual([{ task: 1, turn: 0, allowed: [], refused }]);
+    const allowed = [{ host: `localhost:${word.port}`, connections: 1 }];
+    expect(await tries(config(`setup_hosts: ["localhost:${word.port}"]\n`))).toEqual([
+      { task: 1, turn: 0, allowed, refused },
+    ]);
+  });
+
   it("set-up reaches the hosts that a person accepted for it, and none before", async () => {
     using home = new TaskHome();
     await using word = await Word.say("FETCHED");

@@ -34,6 +34,8 @@ export interface SetupOptions {
   readonly signal?: AbortSignal | undefined;
   /** Runs it in a network with the hosts that it may reach. Without it, it reaches none. */
   readonly network?: SetupNetwork | undefined;
+  /** What may help a person where it failed. */
+  readonly hint?: (() => string) | undefined;
   /** Looks on while it runs: what it takes too much of is its end. */
   readonly watch?: ((run: SetupRun) => Disposable) | undefined;
 }
@@ -72,8 +74,8 @@ export function setupRunner(options: SetupOptions): RunSetup {
     );
     if (stop?.aborted) throw new HoldfastError("interrupted", "capsule.setup was interrupted");
     if (exitCode === 0) return;
-    const isAlone = sandbox !== undefined && options.network === undefined;
-    const hint = isAlone ? " (it reached no host; setup_hosts in holdfast.yaml names those that it may)" : "";
+    const words = options.hint?.() ?? "";
+    const hint = words === "" ? "" : ` (${words})`;
     throw new HoldfastError(
       "setup_failed",
       `capsule.setup ended with ${exitCode ?? signal}: ${command}${hint}`,

@@ -23,7 +23,7 @@ type Options = CommonOptions & {
 export function command(): Command {
   return homeVerb(
     "trust",
-    "Show what holdfast.yaml of a repo asks for that a task does not have by itself: hosts, lanes with hosts, files of your checkout, a wider default lane. It counts when you accept it here, for this repo on this machine, until the file asks for something else.",
+    "Show what holdfast.yaml of a repo asks for that a task does not have by itself: hosts, lanes with hosts, files of your checkout, a wider default lane, variables of yours for an agent, a wide lane or a higher budget for one. It counts when you accept it here, for this repo on this machine, until the file asks for something else.",
     ["holdfast trust", "holdfast trust --yes", "holdfast trust --list", "holdfast trust --forget"],
   )
     .option("--repo <dir>", "the repo", ".")

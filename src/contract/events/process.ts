@@ -14,7 +14,7 @@ export const processEvents = {
       used: count,
       allowed: count,
     }),
-  /** Hosts that the task's processes asked for during a turn, and how often; `more`: of further hosts. */
+  /** Hosts that the task's processes asked for during a turn, and how often; `more`: of further hosts. Turn 0: its set-up. */
   network_used: () =>
     fields({
       task: count,

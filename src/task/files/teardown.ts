@@ -158,7 +158,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
     ? await sandboxOf(room, { quota, lane: await laneOf(room, task.base) })
     : undefined;
   const hosts = settings.setupHosts;
-  const runSetup = setupFor(room, { sandbox, hosts, quota, onOutput: () => {} });
+  const runSetup = setupFor(room, { task: task.number, sandbox, hosts, quota, onOutput: () => {} });
   await readSnapshot(await openStore(repo, io.disk), task.snapshot);
   const branch = branchOf(session.state);
   const request = {

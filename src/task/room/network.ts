@@ -13,6 +13,7 @@ import {
   type Refusal,
   type Service,
   TaskNetwork,
+  type TaskNetworkOptions,
 } from "../../network/index.ts";
 import { enterHolder, enterNetwork, withNetwork } from "../../process/index.ts";
 
@@ -119,14 +120,16 @@ export interface WorkNetwork {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** A network with these hosts, for one piece of work: set-up, which has no capsule yet. */
-export function withHosts<T>(
-  hosts: readonly string[],
-  onRefused: OnRefused,
-  work: (network: WorkNetwork) => Promise<T>,
-): Promise<T> {
+/** Of a piece of work that has no capsule yet: set-up. */
+export interface WorkReach extends Pick<TaskNetworkOptions, "hosts" | "onRefused" | "allowing"> {
+  /** What it asked for is counted there. */
+  readonly contacts: Contacts;
+}
+
+/** A network for one piece of work. It has a proxy whether or not there are hosts: what is refused has to have a name. */
+export function withHosts<T>(reach: WorkReach, work: (network: WorkNetwork) => Promise<T>): Promise<T> {
   return withNetwork(async (holder) => {
-    const network = await TaskNetwork.begin({ enter: enterNetwork(holder), hosts, onRefused });
+    const network = await TaskNetwork.begin({ enter: enterNetwork(holder), ...reach });
     try {
       const entry = { enter: enterHolder(holder), hasNetwork: true };
       return await work({ entry, environment: network.environment });

@@ -1,10 +1,10 @@
 /**
  * Owns how `capsule.setup` is run for a task: in its sandbox, under its quota, and with the hosts that
- * a person accepted for it.
+ * a person accepted for it. What it asked for is on record, as of turn 0 of its task, and so is what it was refused.
  */
 import { type RunSetup, type SetupNetwork, setupRunner } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
-import type { Refusal } from "../../network/index.ts";
+import { type ContactCounts, Contacts, patternFor, type Refusal } from "../../network/index.ts";
 import { refusalsFromNow, type Sandbox } from "../../process/index.ts";
 import { withHosts } from "./network.ts";
 import type { Quota } from "./quota.ts";
@@ -12,7 +12,11 @@ import { type Exceeded, Watch } from "./quota-watch.ts";
 import type { Room } from "./room.ts";
 import { toolsOf } from "./sandbox.ts";
 
+type SetupRoom = Pick<Room, "io" | "session">;
+
 export interface SetupOf {
+  /** Default: the one that is about to begin. */
+  readonly task?: number;
   /** The task's. Undefined: without one. */
   readonly sandbox: Sandbox | undefined;
   /** That it may reach. */
@@ -22,24 +26,51 @@ export interface SetupOf {
   readonly signal?: AbortSignal | undefined;
 }
 
-export function setupFor({ io }: Pick<Room, "io">, { quota, hosts, ...options }: SetupOf): RunSetup {
-  const onRefused = ({ sentence }: Refusal) => options.onOutput(Buffer.from(`holdfast: ${sentence}\n`));
-  const network: SetupNetwork = (work) => withHosts(hosts, onRefused, work);
+export function setupFor(room: SetupRoom, { quota, hosts, task, ...options }: SetupOf): RunSetup {
+  const { io, session } = room;
   return async (request) => {
+    const contacts = new Contacts();
+    const refusals = new Set<string>();
+    const onRefused = ({ host, port, sentence }: Refusal) => {
+      refusals.add(patternFor(host, port));
+      options.onOutput(Buffer.from(`holdfast: ${sentence}\n`));
+    };
+    const network: SetupNetwork = (work) => withHosts({ hosts, onRefused, contacts, allowing }, work);
     const sandbox = options.sandbox && (await reaching(io.homeDir, options.sandbox, hosts));
     const refused = sandbox?.cgroup && refusalsFromNow(sandbox.cgroup.name);
     const runSetup = setupRunner({
       ...options,
       sandbox,
-      ...(sandbox && hosts.length > 0 && { network }),
+      ...(sandbox && { network, hint: () => hintFor(hosts, [...refusals]) }),
       watch: ({ pid, dirs, end }) => {
         const watched = { pid, dirs, quota, refused };
         const watch = new Watch(io.clock, watched, (exceeded) => end(tooMuch(exceeded)));
         return { [Symbol.dispose]: () => void watch.end() };
       },
     });
-    await runSetup(request);
+    try {
+      await runSetup(request);
+    } finally {
+      const counts = contacts.take();
+      const number = task ?? (session.state.task?.number ?? 0) + 1;
+      if (counts) await session.append("network_used", usedBySetup(number, counts));
+    }
   };
+}
+
+const allowing = (host: string) => `setup_hosts: [${host}] in holdfast.yaml`;
+
+function usedBySetup(task: number, { allowed, refused, ...counts }: ContactCounts) {
+  return { task, turn: 0, ...counts, allowed: [...allowed], refused: [...refused] };
+}
+
+/** So many are named to a person. */
+const MAX_NAMED = 3;
+
+function hintFor(hosts: readonly string[], refused: readonly string[]): string {
+  const names = "setup_hosts in holdfast.yaml names those that it may";
+  if (refused.length > 0) return `it was refused ${refused.slice(0, MAX_NAMED).join(", ")}; ${names}`;
+  return hosts.length > 0 ? "" : `it reached no host; ${names}`;
 }
 
 /** Its tools keep what they may fetch from its own hosts in its own place, whatever the task may reach. */
