@@ -12,9 +12,9 @@ interface Bomb {
   readonly title: string;
   /** Says `took` and how far it came, and holds what it has for a while. */
   readonly script: string;
-  /** How far it may come at most; it tries more. Undefined: only the others count. */
+  /** How far it may come at most; it tries more. */
   readonly most?: number;
-  /** What it is ended for, where it is alone in its session. */
+  /** What its session is ended for. Then it need not have said how far it came. */
   readonly quota?: string;
 }
 

@@ -9,6 +9,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { apiTokenPath } from "../../src/server/api-token.ts";
 import { Place } from "../support/attacked-home.ts";
 import {
   type Attempt,
@@ -47,7 +48,7 @@ const attempts: readonly Attempt[] = [
   look("which sessions there are", 'ls "$H/sessions" | grep -c . | grep -v "^[01]$" && echo WON'),
   look("the home's own files", 'cat "$H/home.json" && echo WON'),
   look("the user's settings", 'cat "$H/settings.yaml"'),
-  look("the API's token", 'cat "$H/api-token"'),
+  look("the API's token", 'cat "$H"/users/*/api-token'),
   look("the shared bases", 'ls "$H"/repos/*/bases/*/tree && echo WON'),
   look(
     "the store of snapshots",
@@ -195,8 +196,10 @@ for (const caller of callers) {
         'echo PLANTED | tee unpublished "$HOME/conversation" > "$TMPDIR/scratch"; echo PLANTED-OUT; exec sleep 9876';
       await place.holdfast(["run", "--detach", "--name", "other", "--", "sh", "-c", work]);
       await place.holdfast(["run", "--", "sh", "-c", "echo PLANTED-KEPT > kept; exit 1"]);
-      for (const name of ["settings.yaml", "api-token"])
-        await place.run(["sh", "-c", 'echo "# PLANTED" > "$0"', join(home, name)]);
+      // As `serve` has it.
+      const token = apiTokenPath({ dir: home }, "planted");
+      for (const path of [join(home, "settings.yaml"), token])
+        await place.run(["sh", "-c", 'umask 077; mkdir -p "$(dirname "$0")"; echo "# PLANTED" > "$0"', path]);
       const [other = ""] = readdirSync(join(home, "sessions"));
       while (!existsSync(join(home, "sessions", other, "home", "conversation"))) await sleep(50);
       heard = await place.holdfast(["run", "--", "sh", "-c", scriptOf(place, other)], true);
