@@ -1,11 +1,13 @@
 /**
- * Benches of the sandbox: what it adds to the start of a command, in a holder as a task's commands have it.
+ * Benches of the sandbox: what it adds to the start of a command as a task has it: in a holder and a cgroup, under limits,
+ * with its own directories.
  */
-import { mkdirSync } from "node:fs";
+import { chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import {
   endHolder,
   enterHolder,
+  findCgroup,
   findTools,
   type Holder,
   launch,
@@ -27,13 +29,31 @@ export async function benchSandbox(directory: string, progress: (text: string) =
   mkdirSync(tree, { mode: 0o755 });
   const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "/" };
   const tools = findTools({ env: process.env, userHome: env.HOME, read: [], apart: [directory] });
-  const sandbox = { ...plainSandbox(tree, taskUser("/")), tools };
+  const user = taskUser("/");
+  const dirs = Object.fromEntries(
+    ["home", "tmp", "door"].map((name) => {
+      const dir = join(directory, name);
+      mkdirSync(dir, { mode: 0o700 });
+      if (user) chownSync(dir, user.uid, user.gid);
+      return [name, dir];
+    }),
+  ) as Record<"home" | "tmp" | "door", string>;
+  const cgroup = { name: `bench-${process.pid}`, limits: { maxProcesses: 512 } };
+  const limits = { maxProcesses: 4096, maxOpenFiles: 4096, maxFileBytes: 1024 ** 3 };
+  const sandbox = { ...plainSandbox(tree, user), tools, cgroup, limits };
+  // As a task has them: HOME, TMPDIR, and the door with its token.
+  const own = {
+    env: { ...env, HOME: dirs.home },
+    writable: [dirs.home],
+    tmp: dirs.tmp,
+    readable: [[dirs.door, dirs.door]] as const,
+  };
   const mark = tree;
   const holder: Holder = await startHolder({ cwd: "/", mark, hasNetwork: true, record: async () => {} });
   try {
     const entry = { enter: enterHolder(holder), hasNetwork: true };
     const inside = async () => {
-      const launched = launch(sandbox, { command: ["true"], tree, entry, env });
+      const launched = launch(sandbox, { command: ["true"], tree, entry, ...own });
       const { exitCode, stderr } = await runProgram(launched.argv, launched);
       if (exitCode !== 0) throw new Error(stderr);
     };
@@ -46,5 +66,6 @@ export async function benchSandbox(directory: string, progress: (text: string) =
     return [atMost("a command in the sandbox, above a plain spawn, in ms", measured, more, LIMIT_MS, "ms")];
   } finally {
     await endHolder(holder, mark);
+    await findCgroup(cgroup.name)?.end();
   }
 }

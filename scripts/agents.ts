@@ -26,6 +26,8 @@ const agents: readonly Agent[] = [
   { name: "gemini", package: "@google/gemini-cli", version: "0.61.0", license: "Apache-2.0" },
   { name: "opencode", package: "opencode-ai", version: "1.18.33", license: "MIT" },
   { name: "goose", package: "@aaif/goose", version: "0.20.1", says: "1.34.0", license: "Apache-2.0" },
+  { name: "codex", package: "@openai/codex", version: "0.166.0", license: "Apache-2.0" },
+  { name: "pi", package: "@earendil-works/pi-coding-agent", version: "0.87.1", license: "MIT" },
   { name: "claude", package: "@anthropic-ai/claude-code", version: "2.1.325", license: "proprietary" },
 ];
 

@@ -2,10 +2,15 @@
  * Owns the answer to "can a sandbox be made here?": tried as it will be used, with a holder and all that is around a
  * command. Where that fails, its parts are tried one after another, so that the one that is refused has a name.
  */
-import { closeSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { chownSync, closeSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findCgroup } from "../cgroup.ts";
 import { findProgram } from "../find-program.ts";
-import { endHolder, enterHolder } from "../holder.ts";
+import { endHolder, enterHolder, enterNetwork } from "../holder.ts";
 import { startHolder } from "../holder-start.ts";
+import { listenInside } from "../network/opener.ts";
 import { programPath } from "../outside-program.ts";
 import { runProgram } from "../program.ts";
 import { type Entry, launch } from "./launch.ts";
@@ -16,6 +21,10 @@ import { missingProgram, type Refusal, type Tried, whyRefused } from "./why-not.
 
 const TRY_MS = 10_000;
 const TRIED_AT = "/tmp/tried";
+const TRIED_PORT = 18_128;
+/** Enough for what is tried. */
+const [MAX_PROCESSES, MAX_OPEN_FILES, MAX_FILE_BYTES] = [4096, 1024, 1024 * 1024];
+const WRITE = ': > "$HOME/tried" && : > "$TMPDIR/tried"';
 const env = () => ({ PATH: process.env["PATH"] ?? "", LC_ALL: "C" });
 
 /** Undefined: one can be made. */
@@ -26,25 +35,52 @@ export async function trySandbox(): Promise<Refusal | undefined> {
   return said === undefined ? undefined : whyRefused((await firstRefused()) ?? { what: "whole", said });
 }
 
-/** What it says when it fails. */
+/** What it says when it fails. As a task has it: counted and limited, with a HOME, a TMPDIR and a network that we answer. */
 async function tryWhole(): Promise<string | undefined> {
-  const mark = `/holdfast-trial/${process.pid}`;
+  const name = `trial-${randomUUID()}`;
+  const mark = `/holdfast-trial/${name}`;
+  const user = taskUser("/");
+  const sandbox = {
+    ...plainSandbox(TRIED_AT, user),
+    limits: { maxProcesses: MAX_PROCESSES, maxOpenFiles: MAX_OPEN_FILES, maxFileBytes: MAX_FILE_BYTES },
+    cgroup: { name, limits: { maxProcesses: MAX_PROCESSES } },
+  };
+  const dir = mkdtempSync(join(tmpdir(), "holdfast-trial-"));
   try {
+    const [home, tmp] = [join(dir, "home"), join(dir, "tmp")];
+    for (const own of [home, tmp]) {
+      mkdirSync(own, { mode: 0o700 });
+      if (user) chownSync(own, user.uid, user.gid);
+    }
     const holder = await startHolder({ cwd: "/", mark, hasNetwork: true, record: async () => {} });
     try {
+      const listener = await listenInside(enterNetwork(holder), [TRIED_PORT], (client) => client.destroy());
+      listener.close();
       const entry = { enter: enterHolder(holder), hasNetwork: true };
-      const { exitCode, stderr } = await runIn(plainSandbox(TRIED_AT, taskUser("/")), entry, ["true"]);
+      const { exitCode, stderr } = await runIn(sandbox, entry, ["sh", "-c", WRITE], { home, tmp });
       return exitCode === 0 ? undefined : stderr;
     } finally {
       await endHolder(holder, mark);
     }
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+    await findCgroup(name)?.end();
   }
 }
 
-function runIn(sandbox: Sandbox, entry: Entry, command: readonly string[]) {
-  const launched = launch(sandbox, { command, tree: "/usr", entry, env: env(), isReadOnly: true });
+interface OwnDirs {
+  readonly home: string;
+  readonly tmp: string;
+}
+
+function runIn(sandbox: Sandbox, entry: Entry, command: readonly string[], own?: OwnDirs) {
+  const launched = launch(sandbox, {
+    ...{ command, tree: "/usr", entry, isReadOnly: true },
+    env: { ...env(), ...(own && { HOME: own.home }) },
+    ...(own && { writable: [own.home], tmp: own.tmp }),
+  });
   return runProgram(launched.argv, { ...launched, timeoutMs: TRY_MS });
 }
 
