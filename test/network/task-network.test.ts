@@ -177,6 +177,26 @@ describe.skipIf(!hasSandbox)("the network of a task", () => {
     expect(inside.contacts.take()).toMatchObject({ refused: [] });
   });
 
+  it.each([
+    ["pip", ["download", "--retries", "0", "--index-url", "https://tool.example/simple", "x"]],
+    ["cargo", ["search", "--registry", "mine", "x"]],
+  ])("%s finds the proxy", async (program, words) => {
+    if (!findProgram(program)) return console.log(`left out: ${program} and the proxy: it is not installed`);
+    using temp = new TempDir();
+    await using inside = await Inside.begin([]);
+    const user = process.env["HOME"] ?? "/";
+    const env = {
+      HOME: temp.path,
+      PYENV_ROOT: process.env["PYENV_ROOT"] ?? `${user}/.pyenv`,
+      RUSTUP_HOME: process.env["RUSTUP_HOME"] ?? `${user}/.rustup`,
+      CARGO_HOME: temp.path,
+      CARGO_NET_RETRY: "0",
+      CARGO_REGISTRIES_MINE_INDEX: "sparse+https://tool.example/",
+    };
+    const { stderr } = await inside.run([program, ...words], env);
+    expect(inside.contacts.take()?.refused, stderr).toMatchObject([{ host: "tool.example" }]);
+  });
+
   it.skipIf(!existsSync(PYTHON))("Python's urllib finds the proxy, and says its words", async () => {
     await using site = await hello("the site of");
     await using inside = await Inside.begin([`example.org:${site.port}`]);

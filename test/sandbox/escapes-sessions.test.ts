@@ -70,6 +70,7 @@ const attempts: readonly Attempt[] = [
   look("the user's git credentials", 'cat "$U/.git-credentials"'),
   look("the user's home", 'ls -a "$U" | grep -v "^[.]*$" | grep ssh && echo WON'),
   look("an agent's socket in the user's home", speak("SOCKET")),
+  look("a socket in /var", speak("VAR_SOCKET")),
   look(
     "another session's process",
     'cat /proc/[0-9]*/cmdline | tr "\\0" " " | grep -o "sleep 987[6]" && echo WON',
@@ -129,6 +130,8 @@ const attempts: readonly Attempt[] = [
   { title: "a task for another session", script: 'mkdir -p "$H/sessions/made" && echo WON', says: READ_ONLY },
 ];
 
+const VAR_SOCKET = `/var/tmp/holdfast-test-${process.pid}.sock`;
+
 function scriptOf(place: Place, other: string, tried = attempts): string {
   const { home, user, main } = place;
   const set = {
@@ -138,6 +141,7 @@ function scriptOf(place: Place, other: string, tried = attempts): string {
     A: other,
     OTHER: place.join("other"),
     SOCKET: join(user, "agent.sock"),
+    VAR_SOCKET,
   };
   const exports = Object.entries(set).map(([name, value]) => `export ${name}='${value}';`);
   return `${exports.join(" ")} ${batchOf(tried)}`;
@@ -156,6 +160,7 @@ for (const caller of callers) {
       ({ without, controlAs }) => without && (controlAs ?? caller.name) === caller.name,
     );
     const agent = createServer((socket) => socket.end("PLANTED"));
+    const service = createServer((socket) => socket.end("PLANTED"));
 
     beforeAll(async () => {
       place = new Place(caller);
@@ -178,6 +183,8 @@ for (const caller of callers) {
       mkdirSync(main);
       agent.listen({ path: join(user, "agent.sock"), readableAll: true, writableAll: true });
       await once(agent, "listening");
+      service.listen({ path: VAR_SOCKET, readableAll: true, writableAll: true });
+      await once(service, "listening");
       if (owned)
         for (const dir of [user, main, place.join("other"), place.join("open")]) await place.giveAll(dir);
       const git = [
@@ -210,6 +217,7 @@ for (const caller of callers) {
     });
     afterAll(async () => {
       agent.close();
+      service.close();
       using _ = place;
       const isAtWork = () => place.processes().length > 0;
       expect(isAtWork()).toBe(true);
