@@ -9,7 +9,7 @@ export {
   writeEnvironment,
 } from "./environment.ts";
 export { Excerpt, notKept } from "./excerpt.ts";
-export { textIn } from "./fold/fields.ts";
+export { amountIn, textIn } from "./fold/fields.ts";
 export { MAX_ARRIVED } from "./fold/mail.ts";
 export { isWaiting } from "./fold/requests.ts";
 export { type CachedFold, readFold } from "./fold-cache.ts";

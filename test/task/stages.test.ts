@@ -1,6 +1,7 @@
 /**
  * A task goes through its stages, and goes on after a kill at the stage that the fold says.
  */
+import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parseTaskSpec } from "../../src/contract/index.ts";
 import { TestChild } from "../support/children.ts";
@@ -16,8 +17,12 @@ const CUTS = [
   // Its agent had: what it left is kept as what it is.
   { fatal: "publishing_started", outcome: "unverified", runs: 1 },
   { fatal: "work_published", outcome: "unverified", runs: 1 },
+  { fatal: "summary_written", outcome: "unverified", runs: 1 },
   { fatal: "task_ended", outcome: "unverified", runs: 1 },
 ] as const;
+
+const REPORTS = ["result.json", "summary.md", "trace.json"];
+const textOr = (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
 describe("the stages of a task", () => {
   it("T7 goes on where it was cut off, and runs no agent again that had ended", async () => {
@@ -35,7 +40,16 @@ describe("the stages of a task", () => {
         };
         await run(fatal);
         expect((await hf.showSession(id)).task?.outcome ?? null, fatal).toBeNull();
+        const reports = () => REPORTS.map((name) => textOr(home.sessionDir(id, "tasks/1/artifacts", name)));
+        const before = reports();
+        expect(
+          before.every((text) => text !== ""),
+          fatal,
+        ).toBe(fatal === "task_ended");
         await run();
+        // What a task tells of itself is made again, the same.
+        if (fatal === "task_ended") expect(reports()).toEqual(before);
+        expect(JSON.parse(reports()[0] ?? "")).toMatchObject({ session_id: id, result: outcome });
         const { task } = await hf.showSession(id);
         expect(task, fatal).toMatchObject({ number: 1, outcome, stage: null, acted: null });
         expect((await hf.diffSession(id)).stat.insertions, fatal).toBe(runs);

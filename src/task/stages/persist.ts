@@ -14,6 +14,7 @@ import type { AskedOutcome, TaskEnd, TaskInHand } from "../in-hand.ts";
 import { writeArtifact } from "../results/artifact.ts";
 import { applyPolicy } from "../results/policy.ts";
 import { messageOf, publishOrSay, type Unpublished } from "../results/publishing.ts";
+import { writeReports } from "../results/reports.ts";
 import { valuesBefore, valuesInWork } from "../results/values.ts";
 import { writeChecks } from "../verify/checks-file.ts";
 
@@ -60,13 +61,15 @@ async function keep(
   const toReview = async () =>
     reviewOf(session.state, hasWork, own.unfinished) ??
     (hasWork ? await applyPolicy(room, store, { base, tree: work.tree }) : undefined);
+  // A value that was found stays found, whatever the checks say.
   const why =
-    verdict === "failed" ? checksFailed : (found ?? (asked === "done" ? await toReview() : undefined));
+    found ?? (verdict === "failed" ? checksFailed : asked === "done" ? await toReview() : undefined);
   const outcome = outcomeOf(asked, verdict, why !== undefined);
   const { branch, unpublished } =
     (outcome === "done" || outcome === "unverified") && hasWork
       ? await publishOrSay(room, { tree: work.tree, base, message: await messageOf(room, capsule) })
       : { branch: null, unpublished: why ?? null };
+  await writeReports(task, { outcome, stat, branch, unpublished });
   await session.append("task_ended", {
     task: number,
     outcome,
