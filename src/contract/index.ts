@@ -9,4 +9,5 @@ export * from "./lane.ts";
 export * from "./names.ts";
 export * from "./record.ts";
 export * from "./task-spec.ts";
+export * from "./telemetry.ts";
 export * from "./variables.ts";

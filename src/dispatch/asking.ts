@@ -10,11 +10,12 @@ import {
   parseTaskSpec,
   type SessionId,
   type TaskSpec,
+  telemetryIn,
   type Values,
 } from "../contract/index.ts";
 import { asFailure, type FoundSession, type Home, type NewSession, repoPathOf } from "../home/index.ts";
-import { redactingValues, secretsIn, shortened, withoutSecrets } from "../redaction/index.ts";
-import { emptyState, inspectSession } from "../session/index.ts";
+import { redactingValues, shortened, withoutSecrets } from "../redaction/index.ts";
+import { emptyState, inspectSession, secretsOf } from "../session/index.ts";
 import { present } from "../util/index.ts";
 import { type Settled, settleSpec } from "./settling.ts";
 import { type SubmitOptions, type Submitted, submitFirstTask, submitTask } from "./submitting.ts";
@@ -81,7 +82,7 @@ async function withoutValues(
   { title, nameFrom, ...session }: NewSession,
   { env = {} }: SubmitOptions,
 ): Promise<NewSession> {
-  const secrets = secretsIn(env);
+  const secrets = secretsOf({ values: env, ...present({ telemetry: telemetryIn(process.env) }) });
   const redact = redactingValues(home.io.redact, () => secrets);
   const without = async (text: string | undefined) =>
     text === undefined ? undefined : withoutSecrets(redact, shortened(text, text.length, secrets));

@@ -8,6 +8,7 @@ import {
   parseSessionId,
   type SessionId,
   type TaskSpec,
+  telemetryIn,
   type Values,
 } from "../contract/index.ts";
 import {
@@ -127,7 +128,9 @@ async function putTask(
   const request = home.newId("task");
   const { disk } = home.io;
   // Before anybody can find the task.
-  if (Object.keys(env).length > 0) await writeEnvironment(disk, dir, request, { values: env });
+  const telemetry = telemetryIn(process.env);
+  if (telemetry || Object.keys(env).length > 0)
+    await writeEnvironment(disk, dir, request, { values: env, ...present({ telemetry }) });
   const outputFd = openOutput(dir, request);
   try {
     await put(home, dir, { ...stamp(home, request, `user:${user}`), kind: "task", spec, priority });

@@ -2,7 +2,7 @@
  * Owns the driving of a session's tasks, one at a time: what a command is joined to while it runs, how its turn is
  * stopped, and what is put away when it is over.
  */
-import type { Home } from "../home/index.ts";
+import { type Home, sessionDirOf } from "../home/index.ts";
 import type { Session } from "../session/index.ts";
 import type { HostRequest, ShellRequest, Stop } from "../task/index.ts";
 import { Doorway } from "./doorway.ts";
@@ -13,6 +13,7 @@ import type { SessionMail } from "./session-mail.ts";
 import { Shells } from "./shells.ts";
 import { TaskHosts } from "./task-hosts.ts";
 import { TerminalSocket } from "./terminal-socket.ts";
+import { TraceSending } from "./trace-sending.ts";
 
 /** What belongs to the task that is driven now. */
 interface DrivenNow {
@@ -28,6 +29,8 @@ export class Driver {
   readonly #mail: SessionMail;
   readonly #presence: Presence;
   readonly #shells: Shells;
+  /** Sent beside whatever comes next. */
+  readonly #traces: TraceSending;
   #now: DrivenNow = { stop: new AbortController() };
 
   constructor(home: Home, session: Session, mail: SessionMail, presence: Presence) {
@@ -35,6 +38,7 @@ export class Driver {
     this.#session = session;
     this.#mail = mail;
     this.#presence = presence;
+    this.#traces = new TraceSending(sessionDirOf(home, session.id));
     this.#shells = new Shells(session, (shell) => presence.shellSocket(shell));
     this.doorway = new Doorway(home, session.id, mail, () => presence.makeDir("door"));
   }
@@ -50,10 +54,16 @@ export class Driver {
       const { isOverQuota } = await driveTask(this.#parts(), { request, spec, stop: signal });
       if (isOverQuota && this.#session.state.status !== "paused")
         await this.#session.append("session_paused", { reason: "quota" });
+      this.#traces.begin(this.#session.state, request);
     } finally {
       await this.#mail.forgetIfOver(request);
       if (this.#now.terminal) await this.#presence.tell(null);
     }
+  }
+
+  /** Resolves when no trace is on its way any more: each has its time. */
+  tracesSent(): Promise<void> {
+    return this.#traces.done();
   }
 
   stopTurn(by: Stop): void {

@@ -129,5 +129,7 @@ export class Effects {
     await this.#givePlaceBack();
     await mail.outgoing.callOnce().catch(() => {});
     await calls.done();
+    // The session is free by now: nothing waits for this.
+    await driver.tracesSent();
   }
 }

@@ -7,7 +7,7 @@
  */
 import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { assertValues, MAX_VALUES_BYTES, type Values } from "../contract/index.ts";
+import { assertValues, MAX_VALUES_BYTES, telemetrySecrets, type Values } from "../contract/index.ts";
 import { type Secret, secretsIn } from "../redaction/index.ts";
 import {
   ageMs,
@@ -24,6 +24,8 @@ export interface Environment {
   readonly values: Values;
   /** Those whose values are text of the task's base; undefined while that is not decided. */
   readonly public?: readonly string[];
+  /** Where its trace is sent, and with which headers. The session process goes by it; no command of the task gets it. */
+  readonly telemetry?: Values;
 }
 
 const SUFFIX = ".json";
@@ -60,12 +62,14 @@ export function readEnvironment(sessionDir: string, request: string): Environmen
 
 function readAt(path: string): Environment | undefined {
   const value = parseObject(readPlainFile(path, { maxBytes: MAX_FILE_BYTES })?.toString("utf8") ?? "");
-  const { values, public: names } = value ?? {};
-  if (!isPlainObject(values) || !Object.values(values).every((one) => typeof one === "string"))
-    return undefined;
+  const { values, public: names, telemetry } = value ?? {};
+  if (!areValues(values)) return undefined;
   const isDecided = Array.isArray(names) && names.every((name) => typeof name === "string");
-  return { values: values as Values, ...(isDecided && { public: names }) };
+  return { values, ...(isDecided && { public: names }), ...(areValues(telemetry) && { telemetry }) };
 }
+
+const areValues = (value: unknown): value is Values =>
+  isPlainObject(value) && Object.values(value).every((one) => typeof one === "string");
 
 export async function removeEnvironment(disk: Disk, sessionDir: string, request: string): Promise<void> {
   await removeFile(disk, environmentPath(sessionDir, request));
@@ -137,7 +141,8 @@ export class KnownSecrets {
 }
 
 /** Until it is decided whether a value is text of the base, it is secret. */
-function secretsOf(environment: Environment | undefined): readonly Secret[] {
-  const { values = {}, public: names = [] } = environment ?? {};
-  return secretsIn(values).filter(({ name }) => !names.includes(name));
+export function secretsOf(environment: Environment | undefined): readonly Secret[] {
+  const { values = {}, public: names = [], telemetry } = environment ?? {};
+  const given = secretsIn(values).filter(({ name }) => !names.includes(name));
+  return telemetry ? [...given, ...telemetrySecrets(telemetry).flatMap(secretsIn)] : given;
 }

@@ -6,6 +6,7 @@ export {
   readEnvironment,
   removeEnvironment,
   removeOldEnvironments,
+  secretsOf,
   writeEnvironment,
 } from "./environment.ts";
 export { Excerpt, notKept } from "./excerpt.ts";

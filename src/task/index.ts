@@ -19,6 +19,7 @@ export { assertWhole, Named } from "./inbox/named.ts";
 export type { Branched, BranchOptions } from "./results/branch.ts";
 export { type Diff, type DiffOptions, diffSession } from "./results/diff.ts";
 export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output.ts";
+export { TRACE_FILE } from "./results/reports.ts";
 export { valuesFor } from "./results/values.ts";
 export { readConfig } from "./room/config.ts";
 export { Watch } from "./room/quota-watch.ts";

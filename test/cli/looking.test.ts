@@ -101,7 +101,7 @@ describe("holdfast ls and show", () => {
     expect(bad).toMatch(/^name {6}bad\nsession {3}sess_\w+\nstatus {4}failed$/m);
     expect(bad).toMatch(/^command {3}sh -c 'exit 3'\ntask {6}1, failed, exit 3, /m);
     expect(bad).toMatch(
-      /^files {5}0 files changed, \+0 -0\ndisk .*\nnext {6}holdfast output bad\n {10}holdfast retry bad$/m,
+      /^files {5}0 files changed, \+0 -0\nartifacts .*trace\.json in .*\ndisk .*\nnext {6}holdfast output bad\n {10}holdfast retry bad$/m,
     );
     expect((await home.cli("show", "good")).stdout).toMatch(
       /^next +holdfast diff good\n +git merge holdfast\/good$/m,

@@ -1,8 +1,11 @@
+import { existsSync, readdirSync } from "node:fs";
 import type { Command } from "commander";
+import { parseSessionId } from "../../contract/index.ts";
 import type { SessionView } from "../../dispatch/index.ts";
+import { type Home, sessionDirOf } from "../../home/index.ts";
 import type { LaneState, Spent, TaskState } from "../../session/index.ts";
 import type { SessionDiskUse } from "../../upkeep/index.ts";
-import { present, printable } from "../../util/index.ts";
+import { artifactsDir, present, printable } from "../../util/index.ts";
 import { bytes, plural } from "../amounts.ts";
 import { definitionText } from "../definition-text.ts";
 import { hostsText } from "../lane-text.ts";
@@ -26,7 +29,8 @@ export function command(): Command {
       const session = await dispatcher.show(id, of);
       const disk = await dispatcher.holdfast.diskUse(id, scope(options));
       const command = await dispatcher.lastCommand(id, of);
-      if (options.json) return sayJson({ ...session, command, disk });
+      const artifacts = session.task && artifactsOf(dispatcher.home, id, session.task.number);
+      if (options.json) return sayJson({ ...session, command, artifacts, disk });
       const { spent, budget, parent, damage } = session;
       const line = (name: string, text: string) => say(`${name.padEnd(9)} ${printable(text)}`);
       if (session.name !== null) line("name", session.name);
@@ -56,6 +60,7 @@ export function command(): Command {
         line("sandbox", "none: its command can do whatever you can");
       if (session.branch?.tip) line("branch", `${session.branch.name} at ${session.branch.tip.slice(0, 12)}`);
       if (session.task?.changed) line("files", changedText(session.task.changed));
+      if (artifacts) line("artifacts", `${artifacts.names.join(", ")} in ${artifacts.directory}`);
       line("disk", diskText(disk));
       if (session.queue > 0) line("queue", plural(session.queue, "task"));
       if (session.inbox + session.unread > 0)
@@ -71,6 +76,13 @@ export function command(): Command {
         line("damaged", `${damage.file} at byte ${damage.offset}, seq ${damage.seq}: ${damage.reason}`);
       for (const [index, step] of nextSteps(session).entries()) line(index === 0 ? "next" : "", step);
     });
+}
+
+/** What its task left beside its work; null while there is nothing. */
+function artifactsOf(home: Home, id: string, task: number) {
+  const directory = artifactsDir(sessionDirOf(home, parseSessionId(id)), task);
+  const names = existsSync(directory) ? readdirSync(directory).filter((name) => !name.startsWith(".")) : [];
+  return names.length === 0 ? null : { directory, names: names.sort() };
 }
 
 function statusText({ standing, why, pid }: SessionView): string {

@@ -3,7 +3,7 @@
  * the files, decisions and rejected paths, what held, and what the checks said. A part of which nothing is on record says
  * that. Whatever an agent wrote stands in it as text.
  *
- * V9 It has 400 tokens at most, at 4 characters each; what is left out of a list is counted.
+ * O4 It has 400 tokens at most, at 4 characters each; what is left out of a list is counted.
  */
 import type { JournalRecord } from "../../contract/index.ts";
 import { textIn } from "../../session/index.ts";

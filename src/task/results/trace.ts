@@ -2,9 +2,9 @@
  * Owns the trace of a task: its records as spans, session, task, stage, turn, tool, model request and check, under the
  * names of OpenTelemetry's `gen_ai` conventions. It has names, sizes and outcomes, and nothing that was said or written.
  *
- * V7 Ids come from the journal: the trace's from session and task, a span's from the hash of the record that begins it.
+ * O2 Ids come from the journal: the trace's from session and task, a span's from the hash of the record that begins it.
  *    So the same records give the same trace, and one that is made again after a kill has the same ids.
- * V8 It has 10,000 spans at most, and says how many it left out.
+ * O3 It has 10,000 spans at most, and says how many it left out.
  */
 import { createHash } from "node:crypto";
 import type { JournalRecord } from "../../contract/index.ts";

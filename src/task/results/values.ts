@@ -38,7 +38,8 @@ export async function valuesFor(
 ): Promise<Values> {
   if (env.length === 0) return {};
   const { sessionDir, io, repo } = room;
-  const { values, public: decided } = requireValues(sessionDir, request, env);
+  const environment = requireValues(sessionDir, request, env);
+  const { values, public: decided } = environment;
   if (decided) return values;
   const secrets = secretsIn(values);
   const known = await textsInCommit(
@@ -47,7 +48,7 @@ export async function valuesFor(
     secrets.map(({ value }) => value),
   );
   const names = secrets.filter(({ value }) => known.has(value)).map(({ name }) => name);
-  await writeEnvironment(io.disk, sessionDir, request, { values, public: names });
+  await writeEnvironment(io.disk, sessionDir, request, { ...environment, public: names });
   return values;
 }
 

@@ -116,7 +116,7 @@ describe("the summary of a task", () => {
     expect(summaryOf([said(text)]).text).toContain(`**Root cause:** ${found}\n`);
   });
 
-  it("lets nothing of an agent's be more than text", () => {
+  it("P2 lets nothing of an agent's be more than text", () => {
     const hostile =
       "<img src=x onerror=y> [a](http://x) ![b](//y) `c` @ani #12 &lt; www.x.y https://x.y \u202e\u001b[31m$z$ __d__";
     const { text } = summaryOf([said(`Root cause: ${hostile}\nDecision: ${hostile}`)], {
@@ -132,7 +132,7 @@ describe("the summary of a task", () => {
     expect(text.match(/^#/gm)).toHaveLength(1);
   });
 
-  it("V9 stays within its tokens whatever it is made of, and counts what it leaves out", () => {
+  it("O4 stays within its tokens whatever it is made of, and counts what it leaves out", () => {
     const paths = Array.from({ length: 200 }, (_, index) => `src/a-rather-long-directory/file-${index}.ts`);
     const { text } = summaryOf([], { ...FACTS, changed: { ...FACTS.changed, paths, files: 5000 } });
     expect(text).toMatch(/`src\/a-rather-long-directory\/file-0.ts`, .*, and \d+ more\n/);

@@ -81,7 +81,7 @@ const KEPT: Told = ["stage_started", { task: 1, stage: "persist" }];
 const WHOLE = [...BEGUN, ...ACTED, ...VERIFIED, KEPT];
 
 describe("the trace of a task", () => {
-  it("V7 has a span for each thing, where it belongs, by ids of the journal", () => {
+  it("O2 has a span for each thing, where it belongs, by ids of the journal", () => {
     const { spans, records, named } = traceOf(WHOLE);
     const tree = spans.map(({ name, parentSpanId }) => [
       name,
@@ -121,7 +121,7 @@ describe("the trace of a task", () => {
     expect(valueIn(traceOf(WHOLE).named("execute_tool Bash"), "holdfast.output_bytes")).toBe("11");
   });
 
-  it("V7 is the same when what a task left is kept again after a kill", () => {
+  it("O2 is the same when what a task left is kept again after a kill", () => {
     const again: Told[] = [
       ["artifact_written", { task: 1, name: "trace.json", sha256: "0".repeat(64), bytes: 1 }],
       ["session_resumed", { from: "interrupted" }, { epoch: 2 }],
@@ -147,7 +147,7 @@ describe("the trace of a task", () => {
     expect(tookSeconds(second)).toBe(0);
   });
 
-  it("V8 is bounded, says what it left out, and keeps what comes last of turns and checks", () => {
+  it("O3 is bounded, says what it left out, and keeps what comes last of turns and checks", () => {
     const calls = Array.from({ length: MAX_SPANS }, (_, index) => called(`1.${index}`, "Read", "ok")).flat();
     const { spans } = traceOf([...BEGUN, ...calls, ...ACTED, ...VERIFIED, KEPT]);
     expect(spans.length).toBeLessThanOrEqual(MAX_SPANS);
