@@ -16,6 +16,7 @@ import { giveTo } from "../files/ownership.ts";
 import type { View } from "../files/view.ts";
 import { rememberFiles } from "../layer/known-files.ts";
 import { layerDir, MAX_LAYERS, sealUpper, settleSealing } from "../layer/layers.ts";
+import { stampOf } from "../layer/stamps.ts";
 import type { Repo } from "../repo/repo.ts";
 import type { SnapshotLimits } from "../snapshot/choose.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
@@ -178,6 +179,11 @@ export class Capsule {
     await this.detach();
     if (this.#spec.strategy === "overlay") await this.#seal(snapshot);
     else await this.update({ ...this.#spec, settled: snapshot.commit });
+  }
+
+  /** The same for as long as nothing is written to its files; undefined where that can't be told quickly. */
+  get stamp(): string | undefined {
+    return this.#spec.strategy === "overlay" ? stampOf(this.layout.upper) : undefined;
   }
 
   /** Something is about to be started in it. */

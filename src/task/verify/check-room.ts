@@ -31,6 +31,7 @@ import {
   type Sandbox,
 } from "../../process/index.ts";
 import { verifyDir } from "../../util/index.ts";
+import { Ahead } from "../room/ahead.ts";
 import { RoomNetwork } from "../room/network.ts";
 import type { Quota } from "../room/quota.ts";
 import { Watch } from "../room/quota-watch.ts";
@@ -99,6 +100,9 @@ export class CheckRoom implements AsyncDisposable {
     // What a process left that was killed.
     await clearUnfinished(new CapsuleDir(dir));
     const lane = { name: BRANCH, isReadOnly: false, isWithoutCommands: false, hosts: [] };
+    // The holder and the network take as long as the files do.
+    const ahead = isSandboxed ? Ahead.begin(io.homeDir, dir) : undefined;
+    if (settings.ports.length === 0) await ahead?.openNetwork(lane);
     const sandbox = isSandboxed ? await sandboxOf(room, { quota, lane }) : undefined;
     const setup = { sandbox, hosts: settings.setupHosts, quota, onOutput: () => {}, signal };
     const store = await openStore(repo, io.disk);
@@ -111,6 +115,7 @@ export class CheckRoom implements AsyncDisposable {
       base,
       settings,
       sandbox,
+      coming: ahead?.holder,
       runSetup: setupFor(room, setup),
       signal,
     };
@@ -123,6 +128,7 @@ export class CheckRoom implements AsyncDisposable {
       }
       return new CheckRoom(room, { files, sandbox, capsule, dir });
     } catch (error) {
+      await ahead?.end();
       await clearUnfinished(new CapsuleDir(dir));
       throw error;
     }
@@ -178,6 +184,11 @@ export class CheckRoom implements AsyncDisposable {
       watch?.end();
       clearTimeout(overdue);
     }
+  }
+
+  /** Taken before a command: whether anything was written since. */
+  get stamp(): string | undefined {
+    return this.#capsule.stamp;
   }
 
   /** What a commit of the files would hold now. */

@@ -38,9 +38,11 @@ export async function runCheck(
   tellStep(io.onProgress, `checking: ${check.name}`);
   await session.append("check_started", of);
   const { run: command, hosts, timeout_minutes: timeoutMinutes } = check;
+  const stamp = place.stamp;
   const end = await place.run({ command, hosts, timeoutMinutes });
   if (stop.aborted) return undefined;
-  const left = before === undefined ? undefined : await whyNotAsBefore(room, place, before);
+  const isUntouched = stamp !== undefined && stamp === place.stamp;
+  const left = before === undefined || isUntouched ? undefined : await whyNotAsBefore(room, place, before);
   const reason = whyFailed(end) ?? left;
   const passed = reason === undefined && end.exitCode === 0;
   const { exitCode, signal, durationMs, output } = end;

@@ -1,0 +1,23 @@
+/**
+ * Owns the quick answer to whether anything was written to an upper layer: the stamps that the kernel gives each of its
+ * files. Whoever writes a file changes its time of change, and can't set that back.
+ */
+import { createHash } from "node:crypto";
+import { type BigIntStats, lstatSync, readdirSync } from "node:fs";
+
+/** Of every entry below a directory: the same text means that nothing was written since. */
+export function stampOf(directory: string): string {
+  const hash = createHash("sha256");
+  const visit = (dir: Buffer) => {
+    const stats = lstatSync(dir, { bigint: true });
+    hash.update(rowOf(dir, stats));
+    if (!stats.isDirectory()) return;
+    for (const name of readdirSync(dir, { encoding: "buffer" }))
+      visit(Buffer.concat([dir, Buffer.from("/"), name]));
+  };
+  visit(Buffer.from(directory));
+  return hash.digest("hex");
+}
+
+const rowOf = (path: Buffer, { ino, mode, size, ctimeNs }: BigIntStats) =>
+  Buffer.concat([path, Buffer.from(`\0${ino} ${mode} ${size} ${ctimeNs}\0`)]);
