@@ -23,6 +23,11 @@ export interface ProcessOptions {
   readonly onOutput?: (chunk: Buffer, stream: OutputStream) => void | Promise<void>;
   /** Its standard output is for the adapter alone, which shows what a person should see of it. */
   readonly isProtocol?: boolean;
+  /**
+   * Where a person asks for the end of the turn, the adapter sees to the end of the process: it may tell it first. Whatever
+   * else stops the work ends it at once, as it ends all others.
+   */
+  readonly isEndedByAdapter?: boolean;
   /** Variables that it gets beside those of its task. Never a secret: they stand in no record, but others may read them. */
   readonly env?: Readonly<Record<string, string>>;
   /** What it finds in HOME when it starts. */

@@ -7,6 +7,7 @@ import type { LaneInForce } from "../lane/index.ts";
 import type { Sandbox } from "../process/index.ts";
 import type { HomeState } from "../session/index.ts";
 import type { Checkpoint } from "./files/checkpoint.ts";
+import type { LastCheckpoint } from "./files/last-checkpoint.ts";
 import type { StartingOptions } from "./files/starting-point.ts";
 import type { Unpublished } from "./results/publishing.ts";
 import type { RoomNetwork } from "./room/network.ts";
@@ -66,7 +67,7 @@ export interface TaskInHand {
   readonly sandbox: Sandbox | undefined;
   readonly lane: LaneInForce;
   readonly network: RoomNetwork;
-  readonly lastCheckpoint: Checkpoint | undefined;
+  readonly last: LastCheckpoint;
   /** What it may take of the machine. */
   quota(): Promise<Quota>;
   checkpoint(): Promise<Checkpoint>;

@@ -12,6 +12,7 @@ import { type ExecSpec, HoldfastError } from "../contract/index.ts";
 import type { LaneInForce } from "../lane/index.ts";
 import { type CommandEnd, runCommand, type Sandbox } from "../process/index.ts";
 import { type Checkpoint, takeCheckpoint } from "./files/checkpoint.ts";
+import { LastCheckpoint } from "./files/last-checkpoint.ts";
 import type { AskedOutcome, TaskEnd, TaskInHand, TaskOptions } from "./in-hand.ts";
 import { OwnInbox } from "./inbox/own-inbox.ts";
 import { type InvocationOptions, invocationOf } from "./room/invocation.ts";
@@ -48,7 +49,7 @@ export class Task implements TaskInHand {
   readonly sandbox: Sandbox | undefined;
   readonly lane: LaneInForce;
   readonly network: RoomNetwork;
-  #last: Checkpoint | undefined;
+  readonly last = new LastCheckpoint();
   #inbox: OwnInbox | undefined;
 
   constructor(
@@ -105,8 +106,8 @@ export class Task implements TaskInHand {
   async runTurn(command: readonly string[], around: TurnOptions = {}): Promise<TurnEnd> {
     const spec: ExecSpec = { adapter: "exec", command: [...command], input: "nothing", restart: false };
     const { outcome, exitCode, signal } = await exec.drive(this.workplace(around), spec);
-    const checkpoint = this.#last;
-    // In a sandbox nothing outlives the command, so nothing has written since.
+    const checkpoint = this.last.current;
+    // In a sandbox nothing outlives the command.
     const isCertain = this.sandbox !== undefined && checkpoint !== undefined;
     return { exitCode, signal, isInterrupted: outcome === "stopped", ...(isCertain && { checkpoint }) };
   }
@@ -120,7 +121,8 @@ export class Task implements TaskInHand {
       door: options.door,
       hasTerminal: true,
     });
-    return runCommand({ ...invocation, ...options, hasInput: true });
+    const writer = this.last.beginWriter();
+    return runCommand({ ...invocation, ...options, hasInput: true }).finally(() => writer.end());
   }
 
   /** Begun before it is needed. Whether it could be is told to the first process that does. */
@@ -132,18 +134,15 @@ export class Task implements TaskInHand {
       .catch(() => {});
   }
 
-  get lastCheckpoint(): Checkpoint | undefined {
-    return this.#last;
+  checkpoint(): Promise<Checkpoint> {
+    return this.last.take(async () =>
+      takeCheckpoint(this.room, this.capsule, await currentLimits(this.room)),
+    );
   }
 
-  async checkpoint(): Promise<Checkpoint> {
-    this.#last = await takeCheckpoint(this.room, this.capsule, await currentLimits(this.room));
-    return this.#last;
-  }
-
-  /** Checkpoint, checks, patch, and the branch if it succeeded. `at`: a checkpoint behind which nothing was written. */
+  /** Checkpoint, checks, patch, and the branch if it succeeded. `at`: a checkpoint that has the files as they are. */
   async end(outcome: AskedOutcome, { at }: { readonly at?: Checkpoint | undefined } = {}): Promise<TaskEnd> {
-    const end = await endTask(this, outcome, { at });
+    const end = await endTask(this, outcome, { at: at === this.last.current ? at : undefined });
     if (!end) throw new Error("checks that nothing stops came to no end");
     return end;
   }
@@ -151,6 +150,7 @@ export class Task implements TaskInHand {
   async rest(): Promise<void> {
     await this.network.close();
     await this.capsule.detach();
-    if (this.#last) await this.capsule.settle(this.#last.snapshot);
+    const { current } = this.last;
+    if (current) await this.capsule.settle(current.snapshot);
   }
 }

@@ -48,6 +48,9 @@ export interface WorkplaceOptions {
   readonly onEnd?: (() => Promise<void>) | undefined;
 }
 
+/** Why a person's word stops a turn; a quota, say, gives no such reason. */
+const ASKED: readonly unknown[] = ["interrupt", "pause"];
+
 export class TaskWorkplace implements Workplace {
   readonly stop: AbortSignal;
   readonly messages: Messages;
@@ -128,27 +131,20 @@ export class TaskWorkplace implements Workplace {
   }
 
   async start(command: readonly string[], options: ProcessOptions = {}): Promise<AgentProcess> {
-    const { room, capsule, sandbox, network } = this.#task;
-    const { session } = room;
-    const { door, values, cwd } = this.#around;
-    const { hasTerminal } = options;
-    await capsule.unsettle();
-    const invocation = await invocationOf(room, capsule, command, {
-      sandbox,
-      quota: await this.#task.quota(),
-      network,
-      door,
-      cwd: options.cwd ?? cwd,
-      hasTerminal,
-      values,
-      env: options.env,
-      files: options.files,
+    const { session } = this.#task.room;
+    const writer = this.#task.last.beginWriter();
+    const invocation = await this.#invocation(command, options).catch((error: unknown) => {
+      writer.end();
+      throw error;
     });
     // One that we hold on to: `AbortSignal.any` may be collected while it is waited for.
     const ending = new AbortController();
     const end = () => ending.abort();
-    this.stop.addEventListener("abort", end, { once: true });
-    if (this.stop.aborted) end();
+    const onStop = () => {
+      if (!(options.isEndedByAdapter && ASKED.includes(this.stop.reason))) end();
+    };
+    this.stop.addEventListener("abort", onStop, { once: true });
+    if (this.stop.aborted) onStop();
     const written = new Written(() => session.secrets);
     const started = Promise.withResolvers<{ readonly pid: number; readonly input: Writable | null }>();
     const running = runCommand({
@@ -168,12 +164,30 @@ export class TaskWorkplace implements Workplace {
         started.resolve({ pid, input });
       },
     });
-    const ended = this.#ended(started.promise, running, written).finally(() =>
-      this.stop.removeEventListener("abort", end),
+    const gone = running.finally(() => writer.end());
+    const ended = this.#ended(started.promise, gone, written).finally(() =>
+      this.stop.removeEventListener("abort", onStop),
     );
     // One that can't be started has no process to wait for.
     const { pid, input } = await Promise.race([started.promise, ended.then(() => started.promise)]);
-    return { pid, input, ended, end, freeze: () => freezeTree(pid), thaw: () => thawTree(pid) };
+    const freeze = () => {
+      freezeTree(pid);
+      writer.rest();
+    };
+    const thaw = () => {
+      writer.goOn();
+      thawTree(pid);
+    };
+    return { pid, input, ended, end, freeze, thaw };
+  }
+
+  async #invocation(command: readonly string[], { cwd, hasTerminal, env, files }: ProcessOptions) {
+    const { room, capsule, sandbox, network } = this.#task;
+    const { door, values, cwd: start } = this.#around;
+    await capsule.unsettle();
+    const quota = await this.#task.quota();
+    const around = { sandbox, quota, network, door, hasTerminal, values, env, files };
+    return invocationOf(room, capsule, command, { ...around, cwd: cwd ?? start });
   }
 
   async #ended(

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
+import { until } from "../support/hosts.ts";
 
 /** In place of Gemini CLI, which is started without anything else of its own. */
 async function start(): Promise<AgentHome> {
@@ -50,5 +51,50 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol", () => {
         .map(({ data }) => data["outcome"]);
       expect(outcomes).toEqual(kinds.map((kind) => (ran.includes(kind) ? "ok" : "refused")));
     }
+  });
+
+  it("T13 what a turn wrote that was cancelled is kept, though an earlier one ended with a checkpoint", async () => {
+    await using home = await start();
+    const again = (...words: string[]) =>
+      home.holdfast("run", "--session", "two", "--agent", "gemini", "--continue", ...words);
+    await home.run("two", "hello", "--agent", "gemini");
+    await home.holdfast("send", "--no-wake", "two", "write second.txt, stay");
+    await again("--detach", "write first.txt");
+    const id = home.idOf("two");
+    await until(() => existsSync(join(home.capsuleDir(id, 2), "upper", "second.txt")));
+    await home.holdfast("interrupt", "two");
+    expect((await home.holdfast("wait", "two")).stdout).toContain("task 2 cancelled");
+    const { stdout } = await home.holdfast("diff", "two");
+    for (const name of ["first.txt", "second.txt"]) expect(stdout).toContain(`b/${name}`);
+    // It was asked to stop, and had the time to.
+    expect(existsSync(home.sessionDir(id, "home", "cancelled"))).toBe(true);
+    const records = await home.records("two");
+    const of = (type: string) => records.filter((record) => record.type === type).map(({ data }) => data);
+    expect(of("turn_ended").map(({ outcome }) => outcome)).toEqual(["completed", "completed", "interrupted"]);
+    expect(of("message_added").at(-1)).toMatchObject({ turn: 3, content: "HALF-SAID" });
+    // One for each turn, and none besides.
+    expect(of("snapshot_taken").map(({ turn }) => turn)).toEqual([1, 2, 3]);
+    // And one that dies in the middle: what it had said is on record.
+    expect((await again("die")).stdout).toContain("exit 137");
+    expect((await home.records("two")).findLast(({ type }) => type === "message_added")?.data).toMatchObject({
+      turn: 4,
+      content: "HALF-SAID",
+    });
+  });
+
+  it("Y16 a message that it said nothing to before a kill is told to it again", async () => {
+    await using home = await start();
+    await home.run("two", "hello", "--agent", "gemini");
+    const id = home.idOf("two");
+    await home.holdfast("send", "two", "mute");
+    await until(() => existsSync(home.sessionDir(id, "home", "muted")));
+    process.kill(home.hostPid(id) ?? 0, "SIGKILL");
+    await home.holdfast("resume", "two");
+    await home.holdfast("wait", "two");
+    const records = await home.records("two");
+    const entered = records.filter(({ type }) => type === "message_entered_context");
+    expect(entered.map(({ data }) => data)).toMatchObject([{ certain: true }]);
+    const heard = records.findLast(({ type }) => type === "message_added");
+    expect(heard?.data["content"]).toContain("mute");
   });
 });

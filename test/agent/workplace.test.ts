@@ -97,6 +97,27 @@ describe("a loop of one's own", () => {
     await session.close();
   });
 
+  it("T13 a checkpoint counts until something can write again", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const work = task.workplace();
+    const turn = await work.beginTurn("x");
+    const process = await work.start(["sh", "-c", "echo 1 > one; read go; echo 2 > two"], { hasInput: true });
+    await task.checkpoint();
+    expect(task.last.current).toBeUndefined();
+    process.freeze();
+    await turn.end();
+    const first = task.last.current;
+    expect(first).toBeDefined();
+    process.thaw();
+    expect(task.last.current).toBeUndefined();
+    process.input?.end("go\n");
+    await process.ended;
+    expect((await task.end("cancelled", { at: first })).stat.files).toBe(2);
+    await session.close();
+  });
+
   it("takes messages from the inbox, each until it says that it has it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();

@@ -10,10 +10,10 @@ import { PassThrough } from "node:stream";
 import { methods, type NewSessionRequest, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
 import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
 import type { AgentEnd, AgentProcess, Conversation, Message, Workplace } from "../adapter.ts";
-import { earlyEnd, endIfItStays } from "../leaving.ts";
+import { earlyEnd, endIfItStays, ownFailure } from "../leaving.ts";
 import { newOpening, openingOf } from "../opening.ts";
 import { startOf } from "./agents.ts";
-import { AcpTalk } from "./talk.ts";
+import { AcpTalk, type Input } from "./talk.ts";
 
 export async function driveAcp(work: Workplace, spec: AcpSpec): Promise<AgentEnd> {
   const start = await startOf(work, spec);
@@ -26,23 +26,45 @@ export async function driveAcp(work: Workplace, spec: AcpSpec): Promise<AgentEnd
   const process = await work.start(start.command, {
     hasInput: true,
     isProtocol: true,
+    isEndedByAdapter: true,
     env: start.env,
     files: start.files,
     onOutput: (chunk, stream) => (stream === "stdout" ? take(chunk) : undefined),
   });
-  talk = new AcpTalk(work, process, output);
+  const held = new AcpTalk(work, process, output);
+  talk = held;
   process.ended.finally(() => output.end()).catch(() => {});
-  const outcome = await converse(work, spec, process, talk).catch(async (error: unknown) => {
-    // It is gone, or does not speak the protocol: either way nothing of it stays.
-    const isGone = output.writableEnded;
-    process.end();
-    const end = await process.ended;
-    if (work.stop.aborted) return "stopped" as const;
-    work.show(`${isGone ? earlyEnd(end) : `The agent was ended: ${reasonOf(error)}`}\n`);
-    return "failed" as const;
-  });
+  const cancel = () => held.cancel();
+  work.stop.addEventListener("abort", cancel, { once: true });
+  if (work.stop.aborted) cancel();
+  const outcome = await converse(work, spec, process, held)
+    .catch((error: unknown) => cutShort(work, process, held, { isGone: output.writableEnded, error }))
+    .finally(() => work.stop.removeEventListener("abort", cancel));
   const { exitCode, signal } = await process.ended;
   return { outcome, exitCode, signal };
+}
+
+type Outcome = "done" | "failed" | "stopped";
+
+/** It is gone, or does not speak the protocol: either way nothing of it stays, and its turn ends with it. */
+async function cutShort(
+  work: Workplace,
+  process: AgentProcess,
+  talk: AcpTalk,
+  { isGone, error }: { readonly isGone: boolean; readonly error: unknown },
+): Promise<Outcome> {
+  process.end();
+  const end = await process.ended;
+  const failure = await talk.caughtUp().then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  const isStopped = work.stop.aborted && failure === undefined;
+  await talk.endTurn(isStopped ? "interrupt" : "fail");
+  if (isStopped) return "stopped";
+  if (failure !== undefined) work.show(`${ownFailure(failure)}\n`);
+  else work.show(`${isGone ? earlyEnd(end) : `The agent was ended: ${reasonOf(error)}`}\n`);
+  return "failed";
 }
 
 /** The agent's answers to what it is asked, one after the other, until nothing is left to ask. */
@@ -51,39 +73,34 @@ async function converse(
   spec: AcpSpec,
   process: AgentProcess,
   talk: AcpTalk,
-): Promise<"done" | "failed"> {
-  const { id, text: first } = await begin(work, spec, talk);
+): Promise<Outcome> {
+  const first = await begin(work, spec, talk);
   const waiting = first === "" ? await work.messages.next(0, work.stop) : undefined;
   let input: Input = waiting ? inputOf(waiting) : { text: first };
-  // It was woken for a message, which it has read by now.
-  if (input.text === "") return leave(process).then(() => "done");
   for (;;) {
-    await using turn = await work.beginTurn({ prompt: input.text });
-    talk.open(turn);
-    if (input.message !== undefined) await work.messages.entered(input.message);
-    const { stopReason } = await talk.connection.agent.request(methods.agent.session.prompt, {
-      sessionId: id,
-      prompt: [{ type: "text", text: input.text }],
-    });
+    // It was woken for a message that it has read by now, or is to stop before it is asked.
+    if (input.text === "" || work.stop.aborted) {
+      await leave(process);
+      return work.stop.aborted ? "stopped" : "done";
+    }
+    const stopReason = await talk.ask(input);
     const isDone = stopReason === "end_turn";
-    if (!isDone) work.show(`The agent stopped: ${stopReason}\n`);
-    const next = isDone ? await work.messages.next(0, work.stop) : undefined;
-    await talk.settle();
+    if (!isDone && !work.stop.aborted) work.show(`The agent stopped: ${stopReason}\n`);
+    const next = isDone && !work.stop.aborted ? await work.messages.next(0, work.stop) : undefined;
     if (!next) {
       // Its turn ends with its process, so that nothing writes while its files are kept.
       await leave(process);
-      await (isDone ? turn.end() : turn.fail());
+      if (work.stop.aborted) {
+        await talk.endTurn("interrupt");
+        return "stopped";
+      }
+      await talk.endTurn(isDone ? "end" : "fail");
       return isDone ? "done" : "failed";
     }
     process.freeze();
-    await turn.end().finally(() => process.thaw());
+    await talk.endTurn("end").finally(() => process.thaw());
     input = inputOf(next);
   }
-}
-
-interface Input {
-  readonly text: string;
-  readonly message?: string;
 }
 
 const inputOf = ({ from, text, message }: Message): Input => ({
@@ -97,12 +114,8 @@ async function leave(process: AgentProcess): Promise<void> {
   await process.ended;
 }
 
-interface Begun {
-  readonly id: string;
-  readonly text: string;
-}
-
-async function begin(work: Workplace, spec: AcpSpec, talk: AcpTalk): Promise<Begun> {
+/** The first words to it, in the conversation that it holds from then on. */
+async function begin(work: Workplace, spec: AcpSpec, talk: AcpTalk): Promise<string> {
   const { agent } = talk.connection;
   const { agentCapabilities } = await agent.request(methods.agent.initialize, {
     protocolVersion: PROTOCOL_VERSION,
@@ -111,9 +124,10 @@ async function begin(work: Workplace, spec: AcpSpec, talk: AcpTalk): Promise<Beg
   });
   const opening = await openingOf(work, spec.agent, spec);
   const where: NewSessionRequest = { cwd: await work.directory(), mcpServers: [] };
-  const hold = async (conversation: Conversation, text: string): Promise<Begun> => {
+  const hold = async (conversation: Conversation, text: string): Promise<string> => {
     await work.beginConversation(spec.agent, conversation);
-    return { id: conversation.id, text };
+    talk.holdConversation(conversation.id);
+    return text;
   };
   if (opening.how === "resumed") {
     const { conversation: id, text } = opening;

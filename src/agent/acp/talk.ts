@@ -1,10 +1,13 @@
 /**
- * Owns the connection to an agent that speaks the Agent Client Protocol: what it says becomes messages and calls of the
- * turn that is open, in the order in which it came.
+ * Owns the connection to an agent that speaks the Agent Client Protocol: what it is asked, and what it says, which
+ * becomes messages and calls of the turn that is open, in the order in which it came.
  *
  * The protocol leaves it to the agent which tools it asks for. A call that it asks for is on record before its tool runs,
  * and refused where the lane doesn't have it; of others it tells while they run. What holds the agent to its lane is the
  * sandbox.
+ *
+ * Y16 A message counts as read when the agent has said something in answer to it, and never before. The protocol has no
+ *     ids for messages: one that it may have heard before a crash is told to it again.
  */
 import { type PassThrough, Readable, Writable } from "node:stream";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
@@ -16,42 +19,62 @@ import {
   type RequestPermissionRequest,
   type RequestPermissionResponse,
   type SessionUpdate,
-  type ToolCallUpdate,
+  type StopReason,
 } from "@agentclientprotocol/sdk";
-import type { Json } from "../../contract/index.ts";
-import type { ToolCall } from "../../session/index.ts";
 import type { AgentProcess, AgentTurn, Workplace } from "../adapter.ts";
+import { endIfItStays } from "../leaving.ts";
+import { Calls } from "./calls.ts";
 import { whyNotKind } from "./kinds.ts";
 
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** A history is told when nothing more of it came for so long; it is not waited for more often than that. */
+/** What it says without an end is recorded in parts. */
+const MAX_SAID = 64 * 1024;
+/**
+ * Nothing in the protocol tells the end of a history that comes after the answer: it is over when nothing more of it came
+ * for so long. It is not waited for more often than that.
+ */
 const HISTORY_QUIET_MS = 200;
 const HISTORY_WAITS = 100;
 
-type Told = Omit<ToolCallUpdate, "toolCallId">;
-type ToolUpdate = Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_update" }>;
+/** What tells of an answer. An agent may tell of its commands and modes at any time. */
+const ANSWERING: readonly SessionUpdate["sessionUpdate"][] = [
+  "user_message_chunk",
+  "agent_message_chunk",
+  "agent_thought_chunk",
+  "tool_call",
+  "tool_call_update",
+  "plan",
+];
 
-interface Call {
-  /** All that the agent said of it. */
-  told: Told;
-  isOnRecord: boolean;
-  /** It has no result yet. */
-  open?: ToolCall | undefined;
+/** What the agent is asked: a text, which may be a message from the inbox. */
+export interface Input {
+  readonly text: string;
+  readonly message?: string;
+}
+
+interface Open {
+  readonly turn: AgentTurn;
+  readonly calls: Calls;
+  /** Not on record yet. */
+  said: string;
+  /** The message that it was told, until it has heard it. */
+  unheard?: string | undefined;
 }
 
 export class AcpTalk {
   readonly connection: ClientConnection;
   readonly #work: Workplace;
-  /** Of this turn, by the agent's own ids. */
-  readonly #calls = new Map<string, Call>();
-  #turn: AgentTurn | undefined;
-  #said = "";
+  readonly #process: AgentProcess;
+  /** What it says outside of a turn is history that it repeats. */
+  #open: Open | undefined;
+  #conversation = "";
   #updates = 0;
   #recorded: Promise<void> = Promise.resolve();
 
   /** `output`: what the agent's process writes. */
   constructor(work: Workplace, process: AgentProcess, output: PassThrough) {
     this.#work = work;
+    this.#process = process;
     const { input } = process;
     if (!input) throw new Error("the agent's process has no input");
     const stream = ndJsonStream(
@@ -68,6 +91,11 @@ export class AcpTalk {
       .connect(stream);
   }
 
+  /** From now on it is asked in this one. */
+  holdConversation(id: string): void {
+    this.#conversation = id;
+  }
+
   /** An agent that loads a conversation tells its history. It should have before it answers, but some go on after. */
   async historyTold(): Promise<void> {
     let before = -1;
@@ -77,23 +105,43 @@ export class AcpTalk {
     }
   }
 
-  /** What it says from now on belongs to this turn; what it says outside of one is history that it repeats. */
-  open(turn: AgentTurn): void {
-    this.#turn = turn;
-  }
-
-  /** All that it said is on record after this, and no call is open. */
-  async settle(): Promise<void> {
-    await this.#queue(async () => {
-      await this.#endSaying();
-      for (const { open } of this.#calls.values()) await open?.interrupted("the agent told no result");
-      this.#calls.clear();
-      this.#turn = undefined;
+  /** In a turn of its own, which is open after this. */
+  async ask({ text, message }: Input): Promise<StopReason> {
+    const turn = await this.#work.beginTurn({ prompt: text });
+    this.#open = { turn, calls: new Calls(turn), said: "", unheard: message };
+    const { stopReason } = await this.connection.agent.request(methods.agent.session.prompt, {
+      sessionId: this.#conversation,
+      prompt: [{ type: "text", text }],
     });
+    await this.#queue(() => this.#heard());
+    return stopReason;
   }
 
-  /** Resolves when what was read of it up to now is on record. */
+  /** The work is to stop: the agent is told so, and ended if it stays all the same. */
+  cancel(): void {
+    const sessionId = this.#conversation;
+    if (sessionId === "") {
+      this.#process.end();
+      return;
+    }
+    this.connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {});
+    endIfItStays(this.#process, Promise.resolve());
+  }
+
+  /** With all that it said on record, and no call open. The process is gone, or stands still. */
+  async endTurn(how: "end" | "fail" | "interrupt"): Promise<void> {
+    await this.#recorded.catch(() => {});
+    const open = this.#open;
+    if (!open) return;
+    await this.#endSaying();
+    await open.calls.close();
+    this.#open = undefined;
+    await open.turn[how]();
+  }
+
+  /** Resolves when what was read of it up to now is on record; fails where it can't be. */
   async caughtUp(): Promise<void> {
+    // No time is waited for: what was read is handed out before this comes back.
     await setImmediate();
     await this.#recorded;
   }
@@ -101,66 +149,52 @@ export class AcpTalk {
   /** One after the other: the protocol's library hands messages out without waiting. */
   #queue(step: () => Promise<void>): Promise<void> {
     this.#recorded = this.#recorded.then(step);
+    // What can't be recorded must not go on.
+    this.#recorded.catch(() => this.#process.end());
     return this.#recorded;
   }
 
   async #note(update: SessionUpdate): Promise<void> {
-    if (!this.#turn) return;
+    const open = this.#open;
+    if (!open) return;
+    if (ANSWERING.includes(update.sessionUpdate)) await this.#heard();
     if (update.sessionUpdate === "agent_message_chunk" && update.content.type === "text") {
       this.#work.show(update.content.text);
-      this.#said += update.content.text;
-    } else if (update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update")
-      await this.#noteTool(update);
+      open.said += update.content.text;
+      if (open.said.length > MAX_SAID) await this.#endSaying();
+    } else if (update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update") {
+      const { sessionUpdate: _, toolCallId: id, ...told } = update;
+      if (open.calls.isNews(id, told)) await this.#endSaying();
+      await open.calls.tell(id, told);
+    }
   }
 
-  async #noteTool({ sessionUpdate: _, ...update }: ToolUpdate): Promise<void> {
-    const { toolCallId: id, status } = update;
-    const call = this.#tell(id, update);
-    if (status !== "pending" || hasFields(update.rawInput)) await this.#putOnRecord(id, call);
-    const { open, told } = call;
-    if (!open || (status !== "completed" && status !== "failed")) return;
-    call.open = undefined;
-    const output = asJson(told.rawOutput ?? told.content);
-    await (status === "completed" ? open.returned(output) : open.failed(output));
-  }
-
-  /** An agent may tell of a call before it knows what it is about. */
-  #tell(id: string, update: Told): Call {
-    const call = this.#calls.get(id) ?? { told: {}, isOnRecord: false };
-    this.#calls.set(id, call);
-    call.told = { ...call.told, ...stated(update) };
-    return call;
-  }
-
-  async #putOnRecord(id: string, call: Call): Promise<void> {
-    if (call.isOnRecord) return;
-    call.isOnRecord = true;
-    await this.#endSaying();
-    const { name, kind, title, rawInput } = call.told;
-    const tool = name ?? kind ?? title ?? "tool";
-    const args = asJson(hasFields(rawInput) ? rawInput : title);
-    call.open = await this.#turn?.callTool(tool.slice(0, 200), args, { call: id });
+  async #heard(): Promise<void> {
+    const message = this.#open?.unheard;
+    if (message === undefined) return;
+    await this.#work.messages.entered(message);
+    if (this.#open) this.#open.unheard = undefined;
   }
 
   async #endSaying(): Promise<void> {
-    const text = this.#said;
-    this.#said = "";
-    if (text.trim() === "") return;
+    const open = this.#open;
+    const text = open?.said ?? "";
+    if (!open || text.trim() === "") return;
+    open.said = "";
     this.#work.show("\n");
-    await this.#turn?.addMessage("assistant", text);
+    await open.turn.addMessage("assistant", text);
   }
 
   /** What its lane has, once, each time. */
   async #permit({ options, toolCall }: RequestPermissionRequest): Promise<RequestPermissionResponse> {
-    const { toolCallId: id, ...update } = toolCall;
+    if (this.#work.stop.aborted) return { outcome: { outcome: "cancelled" } };
+    const { toolCallId: id, ...told } = toolCall;
     let refusal: string | undefined;
     await this.#queue(async () => {
-      const call = this.#tell(id, update);
-      refusal = whyNotKind(call.told.kind, this.#work.tools);
-      await this.#putOnRecord(id, call);
-      if (refusal === undefined) return;
-      await call.open?.refused(refusal);
-      call.open = undefined;
+      const open = this.#open;
+      await this.#heard();
+      await this.#endSaying();
+      refusal = await open?.calls.ask(id, told, (kind) => whyNotKind(kind, this.#work.tools));
     });
     const wanted = refusal === undefined ? "allow_once" : "reject_once";
     const option = options.find(({ kind }) => kind === wanted);
@@ -168,17 +202,4 @@ export class AcpTalk {
       outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" },
     };
   }
-}
-
-const asJson = (value: unknown): Json =>
-  value === undefined ? null : (JSON.parse(JSON.stringify(value)) as Json);
-
-const hasFields = (value: unknown) =>
-  typeof value === "object" && value !== null && Object.keys(value).length > 0;
-
-/** Without what an update leaves open. */
-function stated(update: Told): Told {
-  return Object.fromEntries(
-    Object.entries(update).filter(([, value]) => value !== undefined && value !== null),
-  );
 }

@@ -164,7 +164,7 @@ async function park(task: Task, { reason, until, detail }: Parked): Promise<void
   const { session } = task.room;
   const isKept = session.state.task?.snapshot?.turn === lastTurnOf(session.state);
   // As when it ends: in a sandbox nothing has written since its last turn, if that came to its checkpoint.
-  if (!task.sandbox || !task.lastCheckpoint || !isKept) {
+  if (!task.sandbox || !task.last.current || !isKept) {
     await task.network.close();
     await task.capsule.detach();
     await task.checkpoint();
@@ -213,8 +213,8 @@ async function finish(
   };
   if (hasActed) tell(session.append("stage_ended", { ...of, stage: "act", outcome }));
   const onPersist = () => tell(session.append("stage_started", { ...of, stage: "persist" }));
-  // In a sandbox nothing outlives the agent's processes, so nothing has written since the last checkpoint.
-  const at = task.sandbox && hasActed ? task.lastCheckpoint : undefined;
+  // In a sandbox nothing outlives the agent's processes: a checkpoint after their end needs no second one.
+  const at = task.sandbox && hasActed ? task.last.current : undefined;
   const end = await endTask(task, outcome, { at, stop, onPersist });
   if (!end && stop.reason === "interrupt") await endTask(task, "cancelled", { onPersist });
   else if (!end) await task.rest();
