@@ -3,6 +3,7 @@
  * here is for our own adapters alone: a loop of one's own is driven through the same.
  */
 import type { Writable } from "node:stream";
+import type { Api } from "../config/index.ts";
 import type { AgentSpec, Appended, EventData, Json, Parked, Usage } from "../contract/index.ts";
 import type { CommandEnd } from "../process/index.ts";
 import type { ToolCall } from "../session/index.ts";
@@ -95,6 +96,8 @@ export interface Messages {
 /** Where an agent reaches a model: an address inside its sandbox, and a key that opens nothing anywhere else. */
 export interface ModelAccess {
   readonly url: string;
+  /** How the provider is spoken to. */
+  readonly api: Api;
   readonly key: string;
   /** What stands behind it: a key of the provider's, or the login of an agent. */
   readonly kind: "key" | "login";

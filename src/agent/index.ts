@@ -16,6 +16,7 @@ export type {
 } from "./adapter.ts";
 export { adapterOf } from "./adapters.ts";
 export { exec } from "./exec.ts";
-export { type KnownAgent, knownAgent, knownAgents } from "./known.ts";
+export { assertHeld } from "./holding.ts";
+export { assertSpoken, type KnownAgent, knownAgent, knownAgents } from "./known.ts";
 export { type Capability, capabilities, type Manifest, manifestOf } from "./manifest.ts";
 export { versionOf } from "./version.ts";

@@ -18,19 +18,21 @@ import { needsNoKey, type Provider, providersOf } from "./providers.ts";
 
 export interface KeyNote {
   readonly provider: string;
+  readonly api: Provider["api"];
   readonly source: KeySource | "none";
   readonly isUsable: boolean;
   /** For people. */
   readonly detail: string;
 }
 
-type Note = Omit<KeyNote, "provider">;
+type Note = Omit<KeyNote, "provider" | "api">;
 
 /** `env`: of the person whose keys these are. A broker is started where there is a login to ask it for. */
 export async function keyNotes(home: Home, env: NodeJS.ProcessEnv): Promise<KeyNote[]> {
   const settings = await readSettings(home.dir);
   const notes = providersOf(settings).map(async (provider) => ({
     provider: provider.name,
+    api: provider.api,
     ...(noteOf(provider, home, env) ??
       (provider.hasLogin ? await ofLogin(home, env, settings.logins.claude.refresh) : undefined) ??
       ofNone(provider)),

@@ -3,7 +3,7 @@
  * else the first of those that are known which is on PATH and has a key that can be used.
  */
 import { basename } from "node:path";
-import { type KnownAgent, knownAgent, knownAgents } from "../agent/index.ts";
+import { assertSpoken, type KnownAgent, knownAgent, knownAgents } from "../agent/index.ts";
 import { type KeyNote, keyNotes } from "../broker/index.ts";
 import { type AgentDefinition, type AgentSpec, HoldfastError } from "../contract/index.ts";
 import { type Home, readSettings } from "../home/index.ts";
@@ -34,6 +34,9 @@ export async function chooseAgent(
   const agent = definition ? defined(definition) : await wanted(home, options, notes);
   const provider = providerOf(agent, notes, options.model);
   const found = notes.find((note) => note.provider === provider);
+  if (!found && isNamed(provider, options.model) && agent.adapter === "acp")
+    throw new HoldfastError("unknown_provider", `there is no provider ${provider}`, { provider });
+  if (found) assertSpoken(agent, found);
   return { spec: specOf(agent, provider, prompt, options), name: agent.name, key: found?.detail ?? "no key" };
 }
 
@@ -59,7 +62,9 @@ function defined({ name, adapter, command = [] }: AgentDefinition): KnownAgent {
   if (adapter === "claude") return named("claude");
   const known = knownAgents.find((one) => one.program === basename(program));
   if (!findProgram(program)) throw missing(program);
-  return known ? { ...known, command } : { name, program, adapter, command, models: {} };
+  return known
+    ? { ...known, command }
+    : { name, program, adapter, command, isStartedWithout: false, models: {} };
 }
 
 const missing = (program: string) =>
@@ -93,6 +98,8 @@ function firstUsable(notes: readonly KeyNote[]): KnownAgent {
 const usableProviders = ({ models }: KnownAgent, notes: readonly KeyNote[]) =>
   Object.keys(models).filter((name) => notes.some(({ provider, isUsable }) => provider === name && isUsable));
 
+const isNamed = (provider: string, model: string | undefined) => model?.startsWith(`${provider}/`) ?? false;
+
 /** `anthropic/…` names it; else the first of the agent's that has a key, and without any, its usual one. */
 function providerOf(agent: KnownAgent, notes: readonly KeyNote[], model: string | undefined): string {
   const [first, rest] = model?.split("/", 2) ?? [];
@@ -104,8 +111,9 @@ function specOf(agent: KnownAgent, provider: string, prompt: string, options: Ag
   const input = options.interactive ? ("terminal" as const) : ("messages" as const);
   const talk = { prompt, continues: options.continue ?? false, input };
   const { model } = options;
+  // It knows one provider, and its models by their own names.
   if (agent.adapter === "claude")
-    return { adapter: "claude", ...talk, ...(model !== undefined && { model }) };
+    return { adapter: "claude", ...talk, ...present({ model: model?.replace(/^anthropic\//, "") }) };
   if (options.interactive)
     throw new HoldfastError(
       "usage",

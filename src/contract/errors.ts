@@ -83,6 +83,10 @@ export const errorCodes = {
     exitStatus.refused,
     "holdfast doctor says which keys were found; keys in settings.yaml, or a variable such as ANTHROPIC_API_KEY, give one",
   ],
+  model_not_spoken: [
+    exitStatus.usage,
+    "name a model of another provider with --model, or another agent with --agent; holdfast agents lists them",
+  ],
   program_missing: [exitStatus.refused, "install it, or correct the name"],
   sandbox_missing: [
     exitStatus.refused,
@@ -92,6 +96,10 @@ export const errorCodes = {
   unknown_lane: [
     exitStatus.usage,
     "holdfast lanes tells what each is; a lane of the repo's own has to be in holdfast.yaml of the commit that the task begins with",
+  ],
+  lane_not_held: [
+    exitStatus.refused,
+    "give it to an agent that the message names, with --agent, or choose another lane: holdfast lanes tells what each is",
   ],
   not_a_repo: [
     exitStatus.usage,

@@ -51,13 +51,13 @@ export class ModelRoute {
 
   /** Opened for the first that asks. */
   async model(provider: string): Promise<ModelAccess> {
-    findProvider(await readSettings(this.#home.dir), provider);
+    const { api } = findProvider(await readSettings(this.#home.dir), provider);
     this.#broker ??= BrokerConnection.open(this.#home, this.#session.id);
     this.#opened ??= this.#open();
     const credential = await (await this.#broker).credential(provider);
     const { origin, key } = await this.#opened;
     // Without one the agent waits at its first request, where it is said which key is missing.
-    return { url: `${origin}/${provider}`, key, kind: credential?.kind ?? "key" };
+    return { url: `${origin}/${provider}`, api, key, kind: credential?.kind ?? "key" };
   }
 
   async close(): Promise<void> {

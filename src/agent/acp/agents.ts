@@ -3,13 +3,13 @@
  * asked for, with the variables by which most agents find a model.
  */
 import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
-import type { HomeFile, Workplace } from "../adapter.ts";
+import type { HomeFile, ToolClasses, Workplace } from "../adapter.ts";
 import { instructionFiles } from "../instructions.ts";
-import { knownAgent } from "../known.ts";
+import { assertSpoken, knownAgent } from "../known.ts";
 import { gemini } from "./gemini.ts";
 import { goose } from "./goose.ts";
 import { opencode } from "./opencode.ts";
-import type { ModelName, Starting } from "./start.ts";
+import type { Starting } from "./start.ts";
 
 export interface Start {
   readonly command: readonly string[];
@@ -26,12 +26,18 @@ const INSTRUCTIONS: Readonly<Record<string, readonly string[]>> = {
   goose: [".config/goose/.goosehints"],
 };
 
+/** An agent of the user's own may say what it may do, and that goes before what the others may. */
+const instructionsFor = (agent: string, { isWithoutCommands }: ToolClasses) =>
+  (INSTRUCTIONS[agent] ?? []).filter((path) => !(isWithoutCommands && path.endsWith("/agent")));
+
 export async function startOf(work: Workplace, { agent, command, model }: AcpSpec): Promise<Start> {
   const start = Object.hasOwn(starting, agent) ? starting[agent] : undefined;
   if (!start) return { command, env: await usualVariables(work, model), files: [] };
   const named = nameOf(agent, model);
-  const { wrapper = [], env, files } = start(await work.model(named.provider), named, work.tools);
-  const instructions = instructionFiles({ paths: INSTRUCTIONS[agent] ?? [] });
+  const access = await work.model(named.provider);
+  assertSpoken(knownAgent(agent), { provider: named.provider, api: access.api });
+  const { wrapper = [], env, files } = start(access, named.model, work.tools);
+  const instructions = instructionFiles({ paths: instructionsFor(agent, work.tools) });
   return { command: [...wrapper, ...command], env, files: [...files, ...instructions] };
 }
 
@@ -39,10 +45,15 @@ export async function startOf(work: Workplace, { agent, command, model }: AcpSpe
 async function usualVariables(work: Workplace, model: string | undefined): Promise<Start["env"]> {
   if (!model?.includes("/")) return {};
   const { provider } = nameOf("", model);
-  const { url, key } = await work.model(provider);
-  if (provider === "anthropic") return { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: key };
-  if (provider === "gemini") return { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key };
+  const { url, api, key } = await work.model(provider);
+  if (api === "anthropic") return { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: key };
+  if (api === "gemini") return { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key };
   return { OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key };
+}
+
+interface ModelName {
+  readonly provider: string;
+  readonly model: string;
 }
 
 /** `anthropic/claude-…`, or a model of the agent's usual provider. */

@@ -1,7 +1,7 @@
 /**
  * Owns how Gemini CLI is started.
  */
-import type { HomeFile } from "../adapter.ts";
+import type { HomeFile, ToolClasses } from "../adapter.ts";
 import { jsonFile, type Starting } from "./start.ts";
 
 /**
@@ -18,10 +18,11 @@ exec "$0" "$@"`;
 
 /** What a person would have to answer. */
 const NEVER = ["ask_user", "enter_plan_mode", "exit_plan_mode"];
-const WRITING = ["replace", "run_shell_command", "write_file"];
+const COMMANDS = ["run_shell_command"];
+const WRITING = [...COMMANDS, "replace", "write_file"];
 const REACHING = ["google_web_search", "web_fetch"];
 
-export const gemini: Starting = ({ url, key }, { model }, { isReadOnly, hasHosts }) => ({
+export const gemini: Starting = ({ url, key }, model, tools) => ({
   wrapper: ["sh", "-c", KEEP_CONVERSATIONS],
   env: {
     GOOGLE_GEMINI_BASE_URL: url,
@@ -41,9 +42,14 @@ export const gemini: Starting = ({ url, key }, { model }, { isReadOnly, hasHosts
       },
       privacy: { usageStatisticsEnabled: false },
     }),
-    denying([...NEVER, ...(isReadOnly ? WRITING : []), ...(hasHosts ? [] : REACHING)]),
+    denying([...NEVER, ...lackingIn(tools)]),
   ],
 });
+
+const lackingIn = ({ isReadOnly, isWithoutCommands, hasHosts }: ToolClasses) => [
+  ...(isReadOnly ? WRITING : isWithoutCommands ? COMMANDS : []),
+  ...(hasHosts ? [] : REACHING),
+];
 
 /** In the words of its policies; what they don't say is as it was: what has an effect is asked for. */
 const denying = (tools: readonly string[]): HomeFile => ({

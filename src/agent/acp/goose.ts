@@ -3,7 +3,7 @@
  */
 import type { Starting } from "./start.ts";
 
-export const goose: Starting = ({ url, key }, { model }) => ({
+export const goose: Starting = ({ url, key }, model) => ({
   env: {
     GOOSE_PROVIDER: "openai",
     GOOSE_MODEL: model,

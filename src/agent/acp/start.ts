@@ -3,13 +3,8 @@
  */
 import type { HomeFile, ModelAccess, ToolClasses } from "../adapter.ts";
 
-export interface ModelName {
-  readonly provider: string;
-  readonly model: string;
-}
-
 /** How one agent is started so that it finds its model, asks nothing at its start, and asks before its tools. */
-export type Starting = (access: ModelAccess, model: ModelName, tools: ToolClasses) => Started;
+export type Starting = (access: ModelAccess, model: string, tools: ToolClasses) => Started;
 
 interface Started {
   /** Words before its command. */

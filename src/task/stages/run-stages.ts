@@ -15,7 +15,7 @@
  * T12 A task that is parked is on record as that only when nothing of it runs and its files are in a checkpoint. A kill
  *     before that leaves a task that was cut off.
  */
-import { type Adapter, adapterOf } from "../../agent/index.ts";
+import { type Adapter, adapterOf, assertHeld } from "../../agent/index.ts";
 import type { Parked, TaskSpec } from "../../contract/index.ts";
 import { type Home, layBallast, sessionDirOf } from "../../home/index.ts";
 import { assertTerminal } from "../../process/index.ts";
@@ -100,6 +100,7 @@ async function begin(run: TaskRun): Promise<Task | undefined> {
     const room = await roomOf({ ...home, onProgress: around.onProgress }, session);
     const options = optionsOf(run);
     const route = await findRoute(room, { ...options, ahead });
+    assertHeld(spec.agent, route.lane);
     const task = await makeCapsule(room, route, options);
     around.onReady();
     return task;

@@ -1,0 +1,110 @@
+/**
+ * A lane in which an agent edits files and runs no commands: agents that can be held to it are, others are refused, and
+ * so is a command. Whose models an agent can be given is refused before anything begins, too.
+ */
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { assertHeld } from "../../src/agent/holding.ts";
+import { AgentHome } from "../support/agents.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { commitFiles } from "../support/repo.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const FILE = `lanes:
+  edits: { write: [edit_file] }
+agents:
+  stranger: { adapter: acp, command: [stranger] }
+`;
+
+async function start(...given: Parameters<typeof AgentHome.start>): Promise<AgentHome> {
+  const home = await AgentHome.start(...given);
+  const bin = home.join("bin");
+  copyFileSync(join(import.meta.dirname, "..", "fixtures", "agents", "telling.ts"), join(bin, "telling.ts"));
+  for (const name of ["gemini", "goose", "stranger"])
+    writeFileSync(join(bin, name), '#!/bin/sh\nexec node "$(dirname "$0")/telling.ts" "$@"\n', {
+      mode: 0o755,
+    });
+  commitFiles(home.main, { "holdfast.yaml": FILE }, "lanes");
+  return home;
+}
+
+const outcomesIn = async (home: AgentHome, session: string) =>
+  (await home.records(session))
+    .filter(({ type }) => type === "tool_returned")
+    .map(({ data }) => data["outcome"]);
+
+describe("a lane without commands", () => {
+  it.skipIf(!hasSandbox)("holds agents that can be kept from them", async () => {
+    await using home = await start({
+      write: [{ call: { write: { path: "made.txt", content: "made\n" } } }, { say: "Done." }],
+      bash: [{ call: { bash: { command: "echo ran > ran.txt" } } }, { say: "Done." }],
+    });
+    const inLane = (agent: string, prompt: string) =>
+      home.run(agent, prompt, "--agent", agent, "--lane", "edits");
+    await Promise.all([
+      inLane("claude", "[[write]]"),
+      inLane("opencode", "[[bash]]"),
+      inLane("gemini", "ask read, ask edit, ask execute, ask other"),
+    ]);
+    expect(await outcomesIn(home, "claude")).toEqual(["ok"]);
+    const offered = home.model.requests.map(({ body }) => body).find((body) => body.includes('"Write"'));
+    expect(offered).not.toContain('"Bash"');
+    expect(await outcomesIn(home, "opencode")).toEqual(["refused"]);
+    expect(await outcomesIn(home, "gemini")).toEqual(["ok", "ok", "refused", "refused"]);
+    expect((await home.holdfast("diff", "opencode")).stdout).not.toContain("ran.txt");
+    // They are told, too: what a model isn't offered it doesn't try.
+    const told = (session: string, ...path: string[]) =>
+      readFileSync(home.sessionDir(home.idOf(session), "home", ...path), "utf8");
+    const { permission } = JSON.parse(told("opencode", ".config", "opencode", "opencode.json"));
+    expect(permission).toMatchObject({ "*": "ask", bash: "deny" });
+    expect(permission).not.toHaveProperty("edit");
+    expect(told("gemini", ".gemini", "policies", "holdfast.toml")).toContain('"run_shell_command"');
+    expect((await home.holdfast("show", "claude")).stdout).toContain("runs no commands");
+  });
+
+  it("refuses a command, and agents that can't; nothing is begun", async () => {
+    await using home = await start();
+    const refused = async (asked: string[], reason: string) => {
+      const { status, stderr } = await home.holdfast(
+        ...["run", "--repo", home.main, ...wall, "--lane", "edits"],
+        ...asked,
+      );
+      expect([status, stderr]).toEqual([5, expect.stringContaining(`lane_not_held: ${reason}`)]);
+    };
+    const lacks = "lane edits runs no commands, and";
+    await refused(["--", "touch", "ran.txt"], `${lacks} this task is one; claude, opencode, gemini can be`);
+    await refused(["--agent", "goose", "do"], `${lacks} goose can't be kept from them`);
+    await refused(["--agent", "stranger", "do"], `${lacks} stranger can't be kept from them`);
+    expect(JSON.parse((await home.holdfast("ls", "--all", "--json")).stdout || "[]")).toEqual([]);
+  });
+});
+
+describe("an agent that is known by its name", () => {
+  it("is taken for it only where its own program is started", () => {
+    const lane = { name: "edits", isWithoutCommands: true };
+    const talk = { prompt: "", continues: false, input: "messages" } as const;
+    const held = (program: string) => () =>
+      assertHeld({ adapter: "acp", agent: "opencode", command: [program, "acp"], ...talk }, lane);
+    expect(held("opencode")).not.toThrow();
+    expect(held("./opencode")).toThrow("./opencode may be any program");
+  });
+});
+
+describe("a model that an agent does not speak to", () => {
+  it("is refused before anything begins; one of a provider of the user's own goes by that one's API", async () => {
+    await using home = await start({ hello: [{ say: "Done." }] });
+    home.settings(`  corp: { api: anthropic, base_url: "${home.model.url}", key_env: ANTHROPIC_API_KEY }\n`);
+    const run = (agent: string, model: string) =>
+      home.run(agent, "[[hello]]", ...wall, "--agent", agent, "--model", model);
+    expect((await run("goose", "anthropic/x")).stderr).toContain(
+      "model_not_spoken: goose speaks to models by the API of openai, and anthropic has that of anthropic",
+    );
+    expect((await run("gemini", "corp/x")).stderr).toContain("model_not_spoken: gemini ");
+    expect((await run("opencode", "nowhere/x")).stderr).toContain("unknown_provider: ");
+    expect(await run("opencode", "corp/x")).toMatchObject({ status: 0 });
+    if (!hasSandbox) return;
+    const path = home.sessionDir(home.idOf("opencode"), "home", ".config", "opencode", "opencode.json");
+    expect(JSON.parse(readFileSync(path, "utf8")).provider.holdfast.npm).toBe("@ai-sdk/anthropic");
+  });
+});
