@@ -19,7 +19,9 @@ export function laneLines(lane: Lane): [what: string, text: string][] {
     ["reads", "the files of its capsule, and the tools of this machine"],
     ["writes", isReadOnly ? "nothing but its HOME and TMPDIR" : "in its capsule, its HOME and TMPDIR"],
     ...(isWithoutCommands
-      ? ([["runs", "no commands: its agent edits files only, and one that can't be held to that is refused"]] as [string, string][])
+      ? ([
+          ["runs", "no commands: its agent edits files only, and one that can't be held to that is refused"],
+        ] as [string, string][])
       : []),
     ["reaches", hostsText(hosts)],
     ["asks", approval.length > 0 ? `you before it uses ${approval.join(" or ")} tools` : "never"],

@@ -1,31 +1,68 @@
 /**
  * Owns the waking of a session that is at rest by what a person says to it: where its agent is known, a task begins that
- * goes on in its conversation, and the message is the first that it hears. What a person paused stays paused, and so does
- * a task that is parked.
+ * goes on in its conversation, with the same model, and the message is the first that it hears. What a person paused stays
+ * paused, and so does a task that is parked.
+ *
+ * A message gives no leave: the task may do no more than the one that it continues, and no more than one gets by default.
+ * Hosts that were allowed by hand were for that task alone.
  */
 import { closeSync } from "node:fs";
+import { defaultConfig } from "../config/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
 import type { SessionSummary } from "../home/index.ts";
+import { acceptedPart, laneWithin } from "../lane/index.ts";
+import { readRepoFile } from "../task/index.ts";
+import { present } from "../util/index.ts";
 import { environmentOf } from "./environment.ts";
 import { agentAsked } from "./run-asked.ts";
+import { type CommonOptions, scope } from "./verb.ts";
 import type { NamedSession } from "./which-session.ts";
 
 type Resting = Pick<
   SessionSummary,
-  "conversation" | "definition" | "due" | "handoff" | "pausedFor" | "status" | "task"
+  "branch" | "conversation" | "definition" | "due" | "handoff" | "pausedFor" | "repo" | "status" | "task"
 >;
 
 /** Says whether it was. */
-export async function wake(dispatcher: Dispatcher, { id }: NamedSession, resting: Resting): Promise<boolean> {
-  const { conversation, definition, task } = resting;
-  if (!conversation || !mayBeWoken(resting)) return false;
-  const agent = definition ? definition.name : conversation.agent;
-  const options = { agent, session: id, continue: true, sandbox: task?.isSandboxed ?? true, json: true };
-  const { spec } = await agentAsked(dispatcher, "", { ...options, title: "a message" });
+export async function wake(
+  dispatcher: Dispatcher,
+  { id }: NamedSession,
+  resting: Resting,
+  common: CommonOptions,
+): Promise<boolean> {
+  if (!resting.conversation || !mayBeWoken(resting)) return false;
+  const last = await dispatcher.lastConversed(id, scope(common));
+  if (!last || last.agent.adapter === "exec") return false;
+  const { name: agent } = last;
+  const lane = last.lane === undefined ? undefined : await laneFor(dispatcher, resting, agent, last.lane);
+  const { spec } = await agentAsked(dispatcher, "", {
+    ...common,
+    ...present({ lane, model: last.agent.model }),
+
+    agent,
+    session: id,
+    continue: true,
+    sandbox: resting.task?.isSandboxed ?? true,
+    json: true,
+    title: "a message",
+  });
   const env = await environmentOf({}, dispatcher.home.dir, spec.env);
-  const { outputFd } = await dispatcher.submit(id, spec, { env });
+  const { outputFd } = await dispatcher.submit(id, spec, { ...scope(common), env });
   closeSync(outputFd);
   return true;
+}
+
+async function laneFor(
+  { home }: Dispatcher,
+  { repo, task, branch, definition }: Resting,
+  agent: string,
+  last: string,
+): Promise<string> {
+  const { config } =
+    repo === null
+      ? { config: acceptedPart(defaultConfig, () => false) }
+      : await readRepoFile(home, { repo, state: { task, branch } });
+  return laneWithin(config, last, definition?.name === agent ? definition.lane : undefined);
 }
 
 const STAYING: readonly string[] = ["closed", "archived", "damaged", "interrupted", "parked"];

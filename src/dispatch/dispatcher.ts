@@ -26,7 +26,7 @@ import { type Raised, raiseBudget } from "./budgeting.ts";
 import { deliverOutboxes } from "./carrying.ts";
 import { Ears } from "./ears.ts";
 import { type FollowOptions, followSession, type Happening } from "./following.ts";
-import { lastCommand, type TaskAgain, taskAgain } from "./last-task.ts";
+import { type Conversed, lastCommand, lastConversed, type TaskAgain, taskAgain } from "./last-task.ts";
 import { type OutputOptions, type OutputPart, readOutput } from "./output.ts";
 import { bringKeysAgain } from "./own-keys.ts";
 import { inboxOf, ringSession, type SendOptions, type Sent, sendMessage, takeBackTasks } from "./post.ts";
@@ -78,6 +78,11 @@ export class Dispatcher {
   /** The last task of a session, to run again: from the same base, in a fresh capsule. Not while others come first. */
   async lastTaskAgain(id: string, options: Scope & LaneChoice = {}): Promise<TaskAgain> {
     return taskAgain(this.#home, await this.#find(id, options), options);
+  }
+
+  /** Who the session's conversation was last held with, and in which lane. */
+  async lastConversed(id: string, options: Scope = {}): Promise<Conversed | undefined> {
+    return lastConversed(await this.#find(id, options));
   }
 
   async send(id: string, text: string, options: SendOptions & Scope = {}): Promise<Sent> {

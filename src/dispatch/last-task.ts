@@ -49,6 +49,27 @@ export async function taskAgain(
   return { spec: parseTaskSpec(again), withheld: isFromElsewhere ? (had ?? []) : [] };
 }
 
+/** What the task was asked to be that the session's conversation was last held in. */
+export interface Conversed extends Pick<TaskSpec, "agent"> {
+  /** The agent, or its definition. */
+  readonly name: string;
+  /** The one that it was in; undefined for a task of an earlier version. */
+  readonly lane: string | undefined;
+}
+
+/** Undefined where that is not on record. */
+export async function lastConversed({ dir }: FoundSession): Promise<Conversed | undefined> {
+  const { conversation } = (await inspectSession(dir)).state;
+  const find = (type: string, key: string, value: Json | undefined) =>
+    findLastRecord(dir, (record) => record.type === type && record.data[key] === value);
+  const begun = conversation && (await find("task_started", "task", conversation.task));
+  const { request, lane } = begun?.data ?? {};
+  const queued = request === undefined ? undefined : await find("task_queued", "request", request);
+  if (!queued) return undefined;
+  const { agent, definition } = parseTaskSpec(queued.data["spec"]);
+  return { agent, name: definition.replace(/^agent:/, ""), lane: lane === undefined ? lane : String(lane) };
+}
+
 /** What was allowed to a task elsewhere is not allowed to it here. */
 function laneOf({ lane, hosts }: LaneChoice, choice: LaneChoice, isFromElsewhere: boolean): LaneChoice {
   if (!isFromElsewhere) return { lane: choice.lane ?? lane, hosts: choice.hosts ?? hosts };

@@ -34,6 +34,7 @@ export interface LaneChoice {
   readonly definition?: string | undefined;
 }
 
+const NARROWEST: ShippedLane = "read-only";
 /** In `write`, what lets an agent run commands. */
 const COMMANDS: readonly string[] = ["*", "run_command"];
 
@@ -78,4 +79,26 @@ export function resolveLane(config: AcceptedConfig, { lane: asked, hosts = [] }:
     isWithoutCommands: settings.write.length > 0 && !settings.write.some((tool) => COMMANDS.includes(tool)),
     hosts: [...new Set([...settings.hosts, ...parseHosts(hosts)])],
   };
+}
+
+/**
+ * A lane in which a task may do no more than in either of two: the first, the second, or where neither is within the
+ * other, the one that writes nothing and reaches nothing. So is one that is not there any more.
+ */
+export function laneWithin(config: AcceptedConfig, first: string, second: string = config.lane): string {
+  const find = (lane: string) => (laneSettings(config, lane) ? resolveLane(config, { lane }) : undefined);
+  const [one, other] = [find(first), find(second)];
+  if (one && other && isWithin(one, other)) return first;
+  return one && other && isWithin(other, one) ? second : NARROWEST;
+}
+
+function isWithin(one: Lane, other: Lane): boolean {
+  const isReached = (host: string) =>
+    other.hosts.includes(host) || (other.hosts.includes("*") && !host.startsWith("localhost:"));
+  return (
+    (one.isReadOnly || !other.isReadOnly) &&
+    (one.isReadOnly || one.isWithoutCommands || !other.isWithoutCommands) &&
+    one.hosts.every(isReached) &&
+    other.approval.every((kind) => one.approval.includes(kind))
+  );
 }

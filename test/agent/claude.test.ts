@@ -132,28 +132,6 @@ describe("its conversation", () => {
 });
 
 describe("what a person says to it", () => {
-  it("wakes a session at rest, which goes on in its conversation; not one that was paused, nor with --no-wake", async () => {
-    await using home = await AgentHome.start({
-      one: [{ say: "FIRST-SAID" }],
-      long: [bash("sleep 60"), { say: "Never." }],
-    });
-    await home.run("one", "[[one]]", ...wall);
-    await home.quiet();
-    await home.holdfast("send", "one", "--no-wake", "LEFT-UNREAD");
-    expect(home.model.requests).toHaveLength(1);
-    await home.holdfast("send", "one", "WOKEN-BY");
-    await home.holdfast("wait", "one");
-    const last = JSON.stringify(home.model.requests.at(-1)?.body);
-    for (const text of ["FIRST-SAID", "LEFT-UNREAD", "WOKEN-BY"]) expect(last).toContain(text);
-    await home.holdfast("run", ...wall, "--session", "one", "--detach", "[[long]]");
-    await until(async () => typesIn(await home.records("one")).includes("tool_called"));
-    await home.holdfast("pause", "one");
-    const asked = home.model.requests.length;
-    expect((await home.holdfast("send", "one", "later")).stderr).toContain("at rest");
-    await home.quiet();
-    expect(home.model.requests).toHaveLength(asked);
-  });
-
   it("its instructions for the agent come along, and nothing that could run or has a key", async () => {
     await using home = await AgentHome.start({
       look: [bash("cat ~/.claude/CLAUDE.md ~/.claude/settings.json"), { say: "Done." }],

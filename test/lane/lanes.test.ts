@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/config/index.ts";
-import { acceptedPart, listLanes, resolveLane } from "../../src/lane/index.ts";
+import { acceptedPart, laneWithin, listLanes, resolveLane } from "../../src/lane/index.ts";
 
 const accepted = async (text: string) => acceptedPart(await parseConfig(text), () => true);
 
@@ -32,6 +32,28 @@ describe("lanes", () => {
     expect(() => resolveLane(config, { hosts: ["a.org", "10.0.0.1"] })).toThrow(
       expect.objectContaining({ code: "invalid_data", message: expect.stringContaining('"10.0.0.1"') }),
     );
+  });
+
+  it.each([
+    ["read-only", "repo-fix", "read-only"],
+    ["online", "repo-fix", "repo-fix"],
+    ["repo-fix", "repo-fix", "repo-fix"],
+    ["edits", "repo-fix", "edits"],
+    ["repo-fix", "edits", "edits"],
+    ["edits", "read-only", "read-only"],
+    ["deps", "online", "deps"],
+    ["local", "online", "read-only"],
+    ["look", "repo-fix", "read-only"],
+    ["free", "repo-fix", "repo-fix"],
+    ["gone", "repo-fix", "read-only"],
+  ])("within %s and %s is %s", async (first, second, expected) => {
+    const config = await accepted(`lanes:
+      edits: { write: [edit_file] }
+      deps: { hosts: [b.org] }
+      local: { hosts: ["localhost:5432"] }
+      look: { write: [], hosts: [a.org] }
+      free: { approval: [] }`);
+    expect(laneWithin(config, first, second)).toBe(expected);
   });
 
   it("one that is not there is named, with those that are", async () => {

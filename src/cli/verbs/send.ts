@@ -60,7 +60,8 @@ export function command(): Command {
       // Only a person wakes a session, never a message of another one.
       const mayWake = options.wake && sent.isNew && !sent.isHeard && from === undefined;
       const isWoken =
-        mayWake && (await wake(dispatcher, { id, label }, await holdfast.showSession(id, scope(options))));
+        mayWake &&
+        (await wake(dispatcher, { id, label }, await holdfast.showSession(id, scope(options)), options));
       if (options.json) return sayJson({ session: id, ...sent, isWoken });
       say(sent.message);
       if (!sent.isNew) return note(`${sent.message} was sent before: this one was not`);
