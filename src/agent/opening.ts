@@ -39,5 +39,6 @@ async function cutOff(work: Workplace): Promise<string> {
 export async function newOpening(work: Workplace, { prompt }: Asked): Promise<Opening> {
   const story = await work.story();
   if (story === undefined) return { how: "new", text: prompt };
-  return { how: "primed", text: `${story}\n\n# What you are asked to do now\n\n${prompt}` };
+  const asked = prompt === "" ? "Nothing yet: wait for it." : prompt;
+  return { how: "primed", text: `${story}\n\n# What you are asked to do now\n\n${asked}` };
 }

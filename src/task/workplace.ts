@@ -100,7 +100,7 @@ export class TaskWorkplace implements Workplace {
   }
 
   story(): Promise<string | undefined> {
-    return storyOf(this.#task.room.session);
+    return storyOf(this.#task);
   }
 
   async model(provider: string): Promise<ModelAccess> {

@@ -12,9 +12,13 @@ import { HostHome } from "./hosts.ts";
 
 export const PLANTED_KEY = "sk-ant-api03-planted-4f1d9c27ab";
 
-/** One that does not behave is asked for by its model's name. */
+/** One that does not behave is asked for by its model's name; without a protocol it is its own interface. */
 const CLAUDE = `#!/bin/sh
-case "$*" in *"--model hostile-"*) program=hostile.ts ;; *) program=claude.ts ;; esac
+case "$*" in
+  *"--model hostile-"*) program=hostile.ts ;;
+  *--print*) program=claude.ts ;;
+  *) program=terminal.ts ;;
+esac
 exec node "$(dirname "$0")/$program" "$@"
 `;
 
@@ -32,7 +36,7 @@ export class AgentHome extends HostHome {
     const bin = this.join("bin");
     mkdirSync(bin);
     const fixtures = join(import.meta.dirname, "..", "fixtures", "agents");
-    for (const name of ["claude.ts", "hostile.ts", "acp.ts"])
+    for (const name of ["claude.ts", "hostile.ts", "terminal.ts", "acp.ts"])
       copyFileSync(join(fixtures, name), join(bin, name));
     writeFileSync(join(bin, "claude"), CLAUDE, { mode: 0o755 });
     writeFileSync(join(bin, "opencode"), OPENCODE, { mode: 0o755 });

@@ -43,8 +43,8 @@ async function inTerminal(
   const { how } = opening;
   const id = how === "resumed" ? opening.conversation : randomUUID();
   await work.beginConversation(CLAUDE, { id, how });
-  await using turn = await work.beginTurn({ prompt: spec.prompt });
-  const process = await work.start(interactiveCommand(spec, { id, tools: work.tools }, how), {
+  await using turn = await work.beginTurn({ prompt: opening.text });
+  const process = await work.start(interactiveCommand(spec, { id, tools: work.tools }, opening), {
     hasInput: true,
     hasTerminal: true,
     env: environmentFor(model),

@@ -48,16 +48,16 @@ export function commandFor(
 
 /** In a terminal, where a person sees what it asks. */
 export function interactiveCommand(
-  { model, prompt }: ClaudeSpec,
+  { model }: ClaudeSpec,
   { id, tools }: { readonly id: string; readonly tools: ToolClasses },
-  how: Opening["how"],
+  { how, text }: Opening,
 ): string[] {
   return [
     CLAUDE,
     ...(how === "resumed" ? ["--resume", id] : ["--session-id", id]),
     ...(model === undefined ? [] : ["--model", model]),
     ...["--disallowedTools", disallowedTools(tools).join(",")],
-    ...(prompt === "" ? [] : ["--", prompt]),
+    ...(text === "" ? [] : ["--", text]),
   ];
 }
 

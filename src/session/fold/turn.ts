@@ -86,7 +86,10 @@ export const turnRules: readonly Rule[] = [
       cacheWriteTokens: amountIn,
       usd: amountIn,
     },
-    { apply: ({ spent }, usage) => ({ spent: withUsage(spent, usage) }) },
+    {
+      // An agent in a terminal tells of nothing else.
+      apply: (state, usage) => ({ spent: withUsage(state.spent, usage), ...answered(state) }),
+    },
   ),
 ];
 

@@ -1,0 +1,77 @@
+/**
+ * Agents of the Agent Client Protocol that don't behave: the task ends, or can be ended, in clear words, and the same
+ * session goes on with another agent, which is told what happened.
+ */
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { AgentHome } from "../support/agents.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { commitFiles } from "../support/repo.ts";
+
+const fixtures = join(import.meta.dirname, "..", "fixtures", "agents");
+const GEMINI = `#!/bin/sh
+case "$GEMINI_MODEL" in hostile-*) program=hostile-acp.ts ;; *) program=telling.ts ;; esac
+exec node "$(dirname "$0")/$program" "$@"
+`;
+
+async function start(...given: Parameters<typeof AgentHome.start>): Promise<AgentHome> {
+  const home = await AgentHome.start(...given);
+  for (const name of ["telling.ts", "hostile-acp.ts"])
+    copyFileSync(join(fixtures, name), home.join("bin", name));
+  for (const name of ["gemini", "stranger"]) writeFileSync(home.join("bin", name), GEMINI, { mode: 0o755 });
+  return home;
+}
+
+const hostile = (home: AgentHome, way: string, ...options: string[]) =>
+  home.run(way, "do", "--agent", "gemini", "--model", `gemini/hostile-${way}`, ...options);
+
+// Without one, HOME would be the user's own.
+describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol that does not behave", () => {
+  it("fails in clear words where it ends, breaks its protocol or never ends a message; another agent takes over", async () => {
+    await using home = await start({ good: [{ say: "All good." }] });
+    const texts = {
+      exit137: "The agent ended before it had answered (exit 137",
+      malformed: "The agent was ended: it broke its protocol",
+      line: "The agent was ended: ",
+    };
+    for (const [way, text] of Object.entries(texts)) {
+      const { status, stdout, stderr } = await hostile(home, way);
+      expect([status, stdout], stderr).toEqual([1, expect.stringContaining(text)]);
+      expect(stdout + stderr).not.toMatch(/^ +at /m);
+    }
+    // Changing the agent inside a session: the new one is told what happened.
+    const next = ["run", "--session", "exit137", "--agent", "claude", "do [[good]]"];
+    expect(await home.holdfast(...next)).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^All good\.\n?$/),
+    });
+    const begun = (await home.records("exit137")).filter(({ type }) => type === "conversation_begun");
+    expect(begun.map(({ data }) => [data["agent"], data["how"]])).toEqual([
+      ["gemini", "new"],
+      ["claude", "primed"],
+    ]);
+    expect(home.model.requests.at(-1)?.body).toContain("## Turn 1 (failed)");
+  });
+});
+
+describe.skipIf(!hasSandbox)("what an agent of the Agent Client Protocol is given", () => {
+  it("has the user's instructions for it; one that is not known is started as its definition says", async () => {
+    await using home = await start();
+    mkdirSync(home.join("person", ".gemini"), { recursive: true });
+    writeFileSync(home.join("person", ".gemini", "GEMINI.md"), "SAY-PLEASE\n");
+    writeFileSync(home.join("person", ".gemini", "oauth_creds.json"), "PLANTED\n");
+    home.env["HOME"] = home.join("person");
+    await home.run("known", "hello", "--agent", "gemini");
+    const inHome = (session: string, ...path: string[]) =>
+      home.sessionDir(home.idOf(session), "home", ...path);
+    expect(readFileSync(inHome("known", ".gemini", "GEMINI.md"), "utf8")).toBe("SAY-PLEASE\n");
+    expect(existsSync(inHome("known", ".gemini", "oauth_creds.json"))).toBe(false);
+    const file = "agents: { odd-one: { adapter: acp, command: [stranger, --quiet] } }\n";
+    commitFiles(home.main, { "holdfast.yaml": file }, "an agent");
+    const { status, stdout } = await home.run("unknown", "hello", "--agent", "odd-one");
+    expect([status, stdout.trim()]).toEqual([0, "heard hello"]);
+    const begun = (await home.records("unknown")).find(({ type }) => type === "conversation_begun");
+    expect(begun?.data).toMatchObject({ agent: "odd-one", how: "new" });
+  });
+});

@@ -1,0 +1,55 @@
+/**
+ * What an agent is told that does not know its session.
+ */
+import { describe, expect, it } from "vitest";
+import type { HistoryTurn } from "../../src/session/index.ts";
+import { type Facts, tellStory } from "../../src/task/story.ts";
+
+const said = (text: string) => ({ kind: "message", role: "assistant", content: text }) as const;
+const call = (name: string, outcome = "ok") =>
+  ({ kind: "tool_call", call: name, tool: "bash", args: name, outcome, output: "no" }) as const;
+const turn = (number: number, ...entries: HistoryTurn["entries"]): HistoryTurn => ({
+  turn: number,
+  input: `ask ${number}`,
+  entries,
+  outcome: "completed",
+  usage: {},
+});
+const tell = (turns: readonly HistoryTurn[], more: Partial<Facts> = {}) =>
+  tellStory({ turns, count: turns.length, files: [], decisions: [], ...more });
+
+describe("the story of a session", () => {
+  it("tells what was asked, said, done, refused and decided, and which files were changed", () => {
+    const files = Array.from({ length: 70 }, (_, index) => `src/file-${index}.ts`);
+    const story = tell([turn(1, said("SAID"), call("ran"), call("tried", "refused"))], {
+      files,
+      decisions: ["ani answered: use tabs"],
+    });
+    for (const text of ["Asked: ask 1", "Said: SAID", "- bash ran", "- bash tried → refused: no"])
+      expect(story).toContain(text);
+    expect(story).toContain("Files that were changed so far:\n- src/file-0.ts");
+    expect(story).toContain("- and 10 more");
+    expect(story).toContain("- ani answered: use tabs");
+    expect(story).toContain("Processes that ran in the background are gone.");
+  });
+
+  it("leaves out the oldest where it gets too long, and says how much", () => {
+    const long = Array.from({ length: 9 }, (_, index) =>
+      turn(index + 1, ...Array.from({ length: 5 }, () => said("x".repeat(1400)))),
+    );
+    const story = tell(long, { count: 20 });
+    expect(story.length).toBeLessThan(25_000);
+    expect(story).toContain("Asked: ask 9");
+    expect(story).not.toContain("Asked: ask 1\n");
+    expect(story).toContain("(17 turns are left out here.)");
+    const short = tell([turn(1), turn(19), turn(20)], { count: 20 });
+    expect(short).toMatch(/ask 1\n\n\(17 turns are left out here\.\)\n\n## Turn 19/);
+  });
+
+  it("tells the last messages and calls of a turn that has many", () => {
+    const story = tell([turn(1, ...Array.from({ length: 30 }, (_, index) => said(`m${index}.`)))]);
+    expect(story).toContain("- 24 earlier messages");
+    expect(story).not.toContain("m23.");
+    expect(story).toContain("m29.");
+  });
+});
