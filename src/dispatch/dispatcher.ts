@@ -80,7 +80,6 @@ export class Dispatcher {
     return taskAgain(this.#home, await this.#find(id, options), options);
   }
 
-  /** Who the session's conversation was last held with, and in which lane. */
   async lastConversed(id: string, options: Scope = {}): Promise<Conversed | undefined> {
     return lastConversed(await this.#find(id, options));
   }

@@ -6,7 +6,7 @@ import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, type ProcessRecord, readProcessRecord } from "../home/index.ts";
 import { hasProcess, readPlace, withLine } from "../line/index.ts";
 import { idOf, whenBellGone } from "../mail/index.ts";
-import { inspectSession, removeEnvironment } from "../session/index.ts";
+import { drivenTask, inspectSession, removeEnvironment } from "../session/index.ts";
 import { deadline, isAlive, signalIfThere } from "../util/index.ts";
 import { Ears } from "./ears.ts";
 import { inboxOf, knockAtSession, put, ringSession, stamp } from "./post.ts";
@@ -36,7 +36,8 @@ export async function interruptTurn(home: Home, found: FoundSession): Promise<vo
         session: found.id,
       },
     );
-  if (!state.openTurn && state.queue.length === 0)
+  // An agent may hang before it comes to its first turn.
+  if (!state.openTurn && !drivenTask(state) && state.queue.length === 0)
     throw new HoldfastError("not_running", `session ${found.id} is at no turn: it waits for a task`, {
       session: found.id,
     });

@@ -5,8 +5,10 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { readTextOr } from "../../src/util/index.ts";
 import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
+import { until } from "../support/hosts.ts";
 import { commitFiles } from "../support/repo.ts";
 
 const fixtures = join(import.meta.dirname, "..", "fixtures", "agents");
@@ -52,6 +54,24 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol that does no
       ["claude", "primed"],
     ]);
     expect(home.model.requests.at(-1)?.body).toContain("## Turn 1 (failed)");
+  });
+});
+
+describe.skipIf(!hasSandbox)("one that never ends", () => {
+  it("is ended by a person where it hangs or floods, and fills no memory of ours", async () => {
+    await using home = await start();
+    const ways = ["hang", "flood"];
+    await Promise.all(ways.map((way) => hostile(home, way, "--detach")));
+    await until(async () => (await home.records("flood")).length > 30);
+    await until(async () => (await home.records("hang")).some(({ type }) => type === "process_started"));
+    // What it writes waits in its pipe, and not in our memory.
+    const status = readTextOr(`/proc/${home.hostPid(home.idOf("flood"))}/status`, "");
+    expect(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024).toBeLessThan(200);
+    const isCancelled = async (way: string) => {
+      await home.holdfast("interrupt", way);
+      expect((await home.holdfast("wait", way)).stdout).toContain(`${way} task 1 cancelled`);
+    };
+    await Promise.all(ways.map(isCancelled));
   });
 });
 
