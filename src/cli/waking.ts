@@ -38,11 +38,10 @@ export async function wake(
   const { spec } = await agentAsked(dispatcher, "", {
     ...common,
     ...present({ lane, model: last.agent.model }),
-
     agent,
     session: id,
     continue: true,
-    sandbox: resting.task?.isSandboxed ?? true,
+    sandbox: true,
     json: true,
     title: "a message",
   });
@@ -67,7 +66,9 @@ async function laneFor(
 
 const STAYING: readonly string[] = ["closed", "archived", "damaged", "interrupted", "parked"];
 
-function mayBeWoken({ due, handoff, pausedFor, status }: Resting): boolean {
+function mayBeWoken({ due, handoff, pausedFor, status, task }: Resting): boolean {
+  // A person waived the sandbox for that task, and for no other.
+  if (task && !task.isSandboxed) return false;
   const isStopped =
     pausedFor === "asked" || pausedFor === "budget" || pausedFor === "quota" || pausedFor === "import";
   return due === "nothing" && handoff === null && !isStopped && !STAYING.includes(status);

@@ -27,7 +27,7 @@ import { nextStatus, type StoredStatus } from "./lifecycle.ts";
 import type { SessionState } from "./state.ts";
 
 /** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 17;
+export const MACHINE_VERSION = 18;
 
 /** An event without a rule changes nothing but the status. */
 const rules: ReadonlyMap<EventType, Rule> = new Map(
