@@ -62,7 +62,9 @@ export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";
 export { type ChangedFile, type FileVersion, readChangedFiles } from "./work/changed-files.ts";
 export { commitCheckout } from "./work/dirty.ts";
 export { makeExactTree } from "./work/exact-tree.ts";
+export { assertMovable, findTarget, finishMove, moveTarget, type Target } from "./work/move-target.ts";
 export { branchTip, publish, publishedBranch } from "./work/publish.ts";
+export { type Conflicted, isConflicted, type Replayed, replay } from "./work/replay.ts";
 export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./work/texts.ts";
 export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./work/unpublish.ts";
 export {

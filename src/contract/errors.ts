@@ -151,6 +151,21 @@ export const errorCodes = {
     exitStatus.conflict,
     "begin clean with --fresh or --base, or bring the two together by hand: holdfast handoff",
   ],
+  merge_conflicts: [
+    exitStatus.conflict,
+    "nothing was changed; bring the two together in the session's files (holdfast handoff), or git merge the session's branch by hand",
+  ],
+  merge_refused: [exitStatus.refused, "do what the message says, then merge again; nothing was changed"],
+  nothing_to_merge: [
+    exitStatus.notFound,
+    "holdfast show tells what the session has, holdfast branch publishes it",
+  ],
+  branch_not_found: [exitStatus.notFound, "name a branch of the repo that is there: git branch lists them"],
+  checks_failed: [
+    exitStatus.failed,
+    "holdfast checks shows what they said; mend it in the session, then merge again; --no-verify merges without checks",
+  ],
+  git_too_old: [exitStatus.refused, "install a newer git; everything but merging works with this one"],
   publish_refused: [exitStatus.refused, "the work is safe in its snapshot: holdfast diff shows it"],
   output_too_large: [exitStatus.refused, "look at it in the repo: the branch and the snapshot are whole"],
   git_failed: [exitStatus.refused, "the message has git's own words"],

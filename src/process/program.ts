@@ -116,11 +116,20 @@ async function feed(
   stdin.once("error", () => {
     isGone = true;
   });
-  for await (const chunk of input) {
-    if (isGone) return;
-    if (!stdin.write(chunk)) await Promise.race([once(stdin, "drain").catch(() => {}), ended]);
+  const chunks = iterate(input);
+  // What waits for the program to say something would wait for ever, once it has ended.
+  const end = ended.then(() => ({ done: true as const, value: undefined }));
+  for (;;) {
+    const step = await Promise.race([chunks.next(), end]);
+    if (step.done) break;
+    if (isGone) return void chunks.return?.(undefined);
+    if (!stdin.write(step.value)) await Promise.race([once(stdin, "drain").catch(() => {}), ended]);
   }
   stdin.end();
+}
+
+async function* iterate(input: NonNullable<ProgramOptions["input"]>): AsyncGenerator<Uint8Array> {
+  yield* input;
 }
 
 export function missing(program: string, error: unknown, cwd?: string): unknown {

@@ -9,12 +9,12 @@ import { failure, type GitOptions, type GitPlace, gitEnvironment, OFF, startGit,
 
 /**
  * For what a person asks of their own checkout: by their own configuration, filters included, as if they had called
- * git themselves. Hooks, monitors and transports stay off; their index is not to be written.
+ * git themselves. Hooks, monitors and transports stay off. Their index is written only where that is said.
  */
 export async function userGit(
   place: GitPlace,
   args: readonly string[],
-  { input }: Pick<GitOptions, "input"> = {},
+  { input, isWriting = false }: Pick<GitOptions, "input"> & { readonly isWriting?: boolean } = {},
 ): Promise<Buffer> {
   const {
     GIT_CONFIG_GLOBAL: _,
@@ -23,7 +23,9 @@ export async function userGit(
     ...env
   } = gitEnvironment(place);
   const own = OFF.filter((setting) => !OF_THE_USER.test(setting));
-  const settings = [...own, "core.bare=false", "core.splitIndex=false", "core.safecrlf=false"];
+  // A copy of an index stands alone; their own stays of the form that it has.
+  const form = isWriting ? [] : ["core.splitIndex=false"];
+  const settings = [...own, "core.bare=false", "core.safecrlf=false", ...form];
   const words = settings.flatMap((setting) => ["-c", setting]);
   const result = await startGit(["-C", place.workTree ?? "/", ...words, ...args], {
     env: { ...env, HOME: userHome() },

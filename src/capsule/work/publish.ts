@@ -9,16 +9,17 @@
 
 import { createReadStream, existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { type Disk, readPlainFile } from "../../util/index.ts";
-import { git, gitToFile, type Identity, runGit } from "../git/git.ts";
+import type { Disk } from "../../util/index.ts";
+import { gitToFile, type Identity, runGit } from "../git/git.ts";
 import { keepTip } from "../repo/held.ts";
 import { BRANCH_FOLDER } from "../repo/named-branches.ts";
 import { isAncestor, isMerged } from "../repo/refs.ts";
 import { objectsLink, type Repo, userPlace } from "../repo/repo.ts";
 import { makeAside } from "../store/objects.ts";
 import type { Store } from "../store/store.ts";
+import { checkedOutIn } from "./work-trees.ts";
 
 export interface Publication {
   readonly repo: Repo;
@@ -98,36 +99,13 @@ export async function branchTip(repo: Repo, branch: string): Promise<string | un
   return exitCode === 0 ? stdout.toString("utf8").trim() : undefined;
 }
 
-/** The working tree that has a branch checked out, or is in the middle of rebasing it. */
-export async function checkedOutIn(repo: Repo, branch: string): Promise<string | undefined> {
-  const ref = `refs/heads/${branch}`;
-  const out = (await git(userPlace(repo), ["worktree", "list", "--porcelain", "-z"])).toString("utf8");
-  for (const fields of out.split("\0\0").map((part) => part.split("\0"))) {
-    const path = fields.find((field) => field.startsWith("worktree "))?.slice("worktree ".length);
-    if (path === undefined) continue;
-    if (fields.includes(`branch ${ref}`) || rebased(await gitDirOf(path)) === ref) return path;
-  }
-  return undefined;
-}
-
-const MAX_LINE_BYTES = 4096;
-
-async function gitDirOf(workTree: string): Promise<string> {
-  const pointer = readPlainFile(join(workTree, ".git"), { maxBytes: MAX_LINE_BYTES });
-  const named = /^gitdir: (\S.*)/.exec(pointer?.toString("utf8") ?? "")?.[1]?.trim();
-  // It may be relative to where it stands.
-  return resolve(workTree, named ?? ".git");
-}
-
-function rebased(gitDir: string): string | undefined {
-  const [name] = ["rebase-merge", "rebase-apply"].flatMap(
-    (dir) => readPlainFile(join(gitDir, dir, "head-name"), { maxBytes: MAX_LINE_BYTES }) ?? [],
-  );
-  return name?.toString("utf8").trim();
-}
-
 /** One pack with what the base has not got; refused as a whole if any object is not as it should be. */
-async function copyObjects(repo: Repo, store: Store, commit: string, base: string | null): Promise<void> {
+export async function copyObjects(
+  repo: Repo,
+  store: Store,
+  commit: string,
+  base: string | null,
+): Promise<void> {
   const from = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
   const revisions = Buffer.from(`${commit}\n${base === null ? "" : `^${base}\n`}`);
   const aside = await makeAside(store);

@@ -8,7 +8,8 @@
 import { HoldfastError } from "../../contract/index.ts";
 import { runGit } from "../git/git.ts";
 import { type Repo, userPlace } from "../repo/repo.ts";
-import { branchTip, checkedOutIn } from "./publish.ts";
+import { branchTip } from "./publish.ts";
+import { checkedOutIn } from "./work-trees.ts";
 
 export interface OwnBranch {
   readonly name: string;

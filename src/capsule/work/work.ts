@@ -37,7 +37,7 @@ export async function commitWork(
   return gitLine(store, ["hash-object", "-t", "commit", "-w", "--stdin"], { input: [Buffer.from(text)] });
 }
 
-const signature = ({ name, email }: Identity, atMs: number) =>
+export const signature = ({ name, email }: Identity, atMs: number) =>
   `${name} <${email}> ${Math.trunc(atMs / 1000)} +0000`;
 
 export interface WorkRequest {

@@ -1,0 +1,48 @@
+/**
+ * Owns the moving of one ref of the user's together with something else: while that is done, the ref is locked at the
+ * value that it was known to have. A kill in between leaves the ref where it was.
+ */
+import { type Identity, runGit } from "../git/git.ts";
+
+export interface RefMove {
+  /** Whose HEAD has to know of it, if it is the ref that HEAD names. */
+  readonly gitDir: string;
+  readonly ref: string;
+  readonly from: string;
+  readonly to: string;
+  /** For the log of the ref. */
+  readonly reason: string;
+  readonly identity: Identity;
+}
+
+/** Why it was not moved: it has another value by now, or something else has it locked. Undefined where it was. */
+export async function moveRef(move: RefMove, work: () => Promise<void>): Promise<string | undefined> {
+  const { gitDir, ref, from, to, reason, identity } = move;
+  const prepared = Promise.withResolvers<boolean>();
+  const word = Promise.withResolvers<"commit" | "abort">();
+  async function* lines() {
+    yield Buffer.from(`start\nupdate ${ref} ${to} ${from}\nprepare\n`);
+    yield Buffer.from(`${await word.promise}\n`);
+  }
+  let said = "";
+  const onOutput = (chunk: Buffer) => {
+    said += chunk.toString("latin1");
+    if (said.includes("prepare: ok")) prepared.resolve(true);
+  };
+  const args = ["update-ref", "-m", reason, "--stdin"];
+  const running = runGit({ gitDir }, args, { input: lines(), onOutput, accept: [0, 128], identity });
+  running.then(
+    () => prepared.resolve(false),
+    () => prepared.resolve(false),
+  );
+  try {
+    if (await prepared.promise) await work();
+    word.resolve("commit");
+  } catch (error) {
+    word.resolve("abort");
+    await running.catch(() => {});
+    throw error;
+  }
+  const { exitCode, stderr } = await running;
+  return exitCode === 0 ? undefined : stderr.trim();
+}

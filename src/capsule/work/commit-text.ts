@@ -1,0 +1,61 @@
+/**
+ * Owns commits as git keeps them: read, and written again on another parent with who made them and what they say.
+ */
+import { BatchReader } from "../git/batch-reader.ts";
+import { type GitPlace, git, gitLine, type Identity } from "../git/git.ts";
+import { signature } from "./work.ts";
+
+export interface ReadCommit {
+  readonly id: string;
+  readonly tree: string;
+  readonly parents: readonly string[];
+  /** With name, address and time, byte for byte. */
+  readonly author: string;
+  /** Byte for byte, in the encoding that it names or in UTF-8. */
+  readonly message: string;
+  readonly encoding: string | undefined;
+}
+
+export async function readCommits(place: GitPlace, ids: readonly string[]): Promise<ReadCommit[]> {
+  if (ids.length === 0) return [];
+  const texts = ids.map(() => "");
+  const reader = new BatchReader((index, bytes) => {
+    texts[index] += bytes.toString("latin1");
+  });
+  const input = [Buffer.from(ids.map((id) => `${id}\n`).join(""))];
+  await git(place, ["cat-file", "--batch", "--buffer"], { input, onOutput: (chunk) => reader.push(chunk) });
+  return texts.map((text, index) => parse(ids[index] ?? "", text));
+}
+
+function parse(id: string, text: string): ReadCommit {
+  const end = text.indexOf("\n\n");
+  const headers = (end < 0 ? text : text.slice(0, end)).split("\n");
+  // What belongs to the header before begins with a space: a signature, say, which is not taken along.
+  const valuesOf = (name: string) =>
+    headers.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1));
+  return {
+    id,
+    tree: valuesOf("tree")[0] ?? "",
+    parents: valuesOf("parent"),
+    author: valuesOf("author")[0] ?? "",
+    encoding: valuesOf("encoding")[0],
+    message: end < 0 ? "" : text.slice(end + 2),
+  };
+}
+
+export interface NewCommit extends Pick<ReadCommit, "tree" | "parents" | "author" | "message"> {
+  readonly encoding?: string | undefined;
+  readonly committer: Identity;
+  readonly atMs: number;
+}
+
+export async function writeCommit(place: GitPlace, commit: NewCommit): Promise<string> {
+  const { tree, parents, author, encoding, message, committer, atMs } = commit;
+  const above = [`tree ${tree}`, ...parents.map((id) => `parent ${id}`), `author ${author}`];
+  const input = [
+    Buffer.from(`${above.join("\n")}\n`, "latin1"),
+    Buffer.from(`committer ${signature(committer, atMs)}\n`),
+    Buffer.from(`${encoding === undefined ? "" : `encoding ${encoding}\n`}\n${message}`, "latin1"),
+  ];
+  return gitLine(place, ["hash-object", "-t", "commit", "-w", "--stdin"], { input });
+}

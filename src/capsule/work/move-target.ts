@@ -1,0 +1,141 @@
+/**
+ * Owns the moving of a branch of the user's to a commit that descends from it, because a person asked for it. What has
+ * it checked out moves along.
+ *
+ * K28 The branch moves forward only, and from where it was known to be; meanwhile it is locked. A working tree that is
+ *     on it gets the new files by the user's own git, filters included and hooks off, before the branch is moved; where
+ *     it is not clean, git is in the middle of something there, or a file of no commit stands in the way, nothing is.
+ * What a kill leaves: the branch as it was, and files that git had begun to bring up to date. `finishMove` goes on there.
+ */
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { HoldfastError } from "../../contract/index.ts";
+import type { Disk } from "../../util/index.ts";
+import { type Identity, runGit } from "../git/git.ts";
+import { hasObject } from "../repo/commits.ts";
+import { BRANCH_FOLDER } from "../repo/named-branches.ts";
+import { moveRef } from "../repo/ref-transaction.ts";
+import { isAncestor } from "../repo/refs.ts";
+import { type Repo, userPlace } from "../repo/repo.ts";
+import type { Store } from "../store/store.ts";
+import { bringFiles, isAtCommit, whyNotClean } from "./moved-files.ts";
+import { copyObjects } from "./publish.ts";
+import { type WorkTree, workTreesOf } from "./work-trees.ts";
+
+export interface Target {
+  readonly branch: string;
+  readonly tip: string;
+}
+
+export interface TargetMove extends Target {
+  readonly repo: Repo;
+  readonly store: Store;
+  readonly disk: Disk;
+  /** Descends from the tip. */
+  readonly commit: string;
+  readonly reason: string;
+  readonly identity: Identity;
+  /** Called before anything is moved, when nothing stands in the way. */
+  readonly onMove: () => Promise<void>;
+}
+
+/** The branch that is named, or the one that the session's checkout is on. */
+export async function findTarget(repo: Repo, named?: string): Promise<Target> {
+  const branch = named?.replace(/^refs\/heads\//, "") ?? (await currentBranch(repo));
+  const tip = await exactTip(repo, branch);
+  if (tip === undefined)
+    throw new HoldfastError("branch_not_found", `there is no branch ${branch} in ${placeOf(repo)}`, {
+      branch,
+    });
+  if (branch.startsWith(BRANCH_FOLDER))
+    throw new HoldfastError("merge_refused", `${branch} is a session's own branch: name one of yours`);
+  return { branch, tip };
+}
+
+const placeOf = ({ checkout, gitDir }: Repo) => checkout ?? gitDir;
+
+async function currentBranch(repo: Repo): Promise<string> {
+  const args = ["symbolic-ref", "--quiet", "HEAD"];
+  const { exitCode, stdout } = await runGit({ gitDir: repo.headDir }, args, { accept: [0, 1] });
+  const ref = stdout.toString("utf8").trim();
+  if (exitCode === 0 && ref.startsWith("refs/heads/")) return ref.slice("refs/heads/".length);
+  throw new HoldfastError("branch_not_found", `${placeOf(repo)} is on no branch: name one with --into`);
+}
+
+/** Of this very name: what only leads to a commit is none. */
+async function exactTip(repo: Repo, branch: string): Promise<string | undefined> {
+  const args = ["show-ref", "--verify", "--hash", "--", `refs/heads/${branch}`];
+  const { exitCode, stdout } = await runGit(userPlace(repo), args, { accept: [0, 1, 128] });
+  return exitCode === 0 ? stdout.toString("utf8").trim() : undefined;
+}
+
+/** Fails where the branch can't be moved as things stand. Says which working tree would move along. */
+export async function assertMovable(repo: Repo, branch: string): Promise<WorkTree | undefined> {
+  const [tree, other] = await workTreesOf(repo, branch);
+  if (!tree) return undefined;
+  const refuse = (why: string) => {
+    throw new HoldfastError("merge_refused", `the branch ${branch} is not moved: ${why}`, { branch });
+  };
+  if (other) refuse(`${tree.path} and ${other.path} both have it checked out`);
+  if (!existsSync(tree.path))
+    refuse(
+      `it is checked out in ${tree.path}, which is not there; if it is gone for good, git worktree prune`,
+    );
+  if (tree.underWay) refuse(`a ${tree.underWay} is under way in ${tree.path}: end it first`);
+  const dirty = await whyNotClean(tree);
+  if (dirty !== undefined) refuse(`${tree.path} is not clean, ${dirty}: commit or stash that first`);
+  return tree;
+}
+
+/** False where it has another tip by now: nothing was changed then. */
+export async function moveTarget(move: TargetMove): Promise<boolean> {
+  const { repo, store, disk, branch, tip, commit, reason, identity, onMove } = move;
+  await assertMovable(repo, branch);
+  await copyObjects(repo, store, commit, tip);
+  await disk.syncDir(join(repo.objects, "pack"));
+  if (!(await isAncestor(repo, tip, commit)))
+    throw new Error(`${commit} does not descend from ${tip}, where ${branch} is`);
+  return lockedMove({ repo, disk, branch, tip, commit, reason, identity }, async () => {
+    // Again, now that nothing else can move the branch.
+    const tree = await assertMovable(repo, branch);
+    const bring = tree && (await bringFiles(tree, tip, commit));
+    await onMove();
+    await bring?.();
+  });
+}
+
+type RefOnly = Omit<TargetMove, "store" | "onMove">;
+
+async function lockedMove(
+  { repo, disk, branch, tip, commit, reason, identity }: RefOnly,
+  work: () => Promise<void>,
+): Promise<boolean> {
+  const ref = `refs/heads/${branch}`;
+  const [tree] = await workTreesOf(repo, branch);
+  // The log of a HEAD that is on the branch has it, too.
+  const gitDir = tree?.gitDir ?? repo.gitDir;
+  const refusal = await moveRef({ gitDir, ref, from: tip, to: commit, reason, identity }, work);
+  if (refusal !== undefined) {
+    if ((await exactTip(repo, branch)) !== tip) return false;
+    throw new HoldfastError("merge_refused", `the branch ${branch} could not be moved: ${refusal}`, {
+      branch,
+    });
+  }
+  // Where refs are files, their directory has the new name.
+  const dir = dirname(join(repo.gitDir, ref));
+  if (existsSync(dir)) await disk.syncDir(dir);
+  return true;
+}
+
+/** A move that was cut off: whether the branch has the commit, or gets it because its working tree has the files. */
+export async function finishMove(move: Omit<RefOnly, "tip">): Promise<boolean> {
+  const { repo, branch, commit } = move;
+  const tip = await exactTip(repo, branch);
+  if (tip === undefined || !(await hasObject(repo, commit))) return false;
+  // A person may have gone on from there.
+  if (tip === commit || (await isAncestor(repo, commit, tip))) return true;
+  const [tree, other] = await workTreesOf(repo, branch);
+  if (!tree || other || tree.underWay || !existsSync(tree.path)) return false;
+  if (!(await isAncestor(repo, tip, commit)) || !(await isAtCommit(tree, commit))) return false;
+  return lockedMove({ ...move, tip }, async () => {});
+}

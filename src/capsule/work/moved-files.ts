@@ -1,0 +1,102 @@
+/**
+ * Owns the files of the user's working tree that move along with its branch. All of it is done by the user's own git,
+ * as if they had called it: their filters run, their hooks do not.
+ */
+import { lstatSync, readdirSync } from "node:fs";
+import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
+import { ancestorsOf, type BytePath, toBytes, toText } from "../files/path.ts";
+import { GITLINK_MODE, NO_MODE, type RawChange, rawDiff } from "../git/raw-diff.ts";
+import { userGit } from "../git/user-git.ts";
+import type { WorkTree } from "./work-trees.ts";
+
+const NAMED_PATHS = 5;
+
+const placeOf = ({ path, gitDir }: WorkTree) => ({ gitDir, workTree: path });
+
+/** Undefined where it is: files that are in no commit make no difference. */
+export async function whyNotClean(tree: WorkTree): Promise<string | undefined> {
+  const args = ["status", "--porcelain", "-z", "--untracked-files=no", "--no-renames"];
+  const out = await userGit(placeOf(tree), [...args, "--ignore-submodules=dirty"]);
+  const rows = out.toString("latin1").split("\0").filter(Boolean);
+  return rows.length === 0 ? undefined : `${named(rows.map((row) => row.slice(3)))} changed`;
+}
+
+/** Fails where a file that is in no commit would be lost. What it returns brings the files. */
+export async function bringFiles(tree: WorkTree, from: string, to: string): Promise<() => Promise<void>> {
+  const lost = inTheWay(tree, await rawDiff({ gitDir: tree.gitDir }, from, to));
+  if (lost.length > 0)
+    throw new HoldfastError(
+      "merge_refused",
+      `the merge brings ${named(lost)}, and ${tree.path} has a file of its own there: move it away first`,
+      { paths: lost.map((path) => toText(path)) },
+    );
+  return async () => {
+    const isWriting = true;
+    try {
+      // What only looks changed, by its time, is none for git then.
+      await userGit(placeOf(tree), ["update-index", "-q", "--refresh", "--ignore-submodules"], { isWriting });
+      await userGit(placeOf(tree), ["read-tree", "-m", "-u", from, to], { isWriting });
+    } catch (error) {
+      if (!isHoldfastError(error, "git_failed")) throw error;
+      throw new HoldfastError("merge_refused", `${tree.path} could not be brought along: ${error.message}`);
+    }
+  };
+}
+
+/** Whether index and files are those of the commit. */
+export async function isAtCommit(tree: WorkTree, commit: string): Promise<boolean> {
+  const questions = [
+    ["diff-index", "--cached", "--quiet", "--ignore-submodules", commit],
+    ["diff-files", "--quiet", "--ignore-submodules"],
+  ];
+  for (const question of questions)
+    try {
+      await userGit(placeOf(tree), question);
+    } catch (error) {
+      if (isHoldfastError(error, "git_failed")) return false;
+      throw error;
+    }
+  return true;
+}
+
+/** Git itself would let go of what it ignores. */
+function inTheWay({ path: root }: WorkTree, changes: readonly RawChange[]): BytePath[] {
+  const gone = new Set(changes.filter(({ mode }) => mode === NO_MODE).map(({ path }) => path));
+  const added = changes.filter(({ oldMode, mode }) => oldMode === NO_MODE && mode !== GITLINK_MODE);
+  const found = new Set<BytePath>();
+  for (const { path } of added) {
+    const above = ancestorsOf(path).find((dir) => !gone.has(dir) && isNoDirectory(root, dir));
+    for (const one of above === undefined ? filesAt(root, path) : [above]) if (!gone.has(one)) found.add(one);
+  }
+  return [...found];
+}
+
+const at = (root: string, path: BytePath) => Buffer.concat([Buffer.from(`${root}/`), toBytes(path)]);
+
+function isNoDirectory(root: string, path: BytePath): boolean {
+  return lstatSync(at(root, path), { throwIfNoEntry: false })?.isDirectory() === false;
+}
+
+/** What stands there: a file, or all that are in a directory. */
+function filesAt(root: string, path: BytePath): BytePath[] {
+  let isDirectory: boolean | undefined;
+  try {
+    isDirectory = lstatSync(at(root, path), { throwIfNoEntry: false })?.isDirectory();
+  } catch {
+    // A file stands where its directory is to be, and makes way.
+    return [];
+  }
+  if (isDirectory === undefined) return [];
+  if (!isDirectory) return [path];
+  return readdirSync(at(root, path), { encoding: "latin1" }).flatMap((name) =>
+    filesAt(root, `${path}/${name}`),
+  );
+}
+
+function named(paths: readonly BytePath[]): string {
+  const more = paths.length > NAMED_PATHS ? ` and ${paths.length - NAMED_PATHS} more` : "";
+  return `${paths
+    .slice(0, NAMED_PATHS)
+    .map((path) => toText(path))
+    .join(", ")}${more}`;
+}

@@ -1,0 +1,158 @@
+/**
+ * Owns the replay of a session's commits on another commit: one by one, or as one. It is done in the store, with the
+ * user's objects at hand, and without a working tree: the user's repo is only read.
+ *
+ * K27 A commit that is replayed keeps its author and its message; the user is its committer. One that stands where it
+ *     should already stays itself. What the other side has already is left out.
+ *
+ * The history that it gives is a line: a merge commit is replayed as what it changed against its first parent.
+ */
+import { HoldfastError } from "../../contract/index.ts";
+import type { BytePath } from "../files/path.ts";
+import { type GitPlace, gitLine, type Identity } from "../git/git.ts";
+import { treeOf } from "../repo/commits.ts";
+import { objectsLink, type Repo } from "../repo/repo.ts";
+import type { Store } from "../store/store.ts";
+import { type ReadCommit, readCommits, writeCommit } from "./commit-text.ts";
+import { mergePairs } from "./merge.ts";
+import { signature } from "./work.ts";
+
+export interface ReplayRequest {
+  readonly repo: Repo;
+  readonly store: Store;
+  /** The tip of the work. */
+  readonly tip: string;
+  /** The commit that it is to stand on. */
+  readonly onto: string;
+  /** Up to this commit of the work `onto` has all of it, whatever it looks like there. */
+  readonly since?: string | undefined;
+  readonly identity: Identity;
+  readonly atMs: number;
+  /** All of it as one commit, which says this of the subjects of those that it is made of. */
+  readonly squashedAs?: ((subjects: readonly string[]) => string) | undefined;
+}
+
+export interface Replayed {
+  readonly commit: string;
+  readonly tree: string;
+  /** What became of each commit, oldest first. Not with those that were left out, nor where all became one. */
+  readonly commits: readonly { readonly from: string; readonly to: string }[];
+}
+
+export interface Conflicted {
+  /** The commit that could not be replayed. */
+  readonly at: string;
+  readonly paths: readonly BytePath[];
+  /** With markers in the files. */
+  readonly tree: string;
+  /** Whether the work has merge commits: as one commit it may go where these do not. */
+  readonly hasMerges: boolean;
+}
+
+const MAX_COMMITS = 1000;
+
+export async function replay(request: ReplayRequest): Promise<Replayed | Conflicted> {
+  const { repo, store, onto } = request;
+  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
+  const commits = await commitsToReplay(place, request);
+  const tree = await treeOf(repo, onto);
+  if (commits.length === 0) return { commit: onto, tree, commits: [] };
+  return request.squashedAs && commits.length > 1
+    ? replayAsOne(place, request, commits, tree)
+    : replayEach(place, request, commits, tree);
+}
+
+export const isConflicted = (result: Replayed | Conflicted): result is Conflicted => "paths" in result;
+
+async function commitsToReplay(
+  place: GitPlace,
+  { tip, onto, since }: ReplayRequest,
+): Promise<readonly ReadCommit[]> {
+  const without = [onto, ...(since === undefined ? [] : [since])];
+  const args = ["rev-list", "--first-parent", "--reverse", `--max-count=${MAX_COMMITS + 1}`, tip, "--not"];
+  const ids = (await gitLine(place, [...args, ...without])).split("\n").filter(Boolean);
+  if (ids.length > MAX_COMMITS)
+    throw new HoldfastError("merge_refused", `the work has more than ${MAX_COMMITS} commits`);
+  return readCommits(place, ids);
+}
+
+async function replayEach(
+  place: GitPlace,
+  { onto, identity, atMs }: ReplayRequest,
+  originals: readonly ReadCommit[],
+  firstTree: string,
+): Promise<Replayed | Conflicted> {
+  const commits: { from: string; to: string }[] = [];
+  let tip = { commit: onto, tree: firstTree };
+  for (const original of originals) {
+    const [parent, ...others] = original.parents;
+    if (parent === tip.commit && others.length === 0) {
+      if (original.tree === tip.tree) continue;
+      tip = { commit: original.id, tree: original.tree };
+    } else {
+      const { tree, conflicts } = await mergedInto(place, tip.tree, original);
+      if (conflicts.length > 0) return conflictAt(original, originals, { tree, conflicts });
+      if (tree === tip.tree) continue;
+      const { author, message, encoding } = original;
+      const parents = [tip.commit];
+      const commit = { tree, parents, author, message, encoding, committer: identity, atMs };
+      tip = { commit: await writeCommit(place, commit), tree };
+    }
+    commits.push({ from: original.id, to: tip.commit });
+  }
+  return { ...tip, commits };
+}
+
+/**
+ * A tree and a commit, by what the commit changed against its first parent: the tree stands on that parent, too, in a
+ * commit that nothing names. Git finds the parent as the base of the two then, whatever their histories are.
+ */
+async function mergedInto(place: GitPlace, tree: string, commit: Pick<ReadCommit, "id" | "parents">) {
+  const nameless = { author: NOBODY, committer: { name: "none", email: "none" }, atMs: 0, message: "" };
+  const side = await writeCommit(place, { ...nameless, tree, parents: commit.parents.slice(0, 1) });
+  const [merged] = await mergePairs(place, [[side, commit.id]]);
+  if (!merged) throw new Error("git said nothing of the merge");
+  return merged;
+}
+
+const NOBODY = "none <none> 0 +0000";
+
+async function replayAsOne(
+  place: GitPlace,
+  { tip, onto, since, identity, atMs, squashedAs }: ReplayRequest,
+  originals: readonly ReadCommit[],
+  ontoTree: string,
+): Promise<Replayed | Conflicted> {
+  const merging =
+    since === undefined
+      ? mergePairs(place, [[onto, tip]]).then(([merged]) => merged)
+      : mergedInto(place, ontoTree, { id: tip, parents: [since] });
+  const merged = await merging;
+  const last = originals.at(-1);
+  if (!merged || !last) throw new Error("git said nothing of the merge");
+  if (merged.conflicts.length > 0) return conflictAt(last, [], merged);
+  if (merged.tree === ontoTree) return { commit: onto, tree: ontoTree, commits: [] };
+  const subjects = originals.map(({ message }) =>
+    Buffer.from(message.split("\n", 1)[0] ?? "", "latin1").toString("utf8"),
+  );
+  const names = new Set(originals.map(({ author }) => author.replace(/>[^>]*$/, ">")));
+  const user = Buffer.from(signature(identity, atMs)).toString("latin1");
+  const commit = await writeCommit(place, {
+    tree: merged.tree,
+    parents: [onto],
+    author: names.size === 1 ? last.author : user,
+    message: Buffer.from(squashedAs?.(subjects) ?? "").toString("latin1"),
+    committer: identity,
+    atMs,
+  });
+  return { commit, tree: merged.tree, commits: [] };
+}
+
+function conflictAt(
+  { id }: ReadCommit,
+  originals: readonly ReadCommit[],
+  { tree, conflicts }: { readonly tree: string; readonly conflicts: readonly BytePath[] },
+): Conflicted {
+  const hasMerges = originals.some(({ parents }) => parents.length > 1);
+  return { at: id, paths: conflicts, tree, hasMerges };
+}

@@ -1,0 +1,248 @@
+/**
+ * A branch of the user's is moved forward, and what has it checked out moves along, or says why not.
+ */
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { assertMovable, findTarget, finishMove, moveTarget, replay } from "../../src/capsule/index.ts";
+import { realDisk } from "../../src/util/index.ts";
+import { atMs, identity, MergeLab, replayed } from "../support/merging.ts";
+import { fingerprint, gitIn, listTree } from "../support/repo.ts";
+
+interface Wanted {
+  readonly into?: string;
+  readonly path?: string;
+  readonly onMove?: () => Promise<void>;
+}
+
+async function merge(lab: MergeLab, { into, path, onMove = async () => {} }: Wanted = {}) {
+  const { repo, store } = await lab.open(path);
+  const target = await findTarget(repo, into);
+  const tip = lab.idOf("work");
+  const { commit } = replayed(await replay({ repo, store, tip, onto: target.tip, identity, atMs }));
+  const reason = "holdfast: merged";
+  const move = { repo, store, disk: realDisk, ...target, commit, reason, identity, onMove };
+  return { commit, isMoved: await moveTarget(move), move };
+}
+
+const refused = (message: RegExp) => ({ code: "merge_refused", message: expect.stringMatching(message) });
+const at = (lab: MergeLab, path: string) => readFileSync(join(lab.main, path), "utf8");
+
+/** Made once, and copied: git takes longer to make it. */
+const template = new MergeLab();
+template.commitOn("work", { "a.txt": "one\n2\n3\n4\n5\n", "dir/new.txt": "new\n" });
+template.commitOn("main", { "c.txt": "c\n" });
+afterAll(() => template[Symbol.dispose]());
+
+const labWithWork = () => new MergeLab(template);
+
+/** Everything but what a merge may change. */
+function others(lab: MergeLab): Map<string, string> {
+  const isChanged = (path: string) =>
+    /^(a\.txt|dir($|\/)|\.git\/(objects|refs\/heads|index$|logs))/.test(path);
+  return listTree(lab.main, isChanged);
+}
+
+describe("a branch of the user's", () => {
+  it("K28 moves forward, and the checkout with it: filters run, hooks and monitors do not, all else is as it was", async () => {
+    using lab = labWithWork();
+    for (const hook of [
+      "post-merge",
+      "post-checkout",
+      "reference-transaction",
+      "pre-merge-commit",
+      "post-index-change",
+    ]) {
+      writeFileSync(join(lab.main, ".git/hooks", hook), `#!/bin/sh\necho ran >> ${lab.join("canary")}\n`);
+      chmodSync(join(lab.main, ".git/hooks", hook), 0o755);
+    }
+    gitIn(lab.main, "config", "core.fsmonitor", `echo ran >> ${lab.join("canary")}; false`);
+    gitIn(lab.main, "config", "merge.verifySignatures", "true");
+    gitIn(lab.main, "config", "gpg.program", `${lab.join("canary-gpg")}`);
+    gitIn(lab.main, "config", "filter.up.clean", "tr A-Z a-z");
+    gitIn(lab.main, "config", "filter.up.smudge", "tr a-z A-Z");
+    lab.commitOn("work", { ".gitattributes": "*.up filter=up\n", "x.up": "upper\n" });
+    writeFileSync(join(lab.main, "untracked"), "mine\n");
+    rmSync(lab.join("canary"), { force: true });
+    const before = others(lab);
+    before.delete(".gitattributes");
+    const { commit, isMoved } = await merge(lab);
+    expect(isMoved).toBe(true);
+    expect(lab.idOf("main")).toBe(commit);
+    expect(existsSync(lab.join("canary"))).toBe(false);
+    expect(at(lab, "x.up")).toBe("UPPER\n");
+    expect(at(lab, "a.txt")).toBe("one\n2\n3\n4\n5\n");
+    const after = others(lab);
+    for (const path of ["x.up", ".gitattributes"]) after.delete(path);
+    expect(after).toEqual(before);
+    gitIn(lab.main, "config", "--unset", "core.fsmonitor");
+    expect(gitIn(lab.main, "status", "--porcelain")).toBe("?? untracked");
+    expect(gitIn(lab.main, "reflog", "-1", "--format=%gs", "HEAD")).toBe("holdfast: merged");
+    expect(gitIn(lab.main, "fsck", "--strict", "--no-dangling")).toBe("");
+  });
+
+  it.each([
+    [
+      "a change",
+      (lab: MergeLab) => writeFileSync(join(lab.main, "b.txt"), "mine\n"),
+      /not clean, b\.txt changed/,
+    ],
+    [
+      "a change that is staged",
+      (lab: MergeLab) => {
+        writeFileSync(join(lab.main, "staged"), "mine\n");
+        gitIn(lab.main, "add", "staged");
+      },
+      /not clean, staged changed/,
+    ],
+    [
+      "a file of its own",
+      (lab: MergeLab) => {
+        mkdirSync(join(lab.main, "dir"));
+        writeFileSync(join(lab.main, "dir/new.txt"), "mine\n");
+      },
+      /brings dir\/new\.txt, and .* has a file of its own/,
+    ],
+    [
+      "a file where a directory comes",
+      (lab: MergeLab) => writeFileSync(join(lab.main, "dir"), "mine\n"),
+      /brings dir,/,
+    ],
+    [
+      "a file that it ignores",
+      (lab: MergeLab) => {
+        mkdirSync(join(lab.main, "dir"));
+        writeFileSync(join(lab.main, "dir/new.txt"), "mine\n");
+        writeFileSync(join(lab.main, ".git/info/exclude"), "dir\n");
+      },
+      /brings dir\/new\.txt/,
+    ],
+    [
+      "a rebase under way",
+      (lab: MergeLab) => {
+        lab.commitOn("other", { "b.txt": "other\n" });
+        lab.commitOn("main", { "b.txt": "main\n" });
+        expect(() => gitIn(lab.main, "rebase", "-q", "other")).toThrow();
+      },
+      /a rebase is under way/,
+    ],
+    [
+      "a merge under way",
+      (lab: MergeLab) => {
+        lab.commitOn("other", { "b.txt": "other\n" });
+        gitIn(lab.main, "merge", "-q", "--no-commit", "--no-ff", "other");
+      },
+      /a merge is under way/,
+    ],
+    [
+      "a bisection",
+      (lab: MergeLab) => {
+        gitIn(lab.main, "bisect", "start", "main", "main~1");
+      },
+      /a bisect is under way/,
+    ],
+    [
+      "another process of git",
+      (lab: MergeLab) => writeFileSync(join(lab.main, ".git/index.lock"), ""),
+      /could not be brought along/,
+    ],
+    [
+      "a lock on it",
+      (lab: MergeLab) => writeFileSync(join(lab.main, ".git/refs/heads/main.lock"), ""),
+      /could not be moved/,
+    ],
+  ] as const)("stays where it is, and nothing is changed, with %s", async (_, prepare, message) => {
+    using lab = labWithWork();
+    prepare(lab);
+    const before = fingerprint(lab.main);
+    const files = listTree(lab.main, (path) => path.startsWith(".git/objects"));
+    await expect(merge(lab, { into: "main" })).rejects.toMatchObject(refused(message));
+    expect(fingerprint(lab.main)).toBe(before);
+    expect(listTree(lab.main, (path) => path.startsWith(".git/objects"))).toEqual(files);
+  });
+
+  it("moves where it is checked out in another working tree, and the main checkout stays", async () => {
+    using lab = labWithWork();
+    gitIn(lab.main, "checkout", "-q", "-b", "elsewhere");
+    gitIn(lab.main, "worktree", "add", "-q", lab.join("linked"), "main");
+    const before = others(lab);
+    const head = gitIn(lab.main, "rev-parse", "HEAD");
+    const { commit } = await merge(lab, { into: "main" });
+    expect(readFileSync(lab.join("linked/dir/new.txt"), "utf8")).toBe("new\n");
+    expect(gitIn(lab.join("linked"), "status", "--porcelain")).toBe("");
+    expect(gitIn(lab.join("linked"), "rev-parse", "HEAD")).toBe(commit);
+    expect(gitIn(lab.main, "rev-parse", "HEAD")).toBe(head);
+    expect(gitIn(lab.main, "status", "--porcelain")).toBe("");
+    for (const path of others(lab).keys())
+      if (!path.includes("worktrees/")) expect(before.has(path)).toBe(true);
+    // One that is gone may come back.
+    rmSync(lab.join("linked"), { recursive: true });
+    const { repo } = await lab.open();
+    await expect(assertMovable(repo, "main")).rejects.toMatchObject(refused(/which is not there/));
+  });
+
+  it("moves by its ref alone in a bare repo, and where nothing has it checked out", async () => {
+    using lab = labWithWork();
+    gitIn(lab.main, "checkout", "-q", "-b", "elsewhere");
+    writeFileSync(join(lab.main, "b.txt"), "dirty, and on another branch\n");
+    const { commit } = await merge(lab, { into: "main" });
+    expect(lab.idOf("main")).toBe(commit);
+    expect(gitIn(lab.main, "status", "--porcelain")).toBe(" M b.txt");
+    gitIn(lab.path, "clone", "-q", "--bare", lab.main, lab.join("bare.git"));
+    gitIn(lab.join("bare.git"), "update-ref", "refs/heads/main", lab.idOf("main~1"));
+    gitIn(lab.join("bare.git"), "symbolic-ref", "HEAD", "refs/heads/main");
+    await merge(lab, { path: lab.join("bare.git") });
+    expect(gitIn(lab.join("bare.git"), "log", "-1", "--format=%s", "main")).toBe("on work");
+  });
+
+  it("is not found where it is not there, or is no branch; one of ours is refused", async () => {
+    using lab = labWithWork();
+    gitIn(lab.main, "branch", "holdfast/x");
+    for (const into of ["nothing", "main~1", "HEAD", "-x", "a b", ""])
+      await expect(merge(lab, { into })).rejects.toMatchObject({ code: "branch_not_found" });
+    await expect(merge(lab, { into: "holdfast/x" })).rejects.toMatchObject(refused(/a session's own branch/));
+    gitIn(lab.main, "checkout", "-q", "--detach");
+    await expect(merge(lab)).rejects.toMatchObject({ code: "branch_not_found", message: /on no branch/ });
+  });
+
+  it("that moved meanwhile is left alone", async () => {
+    using lab = labWithWork();
+    const { repo, store } = await lab.open();
+    const target = await findTarget(repo);
+    const tip = lab.idOf("work");
+    const { commit } = replayed(await replay({ repo, store, tip, onto: target.tip, identity, atMs }));
+    lab.commitOn("main", { "d.txt": "d\n" });
+    const before = fingerprint(lab.main);
+    const onMove = () => Promise.reject(new Error("it was not to be moved"));
+    const move = { repo, store, disk: realDisk, ...target, commit, reason: "x", identity, onMove };
+    expect(await moveTarget(move)).toBe(false);
+    expect(fingerprint(lab.main)).toBe(before);
+  });
+
+  it("is locked while files move along: a failure there leaves it, and what was cut off after them is finished", async () => {
+    using lab = labWithWork();
+    const before = lab.idOf("main");
+    const onMove = async () => {
+      expect(existsSync(join(lab.main, ".git/refs/heads/main.lock"))).toBe(true);
+      expect(() => gitIn(lab.main, "update-ref", "refs/heads/main", "work")).toThrow();
+      throw new Error("the record was not written");
+    };
+    await expect(merge(lab, { onMove })).rejects.toThrow("the record was not written");
+    expect(lab.idOf("main")).toBe(before);
+    expect(gitIn(lab.main, "status", "--porcelain")).toBe("");
+    const { repo, store } = await lab.open();
+    const { commit } = replayed(
+      await replay({ repo, store, tip: lab.idOf("work"), onto: before, identity, atMs }),
+    );
+    const cut = { repo, disk: realDisk, branch: "main", commit, reason: "x", identity };
+    expect(await finishMove(cut)).toBe(false);
+    // As a kill leaves it: the files have come, the branch has not moved.
+    gitIn(lab.main, "read-tree", "-m", "-u", before, commit);
+    await expect(assertMovable(repo, "main")).rejects.toMatchObject(refused(/not clean/));
+    expect(await finishMove(cut)).toBe(true);
+    expect(lab.idOf("main")).toBe(commit);
+    expect(gitIn(lab.main, "status", "--porcelain")).toBe("");
+    lab.commitOn("main", { "e.txt": "e\n" });
+    expect(await finishMove(cut)).toBe(true);
+  });
+});
