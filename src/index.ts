@@ -65,6 +65,8 @@ export type {
   Diff,
   DiffOptions,
   HandOff,
+  MergedWork,
+  MergeOptions,
   Receipt,
   Restored,
   Returned,

@@ -33,7 +33,7 @@ export {
 export { isBranchTaken, refsDirOf } from "./repo/named-branches.ts";
 export { noRepoDir } from "./repo/no-repo.ts";
 export { isAncestor, isMerged, isUsersCommit, resolveCommit } from "./repo/refs.ts";
-export { objectsLink, openRepo, type Repo, remember } from "./repo/repo.ts";
+export { mergeLock, objectsLink, openRepo, type Repo, remember } from "./repo/repo.ts";
 export { userIdentity } from "./repo/settings.ts";
 export { type Unseen, unseenIn } from "./repo/unseen.ts";
 export { applySnapshot } from "./snapshot/apply.ts";
@@ -62,7 +62,7 @@ export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";
 export { type ChangedFile, type FileVersion, readChangedFiles } from "./work/changed-files.ts";
 export { commitCheckout } from "./work/dirty.ts";
 export { makeExactTree } from "./work/exact-tree.ts";
-export { assertMovable, findTarget, finishMove, moveTarget, type Target } from "./work/move-target.ts";
+export { assertMovable, findTarget, finishMove, moveTarget } from "./work/move-target.ts";
 export { branchTip, publish, publishedBranch } from "./work/publish.ts";
 export { type Conflicted, isConflicted, type Replayed, replay } from "./work/replay.ts";
 export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./work/texts.ts";

@@ -6,9 +6,9 @@ import { reachedLimits } from "../session/index.ts";
 import { labelOf } from "./which-session.ts";
 
 export function nextSteps(session: SessionView): string[] {
-  const { standing, branch, task } = session;
+  const { standing, branch, merged, task } = session;
   const name = labelOf(session);
-  const published = branch?.tip ? [`git merge ${branch.name}`] : [];
+  const published = branch?.tip && branch.tip !== merged?.from ? [`holdfast merge ${name}`] : [];
   switch (standing) {
     case "new":
       return [`holdfast run --session ${name} -- CMD`];

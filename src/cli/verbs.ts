@@ -53,6 +53,11 @@ export const verbs: readonly VerbEntry[] = [
     load: () => import("./verbs/branch.ts"),
   },
   {
+    name: "merge",
+    summary: "merge a session's work into a branch of yours",
+    load: () => import("./verbs/merge.ts"),
+  },
+  {
     name: "rewind",
     summary: "take a session back to the end of a turn, or forward again",
     load: () => import("./verbs/rewind.ts"),

@@ -44,6 +44,7 @@ export interface SessionSummary {
   readonly spent: Spent;
   readonly task: SessionState["task"];
   readonly branch: SessionState["branch"];
+  readonly merged: SessionState["merged"];
   /** Tasks that wait in the session. */
   readonly queue: number;
   /** What its next process has to do, or the one that it has is doing. */
@@ -104,6 +105,7 @@ export function summarise(
     spent,
     task,
     branch: state.branch,
+    merged: state.merged,
     queue: state.queue.length,
     due: workDue(state).kind,
     unread: state.unread.length,

@@ -4,7 +4,6 @@
  */
 import type { JournalRecord } from "../contract/index.ts";
 import {
-  asFailure,
   type ForkOptions,
   type FoundSession,
   findSession,
@@ -39,34 +38,14 @@ import {
   type SessionState,
 } from "../session/index.ts";
 import {
-  type Branched,
-  type BranchOptions,
-  branchSession,
   currentTask,
-  type Diff,
-  type DiffOptions,
-  diffSession,
   discardUnused,
   forkSession,
-  type HandOff,
-  type HandOffOptions,
-  handOffSession,
-  openFiles,
-  type Receipt,
-  type Restored,
-  type Returned,
-  type Rewound,
-  restoreSession,
   resumeWithFiles,
-  rewindSession,
   settleSession,
   startTask,
-  type TakeBackOptions,
   type Task,
   type TaskOptions,
-  type TeardownOptions,
-  takeBackSession,
-  tearDownSession,
   type WithFiles,
 } from "../task/index.ts";
 import type {
@@ -85,50 +64,41 @@ import type {
   SessionDiskUse,
 } from "../upkeep/index.ts";
 
+import { type Scope, SessionFiles } from "./session-files.ts";
+
 /** Loaded when it is asked for: most calls only begin a task, and a start is mostly loading. */
 const upkeep = () => import("../upkeep/index.ts");
 type Upkeep = Awaited<ReturnType<typeof upkeep>>;
 type Tending<T> = (upkeep: Upkeep, home: Home, found: FoundSession) => Promise<T>;
-
-interface Scope {
-  /** Default: the OS user's name. */
-  readonly user?: string;
-}
 
 export async function openHoldfast(options: HoldfastOptions = {}): Promise<Holdfast> {
   return new Holdfast(await openHome(options));
 }
 
 /** Every method fails with a HoldfastError where a failure is to be expected, the file system's included. */
-export class Holdfast {
-  readonly #home: Home;
-
-  constructor(home: Home) {
-    this.#home = home;
-  }
-
+export class Holdfast extends SessionFiles {
   get dir(): string {
-    return this.#home.dir;
+    return this.home.dir;
   }
 
   openSession(options: NewSession = {}): Promise<Session> {
-    return this.#run((home) => openSession(home, options));
+    return this.run((home) => openSession(home, options));
   }
 
   resumeSession(id: string, options: ResumeOptions & WithFiles = {}): Promise<Session> {
-    return this.#run((home) => resumeWithFiles(home, id, options));
+    return this.run((home) => resumeWithFiles(home, id, options));
   }
 
   forkSession(id: string, options: ForkOptions = {}): Promise<Session> {
-    return this.#run((home) => forkSession(home, id, options));
+    return this.run((home) => forkSession(home, id, options));
   }
 
   pauseSession(id: string, { user }: Scope = {}): Promise<SessionState> {
-    return this.#run((home) => settleSession(home, id, "session_paused", user));
+    return this.run((home) => settleSession(home, id, "session_paused", user));
   }
 
   closeSession(id: string, { user }: Scope = {}): Promise<SessionState> {
-    return this.#run((home) => settleSession(home, id, "session_closed", user));
+    return this.run((home) => settleSession(home, id, "session_closed", user));
   }
 
   archiveSession(id: string, { user }: Scope = {}): Promise<Archived> {
@@ -137,70 +107,32 @@ export class Holdfast {
 
   /** The path by which a session knows the repo that stands at or above this one. */
   resolveRepo(path: string): Promise<string> {
-    return this.#run((home) => resolveRepo(home, path));
+    return this.run((home) => resolveRepo(home, path));
   }
 
   /** A task of its own for an open session: a capsule of the session's repo. */
   startTask(session: Session, options: TaskOptions = {}): Promise<Task> {
-    return this.#run((home) => startTask(home, session, options));
+    return this.run((home) => startTask(home, session, options));
   }
 
   /** Throws a session away that never did anything; says whether it was one. */
   discardUnused(session: Session): Promise<boolean> {
-    return this.#run((home) => discardUnused(home, session));
+    return this.run((home) => discardUnused(home, session));
   }
 
   /** The task that an open session is at. */
   currentTask(session: Session, options: Pick<TaskOptions, "sandbox"> = {}): Promise<Task> {
-    return this.#run((home) => currentTask(home, session, options));
-  }
-
-  /** What its task changed against its base: so far, where its command runs. */
-  diffSession(id: string, { user, ...options }: Scope & DiffOptions = {}): Promise<Diff> {
-    return this.#run((home) => diffSession(home, id, user, options));
-  }
-
-  /** Takes the capsule away; all of it is in a snapshot first. */
-  tearDownSession(id: string, { user, ...options }: Scope & TeardownOptions = {}): Promise<Receipt> {
-    return this.#run((home) => tearDownSession(home, id, user, options));
-  }
-
-  /** Undoes a teardown. */
-  restoreSession(id: string, { user }: Scope = {}): Promise<Restored> {
-    return this.#run((home) => restoreSession(home, id, user));
-  }
-
-  /** Publishes what the session has, also of a task that failed; with `commits`, what its agent committed itself. */
-  branchSession(id: string, { user, ...options }: Scope & BranchOptions = {}): Promise<Branched> {
-    return this.#run((home) => branchSession(home, id, user, options));
-  }
-
-  /** Files, HOME and conversation go back to the end of a turn, or forward again. */
-  rewindSession(id: string, toTurn: number, { user }: Scope = {}): Promise<Rewound> {
-    return this.#run((home) => rewindSession(home, id, user, toTurn));
-  }
-
-  /** Where its files can be worked on as they are; undefined where only a hand-over gives them a path. */
-  openFiles(id: string, { user }: Scope = {}): Promise<string | undefined> {
-    return this.#run((home) => openFiles(home, id, user));
-  }
-
-  handOffSession(id: string, options: Scope & HandOffOptions): Promise<HandOff> {
-    return this.#run((home) => handOffSession(home, id, options.user, options));
-  }
-
-  takeBackSession(id: string, options: Scope & TakeBackOptions = {}): Promise<Returned> {
-    return this.#run((home) => takeBackSession(home, id, options.user, options));
+    return this.run((home) => currentTask(home, session, options));
   }
 
   /** Oldest first. */
   listSessions(filter: SessionFilter = {}): Promise<SessionSummary[]> {
-    return this.#run((home) => listSessions(home, filter));
+    return this.run((home) => listSessions(home, filter));
   }
 
   /** With `task`, what is said of its task is said of that one, as it ended. */
   showSession(id: string, options: ShowOptions = {}): Promise<SessionSummary> {
-    return this.#run((home) => showSession(home, id, options));
+    return this.run((home) => showSession(home, id, options));
   }
 
   /** What it takes of the disk now; snapshots, which lie in the store of its repo, are not counted. */
@@ -213,13 +145,13 @@ export class Holdfast {
     id: string,
     { user, ...options }: Scope & ReadOptions = {},
   ): AsyncGenerator<JournalRecord> {
-    const { dir } = await this.#run((home) => findSession(home, id, user));
+    const { dir } = await this.run((home) => findSession(home, id, user));
     yield* readRecords(dir, options);
   }
 
   /** Like `readJournal`, and then whatever is appended, until the signal. */
   async *followJournal(id: string, options: Scope & FollowOptions): AsyncGenerator<JournalRecord> {
-    const { dir } = await this.#run((home) => findSession(home, id, options.user));
+    const { dir } = await this.run((home) => findSession(home, id, options.user));
     yield* followRecords(dir, options);
   }
 
@@ -230,12 +162,12 @@ export class Holdfast {
   }
 
   search(words: readonly string[], options: SearchOptions = {}): Promise<SearchHit[]> {
-    return this.#run((home) => searchSessions(home, words, options));
+    return this.run((home) => searchSessions(home, words, options));
   }
 
   /** The one session that is meant: by its id, its name, the beginning of its id, or `@`. */
   resolveSession(text: string, where: Whereabouts = {}): Promise<Meant> {
-    return this.#run((home) => resolveSession(home, text, where));
+    return this.run((home) => resolveSession(home, text, where));
   }
 
   /** Every byte of its record and its artifacts, and its snapshots; with `deep`, every byte of these too. */
@@ -253,7 +185,7 @@ export class Holdfast {
   }
 
   importSession(file: string, options: ImportOptions = {}): Promise<string> {
-    return this.#run(async (home) => (await upkeep()).importSession(home, file, options));
+    return this.run(async (home) => (await upkeep()).importSession(home, file, options));
   }
 
   /** What would go with a session, if it were removed; fails where it may not be. */
@@ -268,29 +200,21 @@ export class Holdfast {
 
   /** Retention and gc leave it alone, until it is said otherwise. */
   keepSession(id: string, isKept = true, { user }: Scope = {}): Promise<void> {
-    return this.#run((home) => keepSession(home, id, isKept, user));
+    return this.run((home) => keepSession(home, id, isKept, user));
   }
 
   /** Of the whole home, whoever's sessions they are. What is not said stands in the user's settings. */
   gc(options: GcOptions = {}): Promise<GcResult> {
-    return this.#run(async (home) => (await upkeep()).collectGarbage(home, options));
+    return this.run(async (home) => (await upkeep()).collectGarbage(home, options));
   }
 
   /** What this machine gives, and every session, as `auditSession` looks at it. */
   examine({ deep = false }: Partial<DeepOptions> = {}): Promise<Finding[]> {
-    return this.#run(async (home) => (await upkeep()).examine(home, { deep }));
+    return this.run(async (home) => (await upkeep()).examine(home, { deep }));
   }
 
   /** Upkeep of one session. */
   #tend<T>(id: string, user: string | undefined, work: Tending<T>): Promise<T> {
-    return this.#run(async (home) => work(await upkeep(), home, await findSession(home, id, user)));
-  }
-
-  async #run<T>(work: (home: Home) => Promise<T>): Promise<T> {
-    try {
-      return await work(this.#home);
-    } catch (error) {
-      throw asFailure(error, this.#home.dir);
-    }
+    return this.run(async (home) => work(await upkeep(), home, await findSession(home, id, user)));
   }
 }

@@ -18,6 +18,7 @@ export { type HostRequest, Intake, type ShellRequest } from "./inbox/intake.ts";
 export { assertWhole, Named } from "./inbox/named.ts";
 export type { Branched, BranchOptions } from "./results/branch.ts";
 export { type Diff, type DiffOptions, diffSession } from "./results/diff.ts";
+export type { MergedWork, MergeOptions } from "./results/merging.ts";
 export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output.ts";
 export { TRACE_FILE } from "./results/reports.ts";
 export { valuesFor } from "./results/values.ts";
@@ -37,6 +38,7 @@ export {
 export {
   branchSession,
   handOffSession,
+  mergeSession,
   openFiles,
   restoreSession,
   rewindSession,

@@ -44,6 +44,8 @@ export interface HomePlace {
 export const homeName = ({ id, dir }: HomePlace) => `${id}-${sha256Hex(dir).slice(0, 8)}`;
 export const objectsLink = (repo: Pick<Repo, "dir">) => join(repo.dir, "objects");
 export const repoLock = (repo: Pick<Repo, "dir">) => join(repo.dir, "lock");
+/** Held by whoever merges into a branch of the repo: one at a time. */
+export const mergeLock = (repo: Pick<Repo, "dir">) => join(repo.dir, "merge.lock");
 export const userPlace = ({ gitDir }: Pick<Repo, "gitDir">): GitPlace => ({ gitDir });
 
 const remembered = new WeakMap<Repo, Map<string, Promise<unknown>>>();

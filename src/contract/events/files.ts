@@ -41,7 +41,15 @@ export const fileEvents = {
   /** The agent's own commits, as a branch beside the session's. */
   commits_published: () => fields({ task: count, branch: name, commit: gitObject }),
   /** The intent: on disk before the branch `into` is moved, so that a merge which was cut off is known for done. */
-  merge_started: () => fields({ task, into: name, commit: gitObject, from: gitObject }),
+  merge_started: () =>
+    fields({
+      task,
+      into: name,
+      commit: gitObject,
+      from: gitObject,
+      isSquashed: z.optional(z.boolean()),
+      isUnverified: z.optional(z.boolean()),
+    }),
   /** `from`: the commit of the session's branch that was merged. `isUnverified`: a person wanted no checks. */
   work_merged: () =>
     fields({

@@ -22,6 +22,7 @@ import {
 import type { EventData } from "../../contract/index.ts";
 import type { ComingHolder, Sandbox } from "../../process/index.ts";
 import { capsuleDir, present } from "../../util/index.ts";
+import { finishMerging } from "../results/finish-merging.ts";
 import { branchOf, finishPublishing } from "../results/publishing.ts";
 import { currentLimits, openCapsule, type Room } from "../room/room.ts";
 import { takeCheckpoint } from "./checkpoint.ts";
@@ -50,6 +51,7 @@ export interface Beginning {
 /** Before it is asked what a task begins with: the last capsule's files are in a snapshot that the journal names. */
 export async function settleLast(room: Room): Promise<void> {
   await finishPublishing(room);
+  await finishMerging(room);
   await finishRewind(room);
   const capsule = await openCapsule(room);
   if (!capsule || capsule.spec.settled === room.session.state.task?.snapshot?.commit) return;

@@ -1,7 +1,15 @@
 /**
  * Owns the question what a task begins with: which commit its work is measured against, and which files it gets.
  */
-import { branchTip, hasObject, isMerged, type Repo, resolveCommit, treeOf } from "../../capsule/index.ts";
+import {
+  branchTip,
+  hasObject,
+  isAncestor,
+  isMerged,
+  type Repo,
+  resolveCommit,
+  treeOf,
+} from "../../capsule/index.ts";
 import { type SessionState, standsOn } from "../../session/index.ts";
 import { defaultBase } from "../room/room.ts";
 
@@ -39,7 +47,7 @@ export interface StartingPoint {
 
 export async function startingPoint(
   repo: Repo,
-  state: Pick<SessionState, "task" | "branch">,
+  state: Pick<SessionState, "task" | "branch" | "merged">,
   { base: named, isFresh, snapshot, carried: known }: StartingOptions,
 ): Promise<StartingPoint> {
   const { task } = state;
@@ -53,7 +61,8 @@ export async function startingPoint(
   const { commit, tree } = task.snapshot;
   const from = await commitBelow(repo, task);
   const isPlain = tree === (await treeOf(repo, from));
-  const base = await commitToStandOn(repo, state, from, isPlain);
+  const merged = isPlain ? await mergedTip(repo, state, from) : undefined;
+  const base = merged ?? (await commitToStandOn(repo, state, from, isPlain));
   return { base, carried: { snapshot: commit, tree, from, hasUnpublished: !isPlain }, isNext: true };
 }
 
@@ -68,6 +77,22 @@ type Task = NonNullable<SessionState["task"]>;
 export async function commitBelow(repo: Repo, task: Task): Promise<string | null> {
   const commit = standsOn(task);
   return commit === null || commit === task.base || (await hasObject(repo, commit)) ? commit : task.base;
+}
+
+/**
+ * Where all that the session has was merged: the branch that it went into, as it is now. By the record of the merge, and
+ * not by ancestry: the commits may look different there. Undefined where it has more by now, or the merge was undone.
+ */
+async function mergedTip(
+  repo: Repo,
+  { branch, merged }: Pick<SessionState, "branch" | "merged">,
+  from: string | null,
+): Promise<string | undefined> {
+  if (!merged) return undefined;
+  const own = branch ? await branchTip(repo, branch.name) : undefined;
+  if ((own ?? from) !== merged.from) return undefined;
+  const tip = await branchTip(repo, merged.into);
+  return tip !== undefined && (await isAncestor(repo, merged.commit, tip)) ? tip : undefined;
 }
 
 /** A person may have added commits to the branch, or merged it. */

@@ -77,7 +77,10 @@ export async function publishTree(
   const atMs = io.clock.nowMs();
   const commit = await commitWork(store, { tree, base, message, identity, atMs });
   const branch = branchOf(state);
-  const ours = [state.branch?.tip, state.branch?.intended].filter((id) => typeof id === "string");
+  // What was merged was the session's to merge, a person's commits on it included.
+  const ours = [state.branch?.tip, state.branch?.intended, state.merged?.from].filter(
+    (id) => typeof id === "string",
+  );
   const task = state.task?.number ?? 0;
   const onMove = async () => {
     await session.append("publishing_started", { task, branch, commit });
@@ -138,6 +141,15 @@ export function messageOfPerson(
 ): string {
   const earlier = hasUnpublished ? `${EARLIER}\n\n` : "";
   return `${shortened(oneLine(`Changes by ${person}`))}\n\n${earlier}Session: ${id}\n`;
+}
+
+/** Of all that a session's branch has, as one commit. */
+export function messageOfAll(state: SessionState, subjects: readonly string[]): string {
+  const listed = subjects.slice(0, LISTED_SUBJECTS).map((one) => `- ${oneLine(one)}`);
+  const more = subjects.length - listed.length;
+  const body = [...listed, ...(more > 0 ? [`- and ${more} more`] : [])].join("\n");
+  const subject = shortened(oneLine(state.title ?? "") || `Work of ${state.id}`);
+  return `${subject}\n\n${body}\n\nSession: ${state.id}\n`;
 }
 
 /** Whether every value that a task of the session was ever given is still there to be looked for. */

@@ -16,7 +16,7 @@ export interface WhichFile extends Pick<StartingOptions, "base" | "isFresh" | "s
   /** A path in the repo. */
   readonly repo: string;
   /** Of the session in which the task is to begin. Default: a new one. */
-  readonly state?: Pick<SessionState, "task" | "branch">;
+  readonly state?: Pick<SessionState, "task" | "branch" | "merged">;
   /** That of the checkout, committed or not. */
   readonly isDirty?: boolean;
 }

@@ -28,6 +28,7 @@ import {
   takeBack,
 } from "../handoff/handoff.ts";
 import { type Branched, type BranchOptions, branchCommits, branchWork } from "../results/branch.ts";
+import { type MergedWork, type MergeOptions, mergeWork, type VerifyTree } from "../results/merging.ts";
 import { openCapsule, type Room } from "../room/room.ts";
 import { keeperOf, roomOf } from "./tasks.ts";
 
@@ -109,6 +110,21 @@ export async function branchSession(
     (room) => (commits ? branchCommits(room, ofBranch, options) : branchWork(room, options)),
     assertAllows("work_published", "published"),
   );
+}
+
+// Until checks are run, nothing is verified, and that is said.
+const verifyTree: VerifyTree = async () => ({ verdict: "unverified", failed: [] });
+
+/** Its work becomes part of a branch of the user's. */
+export async function mergeSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  options: MergeOptions,
+): Promise<MergedWork> {
+  const found = await findSession(home, idText, user);
+  const merging = { ...options, verify: verifyTree };
+  return asOwner(home, found, (room) => mergeWork(room, merging), assertAllows("merge_started", "merged"));
 }
 
 export async function rewindSession(

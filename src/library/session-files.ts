@@ -1,0 +1,94 @@
+/**
+ * Owns the part of the library's face that is about a session's files and its work: looked at, put away, published,
+ * merged, handed over. What a method does stands in the file that owns it.
+ */
+import { asFailure, type Home } from "../home/index.ts";
+import {
+  type Branched,
+  type BranchOptions,
+  branchSession,
+  type Diff,
+  type DiffOptions,
+  diffSession,
+  type HandOff,
+  type HandOffOptions,
+  handOffSession,
+  type MergedWork,
+  type MergeOptions,
+  mergeSession,
+  openFiles,
+  type Receipt,
+  type Restored,
+  type Returned,
+  type Rewound,
+  restoreSession,
+  rewindSession,
+  type TakeBackOptions,
+  type TeardownOptions,
+  takeBackSession,
+  tearDownSession,
+} from "../task/index.ts";
+
+export interface Scope {
+  /** Default: the OS user's name. */
+  readonly user?: string;
+}
+
+export class SessionFiles {
+  protected readonly home: Home;
+
+  constructor(home: Home) {
+    this.home = home;
+  }
+
+  /** What its task changed against its base: so far, where its command runs. */
+  diffSession(id: string, { user, ...options }: Scope & DiffOptions = {}): Promise<Diff> {
+    return this.run((home) => diffSession(home, id, user, options));
+  }
+
+  /** Takes the capsule away; all of it is in a snapshot first. */
+  tearDownSession(id: string, { user, ...options }: Scope & TeardownOptions = {}): Promise<Receipt> {
+    return this.run((home) => tearDownSession(home, id, user, options));
+  }
+
+  /** Undoes a teardown. */
+  restoreSession(id: string, { user }: Scope = {}): Promise<Restored> {
+    return this.run((home) => restoreSession(home, id, user));
+  }
+
+  /** Publishes what the session has, also of a task that failed; with `commits`, what its agent committed itself. */
+  branchSession(id: string, { user, ...options }: Scope & BranchOptions = {}): Promise<Branched> {
+    return this.run((home) => branchSession(home, id, user, options));
+  }
+
+  /** Its work goes into a branch of the user's: replayed there, verified, and the branch moved forward. */
+  mergeSession(id: string, { user, ...options }: Scope & MergeOptions = {}): Promise<MergedWork> {
+    return this.run((home) => mergeSession(home, id, user, options));
+  }
+
+  /** Files, HOME and conversation go back to the end of a turn, or forward again. */
+  rewindSession(id: string, toTurn: number, { user }: Scope = {}): Promise<Rewound> {
+    return this.run((home) => rewindSession(home, id, user, toTurn));
+  }
+
+  /** Where its files can be worked on as they are; undefined where only a hand-over gives them a path. */
+  openFiles(id: string, { user }: Scope = {}): Promise<string | undefined> {
+    return this.run((home) => openFiles(home, id, user));
+  }
+
+  handOffSession(id: string, options: Scope & HandOffOptions): Promise<HandOff> {
+    return this.run((home) => handOffSession(home, id, options.user, options));
+  }
+
+  takeBackSession(id: string, options: Scope & TakeBackOptions = {}): Promise<Returned> {
+    return this.run((home) => takeBackSession(home, id, options.user, options));
+  }
+
+  protected async run<T>(work: (home: Home) => Promise<T>): Promise<T> {
+    try {
+      return await work(this.home);
+    } catch (error) {
+      throw asFailure(error, this.home.dir);
+    }
+  }
+}

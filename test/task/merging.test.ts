@@ -1,0 +1,241 @@
+/**
+ * The work of sessions, merged into a branch of the user's.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { openHome } from "../../src/home/index.ts";
+import type { Holdfast } from "../../src/library/holdfast.ts";
+import { roomOf } from "../../src/task/index.ts";
+import { mergeWork, type VerifyTree } from "../../src/task/results/merging.ts";
+import { TestChild } from "../support/children.ts";
+import { commitFiles, fingerprint, gitIn } from "../support/repo.ts";
+import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
+
+const FILES = { "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" };
+
+/** A session whose task did this and published it; paused. */
+async function worked(home: TaskHome, hf: Holdfast, script: string): Promise<string> {
+  const { session, task } = await home.start(hf, `it did ${script}`);
+  await turn(task, script);
+  await task.end("done");
+  await session.pause();
+  return session.id;
+}
+
+async function again(hf: Holdfast, id: string, script: string) {
+  const session = await hf.resumeSession(id);
+  const task = await hf.startTask(session, sandbox);
+  await turn(task, script);
+  const end = await task.end("done");
+  await session.pause();
+  return { base: task.base, end };
+}
+
+const log = (home: TaskHome) => gitIn(home.main, "log", "--format=%s", "--reverse").split("\n");
+
+async function eventsOf(hf: Holdfast, id: string, pattern: RegExp) {
+  const found: { type: string; data: unknown }[] = [];
+  for await (const { type, data } of hf.readJournal(id)) if (pattern.test(type)) found.push({ type, data });
+  return found;
+}
+
+describe("a merge", () => {
+  it("brings the work onto the branch as it is now, and the next task begins there", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const id = await worked(home, hf, "echo n > n.txt");
+    commitFiles(home.main, { "c.txt": "c\n" }, "by a person");
+    const { commit, into, from, isNew, verdict, commits } = await hf.mergeSession(id);
+    expect({ into, isNew, verdict, commits }).toEqual({
+      into: "main",
+      isNew: true,
+      verdict: "unverified",
+      commits: 1,
+    });
+    expect(gitIn(home.main, "rev-parse", "main")).toBe(commit);
+    expect(log(home)).toEqual(["the first", "by a person", "it did echo n > n.txt"]);
+    expect(gitIn(home.main, "status", "--porcelain")).toBe("");
+    expect(readFileSync(join(home.main, "n.txt"), "utf8")).toBe("n\n");
+    expect(gitIn(home.main, "rev-parse", home.branchOf(id))).toBe(from);
+    expect(await eventsOf(hf, id, /merge/)).toMatchObject([
+      { type: "merge_started", data: { into: "main", commit, from } },
+      { type: "work_merged", data: { into: "main", commit, from } },
+    ]);
+    await expect(hf.mergeSession(id)).rejects.toMatchObject({ code: "nothing_to_merge" });
+    commitFiles(home.main, { "d.txt": "d\n" }, "by a person, later");
+    const next = await again(hf, id, "cat c.txt d.txt > e.txt");
+    expect(next.base).toBe(gitIn(home.main, "rev-parse", "main"));
+    expect(next.end.stat.paths).toEqual(["e.txt"]);
+    await hf.mergeSession(id);
+    expect(readFileSync(join(home.main, "e.txt"), "utf8")).toBe("c\nd\n");
+    expect(gitIn(home.main, "rev-list", "--count", "--merges", "main")).toBe("0");
+  });
+
+  it("squashed, is followed by its record: the next task begins at the branch, and only new work is merged", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const id = await worked(home, hf, "echo n > n.txt");
+    await again(hf, id, "echo m > m.txt");
+    await hf.mergeSession(id, { isSquashed: true, isUnverified: true });
+    expect(log(home)).toEqual(["the first", "it did echo n > n.txt"]);
+    expect(await eventsOf(hf, id, /work_merged/)).toMatchObject([
+      { data: { isSquashed: true, isUnverified: true } },
+    ]);
+    const { base } = await again(hf, id, "echo changed >> n.txt");
+    expect(base).toBe(gitIn(home.main, "rev-parse", "main"));
+    expect(await hf.mergeSession(id)).toMatchObject({ commits: 1 });
+    expect(readFileSync(join(home.main, "n.txt"), "utf8")).toBe("n\nchanged\n");
+  });
+
+  it("takes a person's commits on the session's branch along, and the session goes on after them", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const id = await worked(home, hf, "echo n > n.txt");
+    const branch = home.branchOf(id);
+    gitIn(home.main, "checkout", "-q", branch);
+    commitFiles(home.main, { "n.txt": "n, mended\n" }, "mended by a person");
+    gitIn(home.main, "checkout", "-q", "main");
+    await hf.mergeSession(id, { isSquashed: true });
+    const next = await again(hf, id, "echo more >> n.txt");
+    expect(next.end).toMatchObject({ branch, unpublished: null });
+    await hf.mergeSession(id);
+    expect(readFileSync(join(home.main, "n.txt"), "utf8")).toBe("n, mended\nmore\n");
+  });
+
+  it("that collides is on record with its paths, and changes nothing; a dirty checkout and what is unpublished neither", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const nothing = await hf.openSession({ repo: home.main });
+    await nothing.pause();
+    await expect(hf.mergeSession(nothing.id)).rejects.toMatchObject({ code: "nothing_to_merge" });
+    const id = await worked(home, hf, "echo work > a.txt");
+    commitFiles(home.main, { "a.txt": "main\n" }, "by a person");
+    const before = fingerprint(home.main);
+    const merging = hf.mergeSession(id);
+    await expect(merging).rejects.toMatchObject({
+      code: "merge_conflicts",
+      exitStatus: 8,
+      facts: { paths: ["a.txt"] },
+    });
+    expect(await eventsOf(hf, id, /merge/)).toMatchObject([
+      { type: "merge_conflicted", data: { into: "main", paths: ["a.txt"] } },
+    ]);
+    expect(fingerprint(home.main)).toBe(before);
+    await expect(hf.mergeSession(id, { into: "nowhere" })).rejects.toMatchObject({
+      code: "branch_not_found",
+    });
+    const session = await hf.resumeSession(id);
+    const task = await hf.startTask(session, sandbox);
+    await turn(task, "echo more > more.txt");
+    await expect(hf.mergeSession(id)).rejects.toMatchObject({ code: "session_owned" });
+    await task.end("failed");
+    await session.pause();
+    await expect(hf.mergeSession(id)).rejects.toMatchObject({
+      code: "merge_refused",
+      message: /holdfast branch/,
+    });
+    expect(fingerprint(home.main)).toBe(before);
+  });
+
+  it("waits for others: many at once give a line, each on the one before, and no lock fails", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const ids: string[] = [];
+    for (let at = 0; at < 10; at += 1) ids.push(await worked(home, hf, `echo ${at} > n${at}.txt`));
+    const merged = await Promise.all(ids.map((id) => hf.mergeSession(id)));
+    expect(new Set(merged.map(({ commit }) => commit)).size).toBe(10);
+    expect(gitIn(home.main, "rev-list", "--count", "--merges", "main")).toBe("0");
+    expect(log(home).sort()).toEqual(
+      ["the first", ...ids.map((_, at) => `it did echo ${at} > n${at}.txt`)].sort(),
+    );
+    expect(gitIn(home.main, "status", "--porcelain")).toBe("");
+  });
+
+  it("T13 is what was verified: done again where the branch moved meanwhile, and not at all where a check fails", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    const id = await worked(home, hf, "echo n > n.txt");
+    const session = await hf.resumeSession(id);
+    const room = await roomOf(await openHome({ home: home.dir }), session);
+    const before = fingerprint(home.main);
+    const failing: VerifyTree = async () => ({ verdict: "failed", failed: ["test", "lint"] });
+    await expect(mergeWork(room, { verify: failing })).rejects.toMatchObject({
+      code: "checks_failed",
+      facts: { checks: ["test", "lint"] },
+    });
+    expect(fingerprint(home.main)).toBe(before);
+    const seen: Parameters<VerifyTree>[1][] = [];
+    const verify: VerifyTree = async (_, of) => {
+      seen.push(of);
+      if (seen.length < 3) commitFiles(home.main, { [`c${seen.length}.txt`]: "c\n" }, "by a person");
+      return { verdict: "passed", failed: [] };
+    };
+    const { commit, verdict } = await mergeWork(room, { verify });
+    await session.pause();
+    expect(verdict).toBe("passed");
+    expect(log(home)).toEqual(["the first", "by a person", "by a person", "it did echo n > n.txt"]);
+    expect(seen).toHaveLength(3);
+    expect(seen.at(-1)).toEqual({
+      tree: gitIn(home.main, "rev-parse", `${commit}^{tree}`),
+      base: gitIn(home.main, "rev-parse", `${commit}~1`),
+      into: "main",
+    });
+  });
+
+  it("killed at any record of it is done once, or not at all", async () => {
+    using home = new TaskHome(FILES);
+    const hf = await home.open();
+    for (const [when = "", type = ""] of [
+      ["before", "merge_started"],
+      ["after", "merge_started"],
+      ["before", "work_merged"],
+      ["after", "work_merged"],
+    ]) {
+      const file = `${when}-${type}`;
+      const id = await worked(home, hf, `echo n > ${file}`);
+      commitFiles(home.main, { [`c-${file}`]: "c\n" }, "by a person");
+      const length = log(home).length;
+      await using child = new TestChild("merge-and-die.ts", [home.dir, id, when, type]);
+      await child.ended();
+      expect(child.lines).not.toContain("merged");
+      const isMoved = type === "work_merged";
+      expect(log(home)).toHaveLength(isMoved ? length + 1 : length);
+      expect(gitIn(home.main, "status", "--porcelain")).toBe("");
+      expect(existsSync(join(home.main, ".git/refs/heads/main.lock"))).toBe(false);
+      if (isMoved) await expect(hf.mergeSession(id)).rejects.toMatchObject({ code: "nothing_to_merge" });
+      else await hf.mergeSession(id);
+      expect(log(home).slice(length)).toEqual([`it did echo n > ${file}`]);
+      expect(await eventsOf(hf, id, /work_merged/)).toHaveLength(1);
+    }
+  });
+
+  it("killed while the files move along is finished", async () => {
+    using home = new TaskHome({ ...FILES, ".gitattributes": "*.txt filter=kill\n" });
+    const hf = await home.open();
+    const id = await worked(home, hf, "echo n > n.txt");
+    commitFiles(home.main, { c: "c\n" }, "by a person");
+    const done = home.join("killed");
+    gitIn(
+      home.main,
+      "config",
+      "filter.kill.smudge",
+      `cat; kill -9 $(cat ${home.join("pid")}); touch ${done}`,
+    );
+    await using child = new TestChild("merge-and-die.ts", [home.dir, id, "never", ""]);
+    const line = await child.line((text) => text.startsWith("pid "));
+    writeFileSync(home.join("pid"), line.slice(4));
+    await child.ended();
+    expect(existsSync(done)).toBe(true);
+    gitIn(home.main, "config", "--unset", "filter.kill.smudge");
+    await expect.poll(() => existsSync(join(home.main, ".git/index.lock"))).toBe(false);
+    expect(log(home)).toHaveLength(2);
+    expect(gitIn(home.main, "status", "--porcelain")).toBe("A  n.txt");
+    await expect(hf.mergeSession(id)).rejects.toMatchObject({ code: "nothing_to_merge" });
+    expect(log(home)).toEqual(["the first", "by a person", "it did echo n > n.txt"]);
+    expect(gitIn(home.main, "status", "--porcelain")).toBe("");
+    const session = await hf.resumeSession(id);
+    expect(await inCapsule(hf, session, "ls n.txt")).toBe("n.txt");
+    await session.pause();
+  });
+});
