@@ -16,7 +16,7 @@ export { forgetSession } from "./leftovers/strangers.ts";
 export { sandboxAround } from "./life/borrowed.ts";
 export { type CapsuleSettings, clearUnfinished, detachCapsule, type NewCapsule } from "./life/build.ts";
 export { Capsule } from "./life/capsule.ts";
-export { catchUp, differenceFor } from "./life/catch-up.ts";
+export { catchUp, differenceFor, moveOnto } from "./life/catch-up.ts";
 export { cgroupOfTasks } from "./life/cgroups.ts";
 export { createCapsule } from "./life/create.ts";
 export { createExactCapsule } from "./life/exact.ts";
@@ -30,6 +30,7 @@ export {
   belowCheckout,
   listTips,
 } from "./repo/held.ts";
+export { findTrees, sessionBranches } from "./repo/looking-up.ts";
 export { isBranchTaken, refsDirOf } from "./repo/named-branches.ts";
 export { noRepoDir } from "./repo/no-repo.ts";
 export { isAncestor, isMerged, isUsersCommit, resolveCommit } from "./repo/refs.ts";
@@ -60,10 +61,11 @@ export { probeStrategies } from "./strategy/probe.ts";
 export { chooseStrategy } from "./strategy/strategies.ts";
 export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";
 export { type ChangedFile, type FileVersion, readChangedFiles } from "./work/changed-files.ts";
+export { collisions, type LiveWork } from "./work/collisions.ts";
 export { commitCheckout } from "./work/dirty.ts";
 export { makeExactTree } from "./work/exact-tree.ts";
 export { assertMovable, findTarget, finishMove, moveTarget } from "./work/move-target.ts";
-export { branchTip, publish, publishedBranch } from "./work/publish.ts";
+export { branchTip, copyObjects, publish, publishedBranch } from "./work/publish.ts";
 export { type Conflicted, isConflicted, type Replayed, replay } from "./work/replay.ts";
 export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./work/texts.ts";
 export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./work/unpublish.ts";

@@ -58,6 +58,16 @@ export const verbs: readonly VerbEntry[] = [
     load: () => import("./verbs/merge.ts"),
   },
   {
+    name: "rebase",
+    summary: "bring a session onto a newer branch of yours",
+    load: () => import("./verbs/rebase.ts"),
+  },
+  {
+    name: "conflicts",
+    summary: "which sessions will collide when they are merged",
+    load: () => import("./verbs/conflicts.ts"),
+  },
+  {
     name: "rewind",
     summary: "take a session back to the end of a turn, or forward again",
     load: () => import("./verbs/rewind.ts"),

@@ -7,6 +7,8 @@ import {
   type Branched,
   type BranchOptions,
   branchSession,
+  type ConflictsIn,
+  conflictsOf,
   type Diff,
   type DiffOptions,
   diffSession,
@@ -17,10 +19,13 @@ import {
   type MergeOptions,
   mergeSession,
   openFiles,
+  type Rebased,
+  type RebaseOptions,
   type Receipt,
   type Restored,
   type Returned,
   type Rewound,
+  rebaseSession,
   restoreSession,
   rewindSession,
   type TakeBackOptions,
@@ -64,6 +69,16 @@ export class SessionFiles {
   /** Its work goes into a branch of the user's: replayed there, verified, and the branch moved forward. */
   mergeSession(id: string, { user, ...options }: Scope & MergeOptions = {}): Promise<MergedWork> {
     return this.run((home) => mergeSession(home, id, user, options));
+  }
+
+  /** One that is not merged comes to stand on a newer branch of the user's. */
+  rebaseSession(id: string, { user, ...options }: Scope & RebaseOptions = {}): Promise<Rebased> {
+    return this.run((home) => rebaseSession(home, id, user, options));
+  }
+
+  /** Which sessions will collide when they are merged, repo by repo. */
+  findConflicts({ user }: Scope = {}): Promise<ConflictsIn[]> {
+    return this.run((home) => conflictsOf(home, user));
   }
 
   /** Files, HOME and conversation go back to the end of a turn, or forward again. */

@@ -17,10 +17,12 @@ export { Feed } from "./inbox/feed.ts";
 export { type HostRequest, Intake, type ShellRequest } from "./inbox/intake.ts";
 export { assertWhole, Named } from "./inbox/named.ts";
 export type { Branched, BranchOptions } from "./results/branch.ts";
+export { type ConflictsIn, conflictsOf } from "./results/conflicts.ts";
 export { type Diff, type DiffOptions, diffSession } from "./results/diff.ts";
 export type { MergedWork, MergeOptions } from "./results/merging.ts";
 export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output.ts";
 export { TRACE_FILE } from "./results/reports.ts";
+export type { Rebased, RebaseOptions } from "./results/rebasing.ts";
 export { valuesFor } from "./results/values.ts";
 export { readConfig } from "./room/config.ts";
 export { Watch } from "./room/quota-watch.ts";
@@ -40,6 +42,7 @@ export {
   handOffSession,
   mergeSession,
   openFiles,
+  rebaseSession,
   restoreSession,
   rewindSession,
   takeBackSession,

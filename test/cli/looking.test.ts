@@ -104,7 +104,7 @@ describe("holdfast ls and show", () => {
       /^files {5}0 files changed, \+0 -0\nartifacts .*trace\.json in .*\ndisk .*\nnext {6}holdfast output bad\n {10}holdfast retry bad$/m,
     );
     expect((await home.cli("show", "good")).stdout).toMatch(
-      /^next +holdfast diff good\n +git merge holdfast\/good$/m,
+      /^next +holdfast diff good\n +holdfast merge good$/m,
     );
     expect(JSON.parse((await runCliIn(home.main, home.dir, ["show", "@", "--json"])).stdout)).toMatchObject({
       standing: "new",

@@ -22,6 +22,7 @@ import { GITLINK_MODE, NO_MODE, rawDiff } from "../git/raw-diff.ts";
 import { AgentGit } from "../gitdir/agent-git.ts";
 import { makeGitdir, noSurroundings } from "../gitdir/gitdir.ts";
 import { treeOf } from "../repo/commits.ts";
+import { holdCommit } from "../repo/held.ts";
 import { isAncestor } from "../repo/refs.ts";
 import { objectsLink, type Repo, userPlace } from "../repo/repo.ts";
 import { copyIndex } from "../snapshot/classify.ts";
@@ -116,6 +117,15 @@ export async function catchUp(capsule: Capsule, to: string, theirs: Changes): Pr
   } finally {
     await removeTree(gitDir);
   }
+}
+
+/** The same, for a capsule whose task stays: from then on its work is measured against that commit. */
+export async function moveOnto(capsule: Capsule, to: string, theirs: Changes): Promise<void> {
+  await capsule.detach();
+  await holdCommit(capsule.repo, to);
+  await capsule.unsettle();
+  await catchUp(capsule, to, theirs);
+  await capsule.update({ ...capsule.spec, base: to });
 }
 
 /** What stands where the person has a new file, and is in no tree: an ignored file, say. */

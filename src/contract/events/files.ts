@@ -36,8 +36,18 @@ export const fileEvents = {
   capsule_torn_down: () => fields({ task, snapshot: z.optional(gitObject), freedBytes: count }),
   /** The intent: on disk before the branch is moved, so that a tip which we set is known for ours after a crash. */
   publishing_started: () => fields({ task, branch: name, commit: gitObject }),
-  /** `replaced`: the tip of ours that the branch was moved away from, which is kept. */
-  work_published: () => fields({ task, branch: name, commit: gitObject, replaced: z.optional(gitObject) }),
+  /**
+   * `replaced`: the tip of ours that the branch was moved away from, which is kept. `base`: of a rebase, what the task's
+   * work is measured against from then on.
+   */
+  work_published: () =>
+    fields({
+      task,
+      branch: name,
+      commit: gitObject,
+      replaced: z.optional(gitObject),
+      base: z.optional(gitObject),
+    }),
   /** The agent's own commits, as a branch beside the session's. */
   commits_published: () => fields({ task: count, branch: name, commit: gitObject }),
   /** The intent: on disk before the branch `into` is moved, so that a merge which was cut off is known for done. */

@@ -198,10 +198,16 @@ export const taskRules: readonly Rule[] = [
   ),
   rule(
     "work_published",
-    { branch: textIn, commit: textIn },
+    { branch: textIn, commit: textIn, base: textOrNull },
     {
-      apply: (state, { branch, commit }) => ({
-        ...inTask(state, { branch, published: commit, hasUnpublished: false, isHeld: false }),
+      apply: (state, { branch, commit, base }) => ({
+        ...inTask(state, {
+          branch,
+          published: commit,
+          hasUnpublished: false,
+          isHeld: false,
+          ...(base !== null && { base }),
+        }),
         branch: { name: branch, tip: commit, intended: null },
       }),
     },

@@ -8,28 +8,21 @@
  */
 import {
   assertMovable,
-  branchTip,
   findTarget,
-  isAncestor,
   isConflicted,
   mergeLock,
   moveTarget,
   openStore,
   type Replayed,
-  type Repo,
-  replay,
   toText,
-  treeOf,
   userIdentity,
 } from "../../capsule/index.ts";
 import { HoldfastError, type Verdict } from "../../contract/index.ts";
-import { type SessionState, taskUnderWay } from "../../session/index.ts";
 import { tellStep, withFileLock } from "../../util/index.ts";
 import { settleLast } from "../files/begin.ts";
-import { commitBelow } from "../files/starting-point.ts";
 import type { Room } from "../room/room.ts";
 import { mergeReason } from "./finish-merging.ts";
-import { messageOfAll } from "./publishing.ts";
+import { conflictWith, replayOnto, workOf } from "./work-to-merge.ts";
 
 export interface VerifiedTree {
   readonly tree: string;
@@ -67,7 +60,6 @@ export interface MergedWork {
 
 /** A branch that moves all the time must not keep us forever. */
 const ATTEMPTS = 5;
-const NAMED_PATHS = 10;
 
 type Asked = MergeOptions & { readonly verify: VerifyTree };
 
@@ -142,88 +134,17 @@ async function tryMerge(
   return { into, commit, from, commits: isSquashed ? 1 : commits.length, verdict, isNew: true };
 }
 
-interface WorkToMerge {
-  readonly task: number;
-  /** The session's branch, and what it is at: a person's commits on it are merged, too. */
-  readonly name: string;
-  readonly from: string;
-}
-
-async function workOf({ session, repo }: Room): Promise<WorkToMerge> {
-  const { task, branch } = session.state;
-  const facts = { session: session.id };
-  const nothing = (why: string) => new HoldfastError("nothing_to_merge", why, facts);
-  if (!task) throw nothing(`session ${session.id} has done nothing yet`);
-  if (taskUnderWay(session.state))
-    throw new HoldfastError(
-      "merge_refused",
-      `task ${task.number} is under way: wait for it, or end it with holdfast cancel`,
-      facts,
-    );
-  if (task.outcome === "needs_review" && task.published === null)
-    throw new HoldfastError("needs_review", `the work of task ${task.number} needs a review`, facts);
-  if (await hasUnpublished(repo, session.state))
-    throw new HoldfastError(
-      "merge_refused",
-      `session ${session.id} has work that is not on its branch: holdfast branch publishes it`,
-      facts,
-    );
-  if (!branch?.tip) throw nothing(`session ${session.id} has published nothing`);
-  const from = await branchTip(repo, branch.name);
-  if (from === undefined) throw nothing(`the branch ${branch.name} is not there any more`);
-  return { task: task.number, name: branch.name, from };
-}
-
-async function hasUnpublished(repo: Repo, { task }: SessionState): Promise<boolean> {
-  if (!task?.snapshot) return false;
-  return task.snapshot.tree !== (await treeOf(repo, await commitBelow(repo, task)));
-}
-
 async function replayed(
-  { session, repo, io }: Room,
-  { branch: into, tip }: { readonly branch: string; readonly tip: string },
-  { from, isSquashed }: { readonly from: string; readonly isSquashed: boolean },
+  room: Room,
+  target: { readonly branch: string; readonly tip: string },
+  options: { readonly from: string; readonly isSquashed: boolean },
 ): Promise<Replayed> {
-  const { state } = session;
-  const since = await mergedBefore(repo, state, { into, tip, from });
-  if (since === from)
-    throw new HoldfastError(
-      "nothing_to_merge",
-      `all that session ${session.id} has was merged into ${into}`,
-      {
-        session: session.id,
-      },
-    );
-  tellStep(io.onProgress, `putting the work on ${into}`);
-  const result = await replay({
-    repo,
-    store: await openStore(repo, io.disk),
-    tip: from,
-    onto: tip,
-    since,
-    identity: await userIdentity(repo),
-    atMs: io.clock.nowMs(),
-    squashedAs: isSquashed ? (subjects) => messageOfAll(state, subjects) : undefined,
-  });
+  const result = await replayOnto(room, target, options);
   if (!isConflicted(result)) return result;
+  const { branch: into } = target;
+  const { session } = room;
   const paths = result.paths.map((path) => toText(path));
-  await session.append("merge_conflicted", { task: state.task?.number ?? 1, into, paths });
-  const more = paths.length > NAMED_PATHS ? ` and ${paths.length - NAMED_PATHS} more` : "";
-  const hint = result.hasMerges && !isSquashed ? "; the work has merge commits: --squash may do" : "";
-  throw new HoldfastError(
-    "merge_conflicts",
-    `the work and ${into} change the same: ${paths.slice(0, NAMED_PATHS).join(", ")}${more}${hint}`,
-    { into, paths, at: result.at, tree: result.tree },
-  );
-}
-
-/** Up to which commit the branch has the session's work, however that looks there. */
-async function mergedBefore(
-  repo: Repo,
-  { merged }: Pick<SessionState, "merged">,
-  { into, tip, from }: { readonly into: string; readonly tip: string; readonly from: string },
-): Promise<string | undefined> {
-  if (!merged || merged.into !== into) return undefined;
-  const isStill = (await isAncestor(repo, merged.commit, tip)) && (await isAncestor(repo, merged.from, from));
-  return isStill ? merged.from : undefined;
+  await session.append("merge_conflicted", { task: session.state.task?.number ?? 1, into, paths });
+  const hint = options.isSquashed ? "" : "; the work has merge commits: --squash may do";
+  throw conflictWith(into, result, hint);
 }

@@ -29,6 +29,7 @@ import {
 } from "../handoff/handoff.ts";
 import { type Branched, type BranchOptions, branchCommits, branchWork } from "../results/branch.ts";
 import { type MergedWork, type MergeOptions, mergeWork, type VerifyTree } from "../results/merging.ts";
+import { type Rebased, type RebaseOptions, rebaseWork } from "../results/rebasing.ts";
 import { openCapsule, type Room } from "../room/room.ts";
 import { keeperOf, roomOf } from "./tasks.ts";
 
@@ -125,6 +126,17 @@ export async function mergeSession(
   const found = await findSession(home, idText, user);
   const merging = { ...options, verify: verifyTree };
   return asOwner(home, found, (room) => mergeWork(room, merging), assertAllows("merge_started", "merged"));
+}
+
+/** Its branch comes to stand on one of the user's, and its files with it. */
+export async function rebaseSession(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  options: RebaseOptions,
+): Promise<Rebased> {
+  const found = await findSession(home, idText, user);
+  return asOwner(home, found, (room) => rebaseWork(room, options), assertAllows("work_published", "rebased"));
 }
 
 export async function rewindSession(

@@ -1,0 +1,30 @@
+import type { Command } from "commander";
+import { present, printable } from "../../util/index.ts";
+import { say, sayJson } from "../screen.ts";
+import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
+import { SESSION_HELP, sessionOf } from "../which-session.ts";
+
+type Options = CommonOptions & { readonly onto?: string };
+
+export function command(): Command {
+  return verb(
+    "rebase",
+    "Bring a session that is not merged onto a newer branch of yours: its commits are put on the tip of that branch, and its files are brought up to date. What its branch was at before is kept. On a conflict nothing is changed.",
+    ["holdfast rebase fix-login", "holdfast rebase fix-login --onto develop"],
+  )
+    .argument("<session>", SESSION_HELP)
+    .option("--onto <branch>", "the branch that it is to stand on (default: the one that the checkout is on)")
+    .action(async (prefix: string, options: Options) => {
+      const { holdfast } = await openDispatcher(options);
+      const { id, label } = await sessionOf(holdfast, prefix, options);
+      const rebased = await holdfast.rebaseSession(id, {
+        ...scope(options),
+        ...present({ onto: options.onto }),
+      });
+      if (options.json) return sayJson({ session: id, ...rebased });
+      const onto = printable(rebased.onto);
+      if (!rebased.isNew) return say(`${label} stands on ${onto} already`);
+      say(`${label} stands on ${onto}: ${printable(rebased.branch)} is at ${rebased.commit.slice(0, 12)}`);
+      say(`  next       holdfast merge ${label}`);
+    });
+}

@@ -1,0 +1,95 @@
+/**
+ * Owns the answer to which sessions will collide when they are merged, before any of them is. It needs no owner: a
+ * session's work is what its branch has, or its last checkpoint, where that has more.
+ */
+import {
+  collisions,
+  findTarget,
+  findTrees,
+  type LiveWork,
+  openStore,
+  type Repo,
+  resolveCommit,
+  type Store,
+  sessionBranches,
+  toText,
+} from "../../capsule/index.ts";
+import { isHoldfastError } from "../../contract/index.ts";
+import { defaultUser, type Home, inspectAll, repoOf } from "../../home/index.ts";
+import { type SessionState, standsOn } from "../../session/index.ts";
+import { workAgain } from "../files/checkpoint.ts";
+
+export interface ConflictsIn {
+  /** The checkout, or the gitdir of a bare repo. */
+  readonly repo: string;
+  /** The branch that is taken for the one that they would go into; null where the checkout is on none. */
+  readonly into: string | null;
+  /** How many sessions have work that is not merged. */
+  readonly sessions: number;
+  /** `other`: the other session; null where it is the branch. */
+  readonly conflicts: readonly {
+    readonly session: string;
+    readonly other: string | null;
+    readonly paths: readonly string[];
+  }[];
+}
+
+/** Of sessions that are neither closed nor archived, repo by repo. */
+export async function conflictsOf(home: Home, user = defaultUser()): Promise<ConflictsIn[]> {
+  const repos = new Map<string, { readonly repo: Repo; readonly states: SessionState[] }>();
+  for (const { state } of await inspectAll(home)) {
+    if (state.user !== user || !isLive(state)) continue;
+    // One whose repo is gone collides with nothing.
+    const repo = await repoOf(home, state).catch(() => undefined);
+    if (!repo || repo.isStandIn) continue;
+    const known = repos.get(repo.key) ?? { repo, states: [] };
+    known.states.push(state);
+    repos.set(repo.key, known);
+  }
+  return Promise.all([...repos.values()].map(({ repo, states }) => conflictsIn(home, repo, states)));
+}
+
+const isLive = ({ status, task, repo }: SessionState) =>
+  repo !== null && task !== null && !["closed", "archived", "damaged"].includes(status);
+
+async function conflictsIn(home: Home, repo: Repo, states: readonly SessionState[]): Promise<ConflictsIn> {
+  const store = await openStore(repo, home.io.disk);
+  const { branch, tip } = await targetOf(repo);
+  const works = tip === null ? [] : await worksOf(repo, store, states);
+  const found = tip === null ? [] : await collisions(repo, store, { works, target: tip });
+  return {
+    repo: repo.checkout ?? repo.gitDir,
+    into: branch,
+    sessions: works.length,
+    conflicts: found.map((one) => ({ ...one, paths: one.paths.map((path) => toText(path)) })),
+  };
+}
+
+async function targetOf(repo: Repo): Promise<{ branch: string | null; tip: string | null }> {
+  try {
+    return await findTarget(repo);
+  } catch (error) {
+    if (!isHoldfastError(error, "branch_not_found") && !isHoldfastError(error, "merge_refused")) throw error;
+    return { branch: null, tip: await resolveCommit(repo) };
+  }
+}
+
+async function worksOf(repo: Repo, store: Store, states: readonly SessionState[]): Promise<LiveWork[]> {
+  const branches = await sessionBranches(repo);
+  const ids = states.flatMap(({ task }) =>
+    task ? [task.snapshot?.tree, standsOn(task)].filter((id) => typeof id === "string") : [],
+  );
+  const trees = await findTrees(repo, store, [...new Set(ids)]);
+  const works: LiveWork[] = [];
+  for (const { id: session, task, branch, merged } of states) {
+    const tip = branch ? branches.get(branch.name) : undefined;
+    const { snapshot } = task ?? {};
+    const below = task && standsOn(task);
+    if (task && snapshot && snapshot.tree !== (below ? trees.get(below) : undefined)) {
+      if (!trees.has(snapshot.tree)) await workAgain({ repo, id: session }, store, snapshot);
+      const commit = below && trees.has(below) ? below : task.base;
+      works.push({ session, commit, tree: snapshot.tree });
+    } else if (tip !== undefined && tip !== merged?.from) works.push({ session, commit: tip });
+  }
+  return works;
+}

@@ -1,0 +1,114 @@
+/**
+ * Owns the rebase of a session that is not merged: its commits are put on the tip of a branch, its own branch is moved
+ * there, and its files are brought up to date. The old tip is kept.
+ *
+ * What a kill leaves: files that are new, in a checkpoint or not, and a branch that is not. Said again, it is finished:
+ * the same commits give the same tree. It is never the other way round, where the files would undo what the branch has.
+ */
+import {
+  copyObjects,
+  differenceFor,
+  findTarget,
+  isConflicted,
+  moveOnto,
+  openStore,
+  publish,
+  type Replayed,
+  treeOf,
+  userIdentity,
+} from "../../capsule/index.ts";
+import { HoldfastError } from "../../contract/index.ts";
+import { present } from "../../util/index.ts";
+import { settleFiles, settleLast } from "../files/begin.ts";
+import { commitBelow } from "../files/starting-point.ts";
+import { restore } from "../files/teardown.ts";
+import { openCapsule, type Room, requireCapsule } from "../room/room.ts";
+import { conflictWith, replayOnto, workOf } from "./work-to-merge.ts";
+
+export interface RebaseOptions {
+  /** Default: the branch that the checkout is on. */
+  readonly onto?: string | undefined;
+}
+
+export interface Rebased {
+  readonly onto: string;
+  /** The session's branch, and what it is at. */
+  readonly branch: string;
+  readonly commit: string;
+  /** What it was at before. */
+  readonly from: string;
+  /** False when it stood there already. */
+  readonly isNew: boolean;
+}
+
+/** Of a session at rest that the caller owns. */
+export async function rebaseWork(room: Room, options: RebaseOptions): Promise<Rebased> {
+  const { session, repo } = room;
+  if (repo.isStandIn)
+    throw new HoldfastError("no_repo", `session ${session.id} has no repo with a branch to stand on`);
+  await settleLast(room);
+  const target = await findTarget(repo, options.onto);
+  const before = session.state.task?.snapshot?.tree;
+  // Whatever the files have: it is looked at again when it is known what they are to have.
+  const { from, name } = await workOf(room, before);
+  const result = await replayOnto(room, target, { from });
+  if (isConflicted(result)) throw conflictWith(target.branch, result, "");
+  await workOf(room, result.tree);
+  const done = { onto: target.branch, branch: name, commit: result.commit, from };
+  if (result.commit === from) return { ...done, isNew: false };
+  await copyObjects(repo, await openStore(repo, room.io.disk), result.commit, target.tip);
+  await bringFiles(room, result);
+  await moveBranch(room, { tip: target.tip, from, name }, result);
+  return { ...done, isNew: true };
+}
+
+/** Files of the new tree, in a checkpoint. */
+async function bringFiles(room: Room, { commit, tree }: Replayed): Promise<void> {
+  const { session, repo, io } = room;
+  const { task } = session.state;
+  if (!task?.snapshot || task.snapshot.tree === tree) return;
+  if (!(await openCapsule(room))) await restore(room);
+  const capsule = await requireCapsule(room);
+  try {
+    const range = { from: await commitBelow(repo, task), to: commit };
+    const theirs = await differenceFor(repo, await openStore(repo, io.disk), range, task.snapshot.tree);
+    await moveOnto(capsule, commit, theirs);
+    await settleFiles(room, capsule);
+  } finally {
+    await capsule.detach();
+  }
+  const now = session.state.task?.snapshot?.tree;
+  if (now !== (await treeOf(repo, commit)))
+    throw new Error(`the files have ${now} after a rebase onto ${tree}`);
+}
+
+async function moveBranch(
+  { session, repo, io }: Room,
+  { tip, from, name }: { readonly tip: string; readonly from: string; readonly name: string },
+  { commit, commits }: Replayed,
+): Promise<void> {
+  const { task } = session.state;
+  const number = task?.number ?? 1;
+  const replaced = await publish({
+    repo,
+    store: await openStore(repo, io.disk),
+    disk: io.disk,
+    session: session.id,
+    commit,
+    base: tip,
+    branch: name,
+    // A person's commits on it were taken along.
+    ours: [from],
+    identity: await userIdentity(repo),
+    onMove: async () =>
+      void (await session.append("publishing_started", { task: number, branch: name, commit })),
+  });
+  const base = commits.find((one) => one.from === task?.base)?.to ?? tip;
+  await session.append("work_published", {
+    task: number,
+    branch: name,
+    commit,
+    base,
+    ...present({ replaced }),
+  });
+}

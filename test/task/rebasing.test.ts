@@ -1,0 +1,48 @@
+/**
+ * A session that is not merged comes to stand on a newer branch.
+ */
+import { expect, it } from "vitest";
+import { commitFiles, fingerprint, gitIn } from "../support/repo.ts";
+import { inCapsule, sandbox, TaskHome, turn } from "../support/tasks.ts";
+
+it("a rebase puts commits and files on the newer branch, keeps the old tip, and changes nothing where they collide", async () => {
+  using home = new TaskHome({ "a.txt": "1\n2\n3\n4\n5\n", "b.txt": "b\n" });
+  const hf = await home.open();
+  const { session, task } = await home.start(hf, "the work");
+  await turn(task, "echo n > n.txt; echo ignored > x.log; echo '*.log' > .gitignore");
+  await task.end("done");
+  const second = await hf.startTask(session, sandbox);
+  await turn(second, "sed -i s/1/one/ a.txt");
+  await second.end("done");
+  await session.pause();
+  const branch = home.branchOf(session.id);
+  const old = gitIn(home.main, "rev-parse", branch);
+  expect(await hf.rebaseSession(session.id)).toMatchObject({ onto: "main", isNew: false, commit: old });
+  commitFiles(home.main, { "a.txt": "1\n2\n3\n4\nfive\n", "c.txt": "c\n" }, "by a person");
+  const before = fingerprint(home.main);
+  const { commit, from } = await hf.rebaseSession(session.id);
+  expect(from).toBe(old);
+  expect(gitIn(home.main, "log", "--format=%s", branch).split("\n")).toHaveLength(4);
+  expect(gitIn(home.main, "merge-base", "--is-ancestor", "main", branch)).toBe("");
+  expect(gitIn(home.main, "for-each-ref", "--points-at", old, "--format=%(refname)")).toContain("/tips/");
+  expect(fingerprint(home.main)).toBe(before);
+  // The task's own change, and nothing of what came in.
+  expect((await hf.diffSession(session.id)).stat).toMatchObject({ paths: ["a.txt"], insertions: 1 });
+  const resumed = await hf.resumeSession(session.id);
+  expect(await inCapsule(hf, resumed, "cat a.txt c.txt n.txt x.log; git status --porcelain | wc -l")).toMatch(
+    /^one\n2\n3\n4\nfive\nc\nn\nignored\n/,
+  );
+  const third = await hf.startTask(resumed, sandbox);
+  expect(third.base).toBe(commit);
+  await turn(third, "echo 3 > third.txt");
+  expect((await third.end("done")).stat.paths).toEqual(["third.txt"]);
+  await resumed.pause();
+  commitFiles(home.main, { "n.txt": "by a person\n" }, "in the way");
+  const tip = gitIn(home.main, "rev-parse", branch);
+  await expect(hf.rebaseSession(session.id)).rejects.toMatchObject({
+    code: "merge_conflicts",
+    facts: { paths: ["n.txt"] },
+  });
+  expect(gitIn(home.main, "rev-parse", branch)).toBe(tip);
+  expect((await hf.diffSession(session.id)).stat.paths).toEqual(["third.txt"]);
+});
