@@ -8,6 +8,7 @@ import { benchBroker } from "./broker.ts";
 import { benchCapsules } from "./capsules.ts";
 import { benchJournal, benchList } from "./journal.ts";
 import { printTable } from "./measure.ts";
+import { benchMerging } from "./merging.ts";
 import { benchNetwork } from "./network.ts";
 import { benchProcesses } from "./processes.ts";
 import { benchSandbox } from "./sandbox.ts";
@@ -25,6 +26,7 @@ const benches = {
   broker: benchBroker,
   agents: benchAgents,
   verify: benchVerify,
+  merging: benchMerging,
 };
 const wanted = process.argv.slice(2);
 const progress = (text: string) => process.stderr.write(`bench: ${text} …\n`);

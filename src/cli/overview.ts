@@ -18,7 +18,7 @@ const GROUPS: readonly (readonly [group: string, verbs: readonly string[]])[] = 
   ["look", ["show", "log", "output", "wait", "queue", "search", "usage"]],
   ["speak", ["send", "shell", "open", "interrupt", "cancel"]],
   ["life", ["new", "pause", "resume", "budget", "close", "archive", "keep", "fork", "rm"]],
-  ["work", ["retry", "rewind", "handoff", "teardown", "restore"]],
+  ["work", ["merge", "rebase", "conflicts", "retry", "rewind", "handoff", "teardown", "restore"]],
   ["gate", ["lanes", "trust", "allow"]],
   ["upkeep", ["doctor", "audit", "gc", "export", "import", "serve", "token", "completion", "demo"]],
 ];

@@ -57,7 +57,7 @@ describe("completion", () => {
   it("in bash: verbs, then flags of the verb, then what they are set to, then sessions by name and short id", async () => {
     using home = new ShellHome();
     const [first, second] = await home.begin();
-    expect(home.inBash("re")).toEqual(["rewind", "retry", "resume", "restore"]);
+    expect(home.inBash("re")).toEqual(["rebase", "rewind", "retry", "resume", "restore"]);
     expect(home.inBash("help", "ru")).toEqual(["run"]);
     expect(home.inBash("audit", "--d")).toEqual(["--deep"]);
     expect(home.inBash("usage", "--by", "")).toEqual(["session", "user", "agent", "model", "repo", "day"]);

@@ -46,7 +46,7 @@ export async function collisions(
     const sides = await Promise.all(works.map((work) => commitOf(place, work)));
     const meeting = await pairsThatMeet(place, sides, target, await treeOf(repo, null));
     const pairs = meeting.map(([one, other]) => [one.commit, other.commit] as const);
-    const merged = await mergePairs(place, pairs);
+    const merged = await mergePairs(place, pairs, { isKept: false });
     return meeting.flatMap(([one, other], index) => {
       const paths = merged[index]?.conflicts ?? [];
       return one.session === null || paths.length === 0

@@ -19,14 +19,18 @@ export type Pair = readonly [one: string, other: string];
 const SETTINGS = ["merge.directoryRenames=false"];
 const UNKNOWN_OPTION = 129;
 
-/** Each pair by the commits that both descend from. One process for all of them. */
-export async function mergePairs(place: GitPlace, pairs: readonly Pair[]): Promise<Merged[]> {
+/** Each pair by the commits that both descend from. One process for all. `isKept`: whether what it writes is to last. */
+export async function mergePairs(
+  place: GitPlace,
+  pairs: readonly Pair[],
+  { isKept = true }: { readonly isKept?: boolean } = {},
+): Promise<Merged[]> {
   if (pairs.length === 0) return [];
   const options = ["-z", "--name-only", "--no-messages", "--allow-unrelated-histories", "--stdin"];
   const input = [Buffer.from(pairs.map(([one, other]) => `${one} ${other}\n`).join(""))];
   const { exitCode, stdout } = await runGit(place, ["merge-tree", "--write-tree", ...options], {
     input,
-    config: SETTINGS,
+    config: isKept ? SETTINGS : [...SETTINGS, "core.fsync=none"],
     accept: [0, UNKNOWN_OPTION],
   });
   if (exitCode === UNKNOWN_OPTION) throw await tooOld(place);
