@@ -125,6 +125,17 @@ describe("a replay", () => {
     );
   });
 
+  it("leaves a new file where it is, also in a directory that the other side renamed", async () => {
+    using lab = new MergeLab({ "old/x.txt": "x\n", "old/y.txt": "y\n" });
+    lab.commitOn("work", { "old/new.txt": "new\n" });
+    gitIn(lab.main, "mv", "old", "moved");
+    lab.commitOn("main", {});
+    const { result, ask } = await replayWork(lab);
+    expect(await ask("ls-tree", "-r", "--name-only", replayed(result).tree)).toBe(
+      "moved/x.txt\nmoved/y.txt\nold/new.txt",
+    );
+  });
+
   it("works in a repo of SHA-256, and from the first commit on", async () => {
     using lab = new MergeLab();
     const dir = lab.join("other");
