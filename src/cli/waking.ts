@@ -20,7 +20,16 @@ import type { NamedSession } from "./which-session.ts";
 
 type Resting = Pick<
   SessionSummary,
-  "branch" | "conversation" | "definition" | "due" | "handoff" | "pausedFor" | "repo" | "status" | "task"
+  | "branch"
+  | "conversation"
+  | "definition"
+  | "due"
+  | "handoff"
+  | "merged"
+  | "pausedFor"
+  | "repo"
+  | "status"
+  | "task"
 >;
 
 /** Says whether it was. */
@@ -53,14 +62,14 @@ export async function wake(
 
 async function laneFor(
   { home }: Dispatcher,
-  { repo, task, branch, definition }: Resting,
+  { repo, task, branch, merged, definition }: Resting,
   agent: string,
   last: string,
 ): Promise<string> {
   const { config } =
     repo === null
       ? { config: acceptedPart(defaultConfig, () => false) }
-      : await readRepoFile(home, { repo, state: { task, branch } });
+      : await readRepoFile(home, { repo, state: { task, branch, merged } });
   return laneWithin(config, last, definition?.name === agent ? definition.lane : undefined);
 }
 

@@ -152,7 +152,7 @@ describe("a merge", () => {
     expect(gitIn(home.main, "status", "--porcelain")).toBe("");
   });
 
-  it("T13 is what was verified: done again where the branch moved meanwhile, and not at all where a check fails", async () => {
+  it("T14 is what was verified: done again where the branch moved meanwhile, and not at all where a check fails", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const id = await worked(home, hf, "echo n > n.txt");

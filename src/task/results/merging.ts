@@ -2,7 +2,7 @@
  * Owns the merge of a session's work into a branch of the user's: replayed on the branch's tip, verified as exactly the
  * tree that the branch becomes, and then the branch is moved forward. One at a time for a repo; the others wait.
  *
- * T13 What becomes the branch is what was verified. Where the branch moved meanwhile, all of it is done again.
+ * T14 What becomes the branch is what was verified. Where the branch moved meanwhile, all of it is done again.
  * What a kill leaves: before `merge_started` nothing; after it, a branch that tells whether it was done
  * (`finish-merging.ts`).
  */

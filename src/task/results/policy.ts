@@ -2,7 +2,7 @@
  * Owns the policy: what in a task's work a person looks at before it is published. It names rules and places; the value
  * of a secret it never names.
  *
- * X5 Work that the policy names something in is published only after a person has said so.
+ * verify-5 Work that the policy names something in is published only after a person has said so.
  */
 import { posix } from "node:path";
 import {

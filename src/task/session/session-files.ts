@@ -28,9 +28,10 @@ import {
   takeBack,
 } from "../handoff/handoff.ts";
 import { type Branched, type BranchOptions, branchCommits, branchWork } from "../results/branch.ts";
-import { type MergedWork, type MergeOptions, mergeWork, type VerifyTree } from "../results/merging.ts";
+import { type MergedWork, type MergeOptions, mergeWork } from "../results/merging.ts";
 import { type Rebased, type RebaseOptions, rebaseWork } from "../results/rebasing.ts";
 import { openCapsule, type Room } from "../room/room.ts";
+import { verifyWhole } from "../verify/verify-tree.ts";
 import { keeperOf, roomOf } from "./tasks.ts";
 
 /** The session's owner for as long as `work` takes; its status stays as it is. */
@@ -113,9 +114,6 @@ export async function branchSession(
   );
 }
 
-// Until checks are run, nothing is verified, and that is said.
-const verifyTree: VerifyTree = async () => ({ verdict: "unverified", failed: [] });
-
 /** Its work becomes part of a branch of the user's. */
 export async function mergeSession(
   home: Home,
@@ -124,7 +122,7 @@ export async function mergeSession(
   options: MergeOptions,
 ): Promise<MergedWork> {
   const found = await findSession(home, idText, user);
-  const merging = { ...options, verify: verifyTree };
+  const merging = { ...options, verify: verifyWhole };
   return asOwner(home, found, (room) => mergeWork(room, merging), assertAllows("merge_started", "merged"));
 }
 

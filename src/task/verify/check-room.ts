@@ -2,7 +2,7 @@
  * Owns the room that checks run in: a capsule of exactly the tree, a HOME and a TMPDIR that nothing was in before, and a
  * network with the hosts of the check that runs. The agent of the task has seen none of it.
  *
- * X1 Nothing that an agent wrote outside of the tree reaches a check: no ignored file, no HOME, no process, no config.
+ * verify-1 Nothing that an agent wrote outside of the tree reaches a check: no ignored file, no HOME, no process, no config.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

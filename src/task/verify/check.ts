@@ -2,7 +2,7 @@
  * Owns the running of one check, and its receipt: on which tree it ran, with which command, and how it ended. A check
  * passes if it exits with 0 and leaves the tree as it was.
  *
- * X2 A receipt names the tree that the check ran on, and is on record before it counts for anything.
+ * verify-2 A receipt names the tree that the check ran on, and is on record before it counts for anything.
  */
 import { changedPaths, openStore, toText } from "../../capsule/index.ts";
 import type { CheckSettings } from "../../config/index.ts";

@@ -1,8 +1,8 @@
 /**
  * Owns the verifying of a tree: the checks that the repo's file names at the base, in order, each on exactly this tree.
  *
- * X3 What is checked is what would be published: the tree is named first, and everything that runs stands on it.
- * X4 Without a check that ran there is no pass: the verdict is `unverified`.
+ * verify-3 What is checked is what would be published: the tree is named first, and everything that runs stands on it.
+ * verify-4 Without a check that ran there is no pass: the verdict is `unverified`.
  */
 import {
   type CapsuleSettings,
@@ -72,6 +72,13 @@ export async function verifyTree(
     ...(uncovered.length > 0 && { uncovered }),
   });
   return { tree, verdict, failed };
+}
+
+/** To its end: nothing stops it. */
+export async function verifyWhole(room: Room, of: TreeToVerify): Promise<Verification> {
+  const verification = await verifyTree(room, of);
+  if (!verification) throw new Error("checks that nothing stops came to no end");
+  return verification;
 }
 
 interface Due {

@@ -20,7 +20,7 @@ const CUTS = [
 ] as const;
 
 describe("a task that is killed around its checks", () => {
-  it("T7 X2 ends with the same verdict, the same tree and one commit", async () => {
+  it("T7 verify-2 ends with the same verdict, the same tree and one commit", async () => {
     using home = new CheckedHome(["{ name: test, run: test -e runs }"], { a: "1\n" });
     const hf = await home.hf();
     const trees = new Set<string>();

@@ -26,8 +26,8 @@ const SETUP = `capsule:
 const CHECK =
   "{ name: test, run: for d in $(cat package-lock.json); do node_modules/.bin/$d || exit 1; done }";
 
-describe("X1 an agent that wants its check to pass", () => {
-  it("replaces the program that checks, among the ignored files: the check has the installed one", async () => {
+describe("an agent that wants its check to pass", () => {
+  it("verify-1 replaces the program that checks, among the ignored files: the check has the installed one", async () => {
     using home = new CheckedHome([CHECK], project, SETUP);
     const { end, receipts } = await home.task(
       "printf '#!/bin/sh\\nexit 0\\n' > node_modules/.bin/left-pad; node_modules/.bin/left-pad; echo x > x",

@@ -54,7 +54,7 @@ describe("the policy", () => {
     expect(found.map((one) => one.map(({ rule }) => rule))).toEqual([["protected"], ["protected"], []]);
   });
 
-  it("X5 holds the work back until a person says that they looked at it", async () => {
+  it("verify-5 holds the work back until a person says that they looked at it", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "protect: [deploy]\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);

@@ -10,7 +10,7 @@ import { TaskHome, turn } from "../../support/tasks.ts";
 const IS_FIXED = '{ name: test, run: test "$(cat a)" = fixed }';
 
 describe("the checks of a task", () => {
-  it("X2 X3 pass or fail on its tree, which is on record; only what passed is published", async () => {
+  it("verify-2 verify-3 pass or fail on its tree, which is on record; only what passed is published", async () => {
     using home = new CheckedHome([IS_FIXED, "{ name: second, run: echo heard }"], { a: "broken\n" });
     const good = await home.task("echo fixed > a");
     expect(good.end).toMatchObject({ outcome: "done", branch: expect.stringContaining("holdfast/") });
@@ -42,7 +42,7 @@ describe("the checks of a task", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("X4 where none ran, the work is unverified, which is never a pass; where nothing changed, there is nothing to say", async () => {
+  it("verify-4 where none ran, the work is unverified, which is never a pass; where nothing changed, there is nothing to say", async () => {
     using none = new TaskHome();
     const hf = await none.open();
     const { session, task } = await none.start(hf);
