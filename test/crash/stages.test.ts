@@ -1,0 +1,68 @@
+/**
+ * SIGKILL at random moments of a task with checks. Whoever goes on with it comes to the same result: the same tree, the
+ * same verdict, one commit, and a repo that has nothing else new.
+ */
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { CheckedHome } from "../support/checked.ts";
+import { TestChild } from "../support/children.ts";
+import { fingerprint, gitIn } from "../support/repo.ts";
+
+const KILLS = process.env["HOLDFAST_LONG"] ? 1000 : 20;
+const AT_ONCE = 2;
+/** A task that was killed so often is let through, so that the next one begins. */
+const KILLS_EACH = 4;
+
+it(`T7 verify-2 ${KILLS} kills: the same tree, the same verdict, one commit`, {
+  timeout: 60 * 60_000,
+}, async () => {
+  using home = new CheckedHome(["{ name: test, run: 'sleep 0.1; test -e runs' }"], { a: "1\n" });
+  const hf = await home.hf();
+  const before = fingerprint(home.main);
+  const trees = new Set<string>();
+  let kills = 0;
+  let seed = 1;
+  const random = (below: number) => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % below;
+  };
+  const oneTask = async () => {
+    const session = await hf.openSession({ repo: home.main, title: "killed" });
+    const { id } = session;
+    await session.release();
+    for (let killed = 0; ; ) {
+      await using child = new TestChild("run-stages.ts", [home.dir, id]);
+      const isLetThrough = killed >= KILLS_EACH || kills >= KILLS;
+      // Once it has loaded itself: before that there is nothing to be cut off.
+      const dies = isLetThrough ? undefined : sleep(250 + random(1200)).then(() => child.kill("SIGKILL"));
+      await child.ended();
+      const isDone = child.lines.includes("ended");
+      if (isDone) break;
+      await dies;
+      expect(isLetThrough, child.stderr).toBe(false);
+      killed += 1;
+      kills += 1;
+    }
+    const { task } = await hf.showSession(id);
+    // An agent that was cut off is not run again: its work is kept as interrupted, and not verified.
+    expect(["done", "interrupted"]).toContain(task?.outcome);
+    if (task?.outcome === "done") {
+      trees.add(task.verified?.tree ?? "");
+      expect(task.verified?.verdict).toBe("passed");
+      expect(gitIn(home.main, "log", "--format=%T", `main..${home.branchOf(id)}`)).toBe(task.verified?.tree);
+    }
+    expect(existsSync(home.sessionDir(id, "tasks", "1", "verify"))).toBe(false);
+    expect((await hf.auditSession(id)).findings).toEqual([]);
+  };
+  const lane = async () => {
+    while (kills < KILLS) await oneTask();
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  // At least one of them came to its checks.
+  expect(trees.size).toBe(1);
+  expect(fingerprint(home.main)).toBe(before);
+  await hf.gc();
+  expect((await hf.examine()).filter(({ what }) => what === "left over")).toEqual([]);
+  expect(home.strays()).toEqual([]);
+});
