@@ -109,7 +109,7 @@ describe("its conversation", () => {
     expect(told).toContain("echo x >> effects");
     const records = await home.records("long");
     expect(records.filter(({ type }) => type === "conversation_begun").at(-1)?.data["how"]).toBe("resumed");
-    expect(records.find(({ type }) => type === "task_ended")?.data["outcome"]).toBe("done");
+    expect(records.find(({ type }) => type === "task_ended")?.data["outcome"]).toBe("unverified");
     expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
   });
 

@@ -158,7 +158,7 @@ describe.skipIf(!hasSandbox).each(here)(
       process.kill(home.hostPid(id) ?? 0, "SIGKILL");
       await home.holdfast("resume", "long");
       await home.holdfast("wait", "long");
-      expect(await ofType(home, "long", "task_ended")).toMatchObject([{ outcome: "done" }]);
+      expect(await ofType(home, "long", "task_ended")).toMatchObject([{ outcome: "unverified" }]);
       expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
       observed.saw("resume", await isResumed(home, "long"));
       observed.saw("remembersOpenCalls", shown(home, "holdfast/long:effects") === "x\n");
@@ -216,7 +216,7 @@ describe.skipIf(!hasSandbox).each(here)(
       expect(await ofType(home, "dear", "task_parked")).toMatchObject([{ reason: "budget" }]);
       await home.holdfast("budget", "dear", "--raise", "tokens=10000");
       await home.holdfast("wait", "dear");
-      expect(await ofType(home, "dear", "task_ended")).toMatchObject([{ outcome: "done" }]);
+      expect(await ofType(home, "dear", "task_ended")).toMatchObject([{ outcome: "unverified" }]);
       expect(shown(home, "holdfast/dear:effects")).toBe("x\n");
     });
 

@@ -115,7 +115,7 @@ describe("values of an environment", () => {
     const said = (await records(dispatcher, id, "tool_returned")).map(({ data }) => JSON.stringify(data));
     expect(said).toHaveLength(2);
     for (const one of said) expect(one).toContain("[redacted:env:FIRST]");
-    expect((await records(dispatcher, id, "task_ended"))[0]?.data).toMatchObject({ outcome: "done" });
+    expect((await records(dispatcher, id, "task_ended"))[0]?.data).toMatchObject({ outcome: "unverified" });
     expect(kept(home, id)).toEqual([]);
     expect(filesWith(home.dir, first)).toEqual([]);
   });
@@ -134,7 +134,7 @@ describe("values of an environment", () => {
     expect(kept(home, id)).toHaveLength(1);
     await dispatcher.resume(id);
     await home.quiet();
-    expect((await records(dispatcher, id, "task_ended"))[0]?.data).toMatchObject({ outcome: "done" });
+    expect((await records(dispatcher, id, "task_ended"))[0]?.data).toMatchObject({ outcome: "unverified" });
     expect(filesWith(home.dir, first)).toEqual([]);
     expect(filesWith(home.dir, "abcdefghijk")).toEqual([]);
   });

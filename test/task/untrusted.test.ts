@@ -139,16 +139,18 @@ describe("T8 a repo's file that nobody accepted", () => {
     expect(next.lane).toMatchObject({ name: "repo-fix", hosts: [] });
     expect(await turn(next, SEEN)).toBe("");
     await next.end("done");
+    await session.pause();
     // What decides about other work is published when a person has looked at it.
     await expect(hf.branchSession(session.id)).rejects.toMatchObject({ code: "needs_review" });
     await hf.branchSession(session.id, { isReviewed: true });
     // It is the user's own by then, and asks for more all the same.
     gitIn(home.main, "merge", "-q", home.branchOf(session.id));
-    const merged = await hf.startTask(session, { ...sandbox, isFresh: true });
+    const resumed = await hf.resumeSession(session.id);
+    const merged = await hf.startTask(resumed, { ...sandbox, isFresh: true });
     expect(merged.lane).toMatchObject({ name: "repo-fix", hosts: [] });
     expect(await turn(merged, SEEN)).toBe("");
     await merged.end("done");
-    await session.pause();
+    await resumed.pause();
   });
 
   it("T8 a restore brings nothing by it, nor does a rewind or a resume", async () => {
