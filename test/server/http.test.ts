@@ -213,9 +213,10 @@ describe("the API", () => {
     });
     expect(fork).toMatchObject({ turns: 0, parent: { id } });
     // The same everywhere, but for what takes time to measure.
-    const { disk, command, ...shown } = JSON.parse((await home.cli("show", id, "--json")).stdout);
+    const { disk, command, artifacts, ...shown } = JSON.parse((await home.cli("show", id, "--json")).stdout);
     expect((await served.ask(`/v1/sessions/${id}`)).body).toEqual(shown);
     expect(command).toBe("sh -c 'sleep 60'");
+    expect(artifacts.names).toContain("result.json");
     expect(disk.total).toBeGreaterThan(0);
   });
 
