@@ -153,7 +153,7 @@ export const errorCodes = {
   ],
   merge_conflicts: [
     exitStatus.conflict,
-    "nothing was changed; bring the two together in the session's files (holdfast handoff), or git merge the session's branch by hand",
+    "nothing was changed; holdfast merge --resolve gives the conflict to the session, or git merge its branch by hand",
   ],
   merge_refused: [exitStatus.refused, "do what the message says, then merge again; nothing was changed"],
   nothing_to_merge: [

@@ -7,11 +7,13 @@ import {
   type Branched,
   type BranchOptions,
   branchSession,
+  type ConflictedFiles,
   type ConflictsIn,
   conflictsOf,
   type Diff,
   type DiffOptions,
   diffSession,
+  giveBackConflict,
   type HandOff,
   type HandOffOptions,
   handOffSession,
@@ -69,6 +71,14 @@ export class SessionFiles {
   /** Its work goes into a branch of the user's: replayed there, verified, and the branch moved forward. */
   mergeSession(id: string, { user, ...options }: Scope & MergeOptions = {}): Promise<MergedWork> {
     return this.run((home) => mergeSession(home, id, user, options));
+  }
+
+  /** What collides with a branch, as files for the session's next task: `base` and `snapshot` are what it begins with. */
+  giveBackConflict(
+    id: string,
+    { user, ...options }: Scope & Pick<MergeOptions, "into"> = {},
+  ): Promise<ConflictedFiles> {
+    return this.run((home) => giveBackConflict(home, id, user, options));
   }
 
   /** One that is not merged comes to stand on a newer branch of the user's. */

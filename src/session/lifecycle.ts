@@ -61,6 +61,7 @@ export const lifecycle: Partial<Record<EventType, Moves>> = {
   publishing_started: staying([...working, "paused", "closed"]),
   work_published: staying([...working, "paused", "closed"]),
   commits_published: staying([...working, "paused", "closed"]),
+  summary_written: staying([...working, "paused", "closed"]),
   check_started: staying([...working, "paused", "closed"]),
   check_ended: staying([...working, "paused", "closed"]),
   verification_ended: staying([...working, "paused", "closed"]),

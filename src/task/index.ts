@@ -23,6 +23,7 @@ export type { MergedWork, MergeOptions } from "./results/merging.ts";
 export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output.ts";
 export type { Rebased, RebaseOptions } from "./results/rebasing.ts";
 export { TRACE_FILE } from "./results/reports.ts";
+export type { ConflictedFiles } from "./results/resolving.ts";
 export { valuesFor } from "./results/values.ts";
 export { readConfig } from "./room/config.ts";
 export { Watch } from "./room/quota-watch.ts";
@@ -39,6 +40,7 @@ export {
 } from "./session/repo-file.ts";
 export {
   branchSession,
+  giveBackConflict,
   handOffSession,
   mergeSession,
   openFiles,

@@ -96,6 +96,16 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(lab.home);
   });
 
+  it("K12 asked for by several at once, it is mounted once", async () => {
+    await using lab = new CapsuleLab("overlay", { files: { "a.txt": "1" } });
+    const capsule = await lab.create();
+    await capsule.detach();
+    const views = await Promise.all(Array.from({ length: 4 }, () => capsule.attach()));
+    expect(new Set(views.map(({ root }) => root)).size).toBe(1);
+    // A second mount would have taken away what the first one copies through.
+    expect(await inside(capsule, "echo more >> a.txt && cat a.txt")).toBe("1more");
+  });
+
   it("K12 whoever only carries a capsule's mark is left alone; whoever has its mount is ended, with or without the mark", async () => {
     await using lab = new CapsuleLab("overlay");
     const capsule = await lab.create();

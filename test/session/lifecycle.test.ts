@@ -75,6 +75,7 @@ for (const type of [
   "publishing_started",
   "work_published",
   "commits_published",
+  "summary_written",
   "check_started",
   "check_ended",
   "verification_ended",

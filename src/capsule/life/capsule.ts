@@ -3,6 +3,7 @@
  * what happens to the session is recorded by the session.
  */
 import { existsSync, readdirSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
 import { type ComingHolder, freezeMarked, type Sandbox } from "../../process/index.ts";
@@ -30,6 +31,9 @@ import { endCgroups } from "./cgroups.ts";
 import { orDiskFull } from "./disk-full.ts";
 import type { CapsuleIo } from "./io.ts";
 import { measure } from "./measure.ts";
+
+/** By their directories, those that are being made reachable: two at once would mount the same files twice (K12). */
+const attaching = new Map<string, Promise<View>>();
 
 export class Capsule {
   readonly repo: Repo;
@@ -98,10 +102,17 @@ export class Capsule {
   }
 
   attach(): Promise<View> {
-    return this.#strategy.attach(this.#ground, this.layout, this.#spec);
+    const { dir } = this.layout;
+    const begun = attaching.get(dir);
+    if (begun) return begun;
+    const attached = this.#strategy.attach(this.#ground, this.layout, this.#spec);
+    attaching.set(dir, attached);
+    return attached.finally(() => attaching.delete(dir));
   }
 
   async detach(): Promise<void> {
+    // What is being made reachable is not there to be ended yet.
+    await attaching.get(this.layout.dir)?.catch(() => {});
     await this.#strategy.detach(this.layout);
     await endCgroups(this.repo, this.#spec.session);
   }
@@ -179,6 +190,12 @@ export class Capsule {
     await this.detach();
     if (this.#spec.strategy === "overlay") await this.#seal(snapshot);
     else await this.update({ ...this.#spec, settled: snapshot.commit });
+  }
+
+  /** Of a new one, in which nothing ran yet: the branch of its git is at that commit, whatever the files are. */
+  async standOn(commit: string): Promise<void> {
+    const { root } = await this.attach();
+    await writeFile(join(root, ".git", "refs", "heads", this.#spec.branch), `${commit}\n`, { flush: true });
   }
 
   /** The same for as long as nothing is written to its files; undefined where that can't be told quickly. */

@@ -137,7 +137,6 @@ async function runNew(
   if (repo !== false) await askTrust(dispatcher, { repo, ...fileOf(spec, place) });
   const begun = await dispatcher.begin(session, spec, {
     ...submitOptions(options),
-
     ...place,
     env,
   });
@@ -178,7 +177,6 @@ export async function runAgain(
   const task = await dispatcher.submit(id, spec, {
     ...scope(options),
     ...submitOptions(options),
-
     ...place,
     ...budget,
     env,

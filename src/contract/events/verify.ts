@@ -10,7 +10,16 @@ export const verdicts = ["passed", "failed", "unverified"] as const;
 export type Verdict = (typeof verdicts)[number];
 
 /** What makes a person look at work before it is published. */
-const policyRules = ["secret", "binary", "large", "mode", "submodule", "link", "protected"] as const;
+const policyRules = [
+  "secret",
+  "markers",
+  "binary",
+  "large",
+  "mode",
+  "submodule",
+  "link",
+  "protected",
+] as const;
 export type PolicyRule = (typeof policyRules)[number];
 
 const path = z.string().check(z.maxLength(4200));

@@ -88,6 +88,7 @@ export async function findingsIn(
   }
   if (after.bytes > LARGE_BYTES) add("large", `${Math.ceil(after.bytes / 1024 / 1024)} MB`);
   else if (isBinary(after)) add("binary");
+  if (hasMarkers(after) && !(before && hasMarkers(before))) add("markers");
   const rules = await newSecrets(before, after);
   for (const rule of rules) add("secret", rule);
   return found;
@@ -102,6 +103,19 @@ function leavesTree(path: string, { content }: FileVersion): boolean {
 
 const isBinary = ({ content }: FileVersion) => content?.subarray(0, BINARY_BYTES).includes(0) ?? false;
 
+const MARKERS = ["<<<<<<< ", "=======\n", ">>>>>>> "];
+
+/** As git leaves them where it could not bring two sides together: each at the start of a line, in this order. */
+function hasMarkers({ content }: FileVersion): boolean {
+  let from = 0;
+  return MARKERS.every((marker) => {
+    const isFirst = from === 0 && content?.indexOf(marker) === 0;
+    const at = isFirst ? 0 : (content?.indexOf(`\n${marker}`, Math.max(0, from - 1)) ?? -1);
+    from = at + marker.length;
+    return at >= 0;
+  });
+}
+
 /** The rules and lines of what was not there before: a secret that the base has is not this task's. */
 async function newSecrets(before: FileVersion | null, after: FileVersion): Promise<string[]> {
   const text = after.content?.toString("utf8") ?? "";
@@ -115,6 +129,7 @@ async function newSecrets(before: FileVersion | null, after: FileVersion): Promi
 
 const WORDS: Readonly<Record<PolicyRule, string>> = {
   secret: "a secret in",
+  markers: "markers of a conflict in",
   binary: "a binary file,",
   large: "a large file,",
   mode: "a changed mode,",

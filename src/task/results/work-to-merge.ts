@@ -45,7 +45,7 @@ export async function workOf({ session, repo }: Room, begun?: string): Promise<W
   if (task.snapshot?.tree !== begun && (await hasUnpublished(repo, session.state)))
     throw new HoldfastError(
       "merge_refused",
-      `session ${session.id} has work that is not on its branch: holdfast branch publishes it`,
+      `session ${session.id} has work that is not on its branch: holdfast branch publishes it, holdfast rewind takes it back`,
       facts,
     );
   if (!branch?.tip) throw nothing(`session ${session.id} has published nothing`);

@@ -30,6 +30,7 @@ import {
 import { type Branched, type BranchOptions, branchCommits, branchWork } from "../results/branch.ts";
 import { type MergedWork, type MergeOptions, mergeWork } from "../results/merging.ts";
 import { type Rebased, type RebaseOptions, rebaseWork } from "../results/rebasing.ts";
+import { type ConflictedFiles, conflictedFiles } from "../results/resolving.ts";
 import { openCapsule, type Room } from "../room/room.ts";
 import { verifyWhole } from "../verify/verify-tree.ts";
 import { keeperOf, roomOf } from "./tasks.ts";
@@ -124,6 +125,22 @@ export async function mergeSession(
   const found = await findSession(home, idText, user);
   const merging = { ...options, verify: verifyWhole };
   return asOwner(home, found, (room) => mergeWork(room, merging), assertAllows("merge_started", "merged"));
+}
+
+/** What collides is made into files that its next task can begin with. */
+export async function giveBackConflict(
+  home: Home,
+  idText: string,
+  user: string | undefined,
+  options: Pick<MergeOptions, "into">,
+): Promise<ConflictedFiles> {
+  const found = await findSession(home, idText, user);
+  return asOwner(
+    home,
+    found,
+    (room) => conflictedFiles(room, options),
+    assertAllows("merge_started", "merged"),
+  );
 }
 
 /** Its branch comes to stand on one of the user's, and its files with it. */

@@ -6,19 +6,7 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type Capsule,
-  CapsuleDir,
-  type CapsuleSettings,
-  clearUnfinished,
-  commitWork,
-  createExactCapsule,
-  giveTo,
-  makeWork,
-  openStore,
-  type Store,
-  userIdentity,
-} from "../../capsule/index.ts";
+import { type Capsule, giveTo, makeWork, openStore, userIdentity } from "../../capsule/index.ts";
 import {
   baseEnvironment,
   CAPSULE_MARK,
@@ -30,25 +18,12 @@ import {
   runCommand,
   type Sandbox,
 } from "../../process/index.ts";
-import { verifyDir } from "../../util/index.ts";
-import { Ahead } from "../room/ahead.ts";
 import { RoomNetwork } from "../room/network.ts";
-import type { Quota } from "../room/quota.ts";
 import { Watch } from "../room/quota-watch.ts";
 import type { Room } from "../room/room.ts";
-import { sandboxOf, toolsOf } from "../room/sandbox.ts";
-import { setupFor } from "../room/setup.ts";
+import { toolsOf } from "../room/sandbox.ts";
+import { checkLane, type ExactFiles, makeExactFiles, removeExactFiles } from "./exact-files.ts";
 import { KeptOutput } from "./kept-output.ts";
-
-export interface ExactFiles {
-  readonly tree: string;
-  /** The commit that the tree is measured against, whose installation it stands on. */
-  readonly base: string | null;
-  readonly settings: CapsuleSettings;
-  readonly quota: Quota;
-  readonly isSandboxed: boolean;
-  readonly signal: AbortSignal;
-}
 
 /** A command in the room. */
 export interface Step {
@@ -71,7 +46,6 @@ export interface StepEnd {
 /** More than this is a program that writes without end. */
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
 const MINUTE_MS = 60_000;
-const BRANCH = "checked";
 
 export class CheckRoom implements AsyncDisposable {
   readonly #room: Room;
@@ -93,45 +67,13 @@ export class CheckRoom implements AsyncDisposable {
   }
 
   static async make(room: Room, files: ExactFiles): Promise<CheckRoom> {
-    const { session, sessionDir, repo, io } = room;
-    const { base, tree, settings, quota, isSandboxed, signal } = files;
-    const task = session.state.task?.number ?? 0;
-    const dir = verifyDir(sessionDir, task);
-    // What a process left that was killed.
-    await clearUnfinished(new CapsuleDir(dir));
-    const lane = { name: BRANCH, isReadOnly: false, isWithoutCommands: false, hosts: [] };
-    // The holder and the network take as long as the files do.
-    const ahead = isSandboxed ? Ahead.begin(io.homeDir, dir) : undefined;
-    if (settings.ports.length === 0) await ahead?.openNetwork(lane);
-    const sandbox = isSandboxed ? await sandboxOf(room, { quota, lane }) : undefined;
-    const setup = { sandbox, hosts: settings.setupHosts, quota, onOutput: () => {}, signal };
-    const store = await openStore(repo, io.disk);
-    const request = {
-      dir,
-      session: session.id,
-      branch: BRANCH,
-      task,
-      repo,
-      base,
-      settings,
-      sandbox,
-      coming: ahead?.holder,
-      runSetup: setupFor(room, setup),
-      signal,
-    };
-    try {
-      const commit = await commitOf(room, store, { tree, base });
-      const { capsule } = await createExactCapsule(io, request, { store, commit });
-      for (const name of OWN) {
-        await mkdir(join(dir, name), { recursive: true, mode: 0o700 });
-        giveTo(sandbox?.user, join(dir, name));
-      }
-      return new CheckRoom(room, { files, sandbox, capsule, dir });
-    } catch (error) {
-      await ahead?.end();
-      await clearUnfinished(new CapsuleDir(dir));
-      throw error;
+    const made = await makeExactFiles(room, files);
+    const { dir } = made.capsule.layout;
+    for (const name of OWN) {
+      await mkdir(join(dir, name), { recursive: true, mode: 0o700 });
+      giveTo(made.sandbox?.user, join(dir, name));
     }
+    return new CheckRoom(room, { files, dir, ...made });
   }
 
   /** All that it started is gone when this returns. */
@@ -247,7 +189,7 @@ export class CheckRoom implements AsyncDisposable {
     const key = hosts.join("\n");
     if (this.#network?.hosts === key) return this.#network.open;
     await this.#network?.open.close();
-    const lane = { name: BRANCH, isReadOnly: false, isWithoutCommands: false, hosts };
+    const lane = { ...checkLane, hosts };
     const ports = Object.values(this.#capsule.spec.ports);
     const open = RoomNetwork.of(this.#capsule.layout.dir, lane, ports);
     this.#network = { hosts: key, open };
@@ -256,21 +198,9 @@ export class CheckRoom implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#network?.open.close();
-    const { trashDir, session, io } = this.#room;
-    await this.#capsule.remove(trashDir, `${session.id}-checked-${io.clock.nowMs()}`);
+    await removeExactFiles(this.#room, this.#capsule);
   }
 }
 
 /** HOME and TMPDIR of the checks. */
 const OWN = ["home", "tmp"] as const;
-
-/** That the capsule's git stands on: as whoever checks the published branch out would have it. */
-async function commitOf(
-  { repo, session }: Room,
-  store: Store,
-  { tree, base }: Pick<ExactFiles, "tree" | "base">,
-): Promise<string> {
-  const identity = await userIdentity(repo);
-  const message = `Work of ${session.id}, as it is checked\n`;
-  return commitWork(store, { tree, base, message, identity, atMs: 0 });
-}

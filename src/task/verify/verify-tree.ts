@@ -21,7 +21,8 @@ import { readConfig } from "../room/config.ts";
 import { quotaOf } from "../room/quota.ts";
 import { type Room, settingsOf } from "../room/room.ts";
 import { runCheck } from "./check.ts";
-import { CheckRoom, type ExactFiles } from "./check-room.ts";
+import { CheckRoom } from "./check-room.ts";
+import type { ExactFiles } from "./exact-files.ts";
 import { dueChecks, uncoveredBy, watchedIn } from "./watching.ts";
 
 export interface TreeToVerify {

@@ -33,6 +33,12 @@ const cases: readonly (readonly [what: string, change: Omit<ChangedFile, "path">
     ["submodule"],
   ],
   ["a secret", { before: null, after: file(`first\nkey = "${secret}"\n`) }, ["secret github, line 2"]],
+  [
+    "markers of a conflict",
+    { before: file("a"), after: file("x\n<<<<<<< one\na\n=======\nb\n>>>>>>> two\n") },
+    ["markers"],
+  ],
+  ["a heading of equals signs", { before: null, after: file("Title\n=======\ntext\n") }, []],
   ["a secret that was there", { before: file(`k ${secret}`), after: file(`more\nk ${secret}`) }, []],
 ];
 
