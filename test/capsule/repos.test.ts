@@ -23,10 +23,13 @@ async function runIn(hf: Holdfast, path: string, script: string, base?: string) 
   });
   const end = await task.end("done");
   await session.pause();
+  // A person looks at a binary, or at another holdfast.yaml, before it is published.
+  const isHeld = end.outcome === "needs_review";
+  const branch = isHeld ? (await hf.branchSession(session.id, { isReviewed: true })).branch : end.branch;
   await hf.tearDownSession(session.id);
   await hf.restoreSession(session.id);
   await hf.tearDownSession(session.id);
-  return { said: said.trimEnd(), ...end };
+  return { said: said.trimEnd(), ...end, branch };
 }
 
 describe("a repo", () => {
