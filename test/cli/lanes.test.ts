@@ -129,7 +129,9 @@ describe("lanes and trust on the command line", () => {
     expect(first.stderr).toMatch(
       /^\[router\] .* lane=deps\n\[trust\] {3}holdfast\.yaml asks for more, which you have not accepted: capsule\.include: \.env, lanes\.deps\.hosts: registry\.example\.org, lane: deps; holdfast trust shows it and accepts it$/m,
     );
-    expect(gitIn(home.main, "show", "-s", "--format=%B", "holdfast/one")).toMatch(/\nTask: 1\nLane: deps$/);
+    expect(gitIn(home.main, "show", "-s", "--format=%B", "holdfast/one")).toMatch(
+      /\nTask: 1\nLane: deps(\nSandbox: none)?$/,
+    );
     await inRepo(home, "trust", "--yes");
     const online = await run(
       home,

@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
 import { runCli } from "../support/cli.ts";
 import { HostHome } from "../support/hosts.ts";
+import { gitIn } from "../support/repo.ts";
 
 const isRoot = process.getuid?.() === 0;
 
@@ -122,4 +123,5 @@ it("run refuses, with the reason and a way, and nothing is made; without one it 
     isSandboxed: false,
   });
   expect((await hf("log", session.id)).stdout).toContain("no sandbox");
+  expect(gitIn(home.main, "log", "-1", "--format=%B", home.branchOf(session.id))).toMatch(/\nSandbox: none$/);
 });

@@ -27,7 +27,7 @@ describe("a task", () => {
       stat: { files: 2, insertions: 2 },
     });
     expect(gitIn(home.main, "log", "--format=%B", "-1", result.branch ?? "")).toBe(
-      `fix the login timeout\n\nSession: ${session.id}\nTask: 1\nLane: repo-fix`,
+      `fix the login timeout\n\nSession: ${session.id}\nTask: 1\nLane: repo-fix${hasSandbox ? "" : "\nSandbox: none"}`,
     );
     expect(gitIn(home.main, "rev-parse", `${result.branch}^{tree}`)).toBe(result.tree);
     expect(readFileSync(result.patch, "utf8")).toContain("+two");

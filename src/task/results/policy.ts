@@ -43,7 +43,7 @@ const BINARY_BYTES = 8000;
 const MAX_FINDINGS = 100;
 const NAMED = 5;
 
-/** What it found is on record; undefined where that is nothing. */
+/** That it looked is on record, with what it found; undefined where that is nothing. */
 export async function applyPolicy(
   room: Room,
   store: Store,
@@ -57,7 +57,6 @@ export async function applyPolicy(
   const trees = { from: await treeOf(repo, base), to: tree, maxBytes: LARGE_BYTES };
   for await (const file of readChangedFiles(repo, store, trees))
     findings.push(...(await findingsIn(file, [...PROTECTED, ...protect])));
-  if (findings.length === 0) return undefined;
   const more = findings.length - MAX_FINDINGS;
   await session.append("policy_applied", {
     task: session.state.task?.number ?? 0,
@@ -65,6 +64,7 @@ export async function applyPolicy(
     findings: findings.slice(0, MAX_FINDINGS).map((finding) => ({ ...finding })),
     ...(more > 0 && { more }),
   });
+  if (findings.length === 0) return undefined;
   return {
     code: "policy",
     reason: `${findingsText(findings)}: look at it, then say holdfast branch --reviewed`,

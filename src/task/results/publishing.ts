@@ -128,7 +128,7 @@ export async function messageOf(
     shortened(subject),
     [...listed, ...(listed.length > 0 && more > 0 ? [`- and ${more} more`] : [])].join("\n"),
     task?.hasUnpublished ? EARLIER : "",
-    `Session: ${id}\nTask: ${task?.number}${task?.lane ? `\nLane: ${task.lane.name}` : ""}`,
+    `Session: ${id}\nTask: ${task?.number}${task?.lane ? `\nLane: ${task.lane.name}` : ""}${task?.isSandboxed === false ? "\nSandbox: none" : ""}`,
   ];
   return `${parts.filter(Boolean).join("\n\n")}\n`;
 }

@@ -1,0 +1,35 @@
+/**
+ * The agent's own login: the agent has a dummy in the place where it looks for a login, so that it asks as one would.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { AgentHome } from "../support/agents.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { gitIn } from "../support/repo.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const LOOK = 'echo "${CLAUDE_CODE_OAUTH_TOKEN:+login}${ANTHROPIC_API_KEY:+key}" > which';
+
+it("a task on a login has its dummy as a login, one on a key as a key", async () => {
+  await using home = await AgentHome.start({
+    look: [{ call: { bash: { command: LOOK } } }, { say: "Done." }],
+  });
+  const which = (name: string) => gitIn(home.main, "show", `holdfast/${name}:which`);
+  const dir = home.join("claude");
+  mkdirSync(dir, { mode: 0o700 });
+  const claudeAiOauth = { accessToken: "sk-ant-oat01-planted", expiresAt: 4_000_000_000_000, scopes: [] };
+  writeFileSync(join(dir, ".credentials.json"), JSON.stringify({ claudeAiOauth }), { mode: 0o600 });
+  home.env["CLAUDE_CONFIG_DIR"] = dir;
+  // A key of the environment comes before the login.
+  await home.run("key", "[[look]]", ...wall);
+  expect(which("key")).toBe("key");
+  for (const name of ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"]) home.env[name] = "";
+  const { status, stderr } = await home.run("login", "[[look]]", ...wall);
+  expect(status, stderr).toBe(0);
+  expect(stderr).toContain("from the login of claude");
+  expect(which("login")).toBe("login");
+  const headers = home.model.requests.at(-1)?.headers;
+  expect(headers?.["authorization"]).toBe("Bearer sk-ant-oat01-planted");
+  expect(headers?.["x-api-key"]).toBeUndefined();
+});
