@@ -67,7 +67,7 @@ describe("a parked task", () => {
     await home.cli("resume", id);
     expect(await home.cli("wait", id)).toMatchObject({
       status: 0,
-      stdout: expect.stringContaining("task 2 done"),
+      stdout: expect.stringContaining("task 2 unverified"),
     });
   });
 
