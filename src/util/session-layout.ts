@@ -50,7 +50,7 @@ export const capsuleDir = (sessionDir: string, task: number) => join(taskDir(ses
 /** task/room/room.ts: TMPDIR of the task. */
 export const scratchDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "tmp");
 /** capsule/: the files that checks run on, while they run; with a HOME and a TMPDIR of theirs. */
-export const verifyDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "verify");
+export const verifyDir = (sessionDir: string, task: number) => join(taskDir(sessionDir, task), "checking");
 /** task/results/artifact.ts: what the task left. */
 export const artifactsDir = (sessionDir: string, task: number) =>
   join(taskDir(sessionDir, task), "artifacts");

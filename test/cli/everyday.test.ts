@@ -72,7 +72,7 @@ describe("the command", () => {
       /^command {3}sh -c 'echo one.*'\ntask {6}1, failed, exit 3/m,
     );
     expect((await cli("show", "two")).stdout).toMatch(
-      /^command {3}sh -c 'echo two.*'\ntask {6}2, done, exit 0/m,
+      /^command {3}sh -c 'echo two.*'\ntask {6}2, unverified, exit 0/m,
     );
     const log = (await cli("log", "two/1")).stdout;
     expect(log).toContain("task 1 failed");

@@ -52,7 +52,7 @@ it(`T7 verify-2 ${KILLS} kills: the same tree, the same verdict, one commit`, {
       expect(task.verified?.verdict).toBe("passed");
       expect(gitIn(home.main, "log", "--format=%T", `main..${home.branchOf(id)}`)).toBe(task.verified?.tree);
     }
-    expect(existsSync(home.sessionDir(id, "tasks", "1", "verify"))).toBe(false);
+    expect(existsSync(home.sessionDir(id, "tasks", "1", "checking"))).toBe(false);
     expect((await hf.auditSession(id)).findings).toEqual([]);
   };
   const lane = async () => {

@@ -1,9 +1,11 @@
 /**
  * Sockets of ours in a namespace that has no way out: listening there, connecting there, and what is left of it.
  */
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
+import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { InsideConnector, listenInside } from "../../src/process/index.ts";
@@ -36,6 +38,17 @@ async function talker(namespace: TestNamespace, port: number, host: string): Pro
   if (child.stdout) await once(child.stdout, "data");
   return { [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
+
+it("V7 an opener whose starter is gone before it has begun ends, and keeps no port", async () => {
+  const program = resolve(import.meta.dirname, "..", "..", "src", "process", "network", "main.ts");
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    const opener = spawn(process.execPath, [program, "listen", "0"], {
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+    });
+    opener.disconnect();
+    expect(await once(opener, "exit")).toEqual([0, null]);
+  }
+});
 
 describe.skipIf(!hasSandbox)("the opener", () => {
   it("waits for a port that the opener of a killed process has for a moment longer", async () => {

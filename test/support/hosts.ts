@@ -55,14 +55,14 @@ export class HostHome extends TaskHome {
   async describe(): Promise<string> {
     const dispatcher = await this.dispatcher();
     const lines = dispatcher.sessionIds().map(async (id) => {
-      const types = await typesOf(dispatcher, id).catch((error: unknown) => [String(error)]);
+      const types = await happened(dispatcher, id).catch((error: unknown) => [String(error)]);
       const mail = ["inbox", "outbox"].map((box) => `${box} ${namesIn(this.sessionDir(id, box, "new"))}`);
       const log = readOr(this.sessionDir(id, "log", "host.log"))
         .trim()
         .split("\n")
         .slice(-3)
         .join(" | ");
-      return `${id} process ${this.hostPid(id)}, ${mail.join(", ")}, log: ${log}\n  ${types.join(" ")}`;
+      return `${id} process ${this.hostPid(id)}, ${mail.join(", ")}, log: ${log}\n  ${types.slice(-SHOWN_RECORDS).join(" ")}`;
     });
     return (await Promise.all(lines)).join("\n");
   }
@@ -162,6 +162,16 @@ export function shown(
   isIt: (one: Awaited<ReturnType<Dispatcher["show"]>>) => boolean,
 ) {
   return until(() => dispatcher.show(id), isIt);
+}
+
+const SHOWN_RECORDS = 40;
+
+/** What was recorded, with the reasons where something was refused. */
+async function happened(dispatcher: Dispatcher, id: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { type, data } of dispatcher.holdfast.readJournal(id))
+    found.push(data["reason"] === undefined ? type : `${type} (${data["reason"]})`);
+  return found;
 }
 
 export async function typesOf(dispatcher: Dispatcher, id: string): Promise<string[]> {

@@ -49,6 +49,9 @@ const deeper: Readonly<Record<string, readonly string[]>> = {
   // What set-up runs with, in the directory of a base that is being built.
   "capsule/base/bases.ts": ["home", "tmp"],
   "capsule/base/setup.ts": ["home", "tmp"],
+  // Of what tries the sandbox, and of checks, each beside its files.
+  "process/sandbox/try.ts": ["home", "tmp"],
+  "task/verify/check-room.ts": ["home", "tmp"],
   // The home of the demo itself.
   "cli/verbs/demo.ts": ["home"],
   // The session's token, as its door shows it in the sandbox.

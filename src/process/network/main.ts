@@ -27,8 +27,14 @@ const NO_IPV6 = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 /** A program inside may listen and never take a connection. */
 const CONNECT_MS = 5000;
 
+/** How soon it is gone after its starter: Node does not tell of that while a socket is on its way to it. */
+const GONE_MS = 100;
+
 const [task, ...ports] = process.argv.slice(2);
 process.once("disconnect", () => process.exit());
+setInterval(() => {
+  if (!process.connected) process.exit();
+}, GONE_MS);
 if (task === "listen") await listenOn(ports.map(Number));
 else process.on("message", (asked: ConnectRequest) => void connectTo(asked));
 

@@ -53,7 +53,8 @@ export class CheckRoom implements AsyncDisposable {
   readonly #sandbox: Sandbox | undefined;
   readonly #capsule: Capsule;
   readonly #dir: string;
-  #network: { readonly hosts: string; readonly open: RoomNetwork } | undefined;
+  /** At first the one that was begun beside the files, which has no hosts. */
+  #network: { readonly hosts: string; readonly open: RoomNetwork };
 
   private constructor(
     room: Room,
@@ -64,6 +65,7 @@ export class CheckRoom implements AsyncDisposable {
     this.#sandbox = of.sandbox;
     this.#capsule = of.capsule;
     this.#dir = of.dir;
+    this.#network = { hosts: "", open: this.#networkFor([]) };
   }
 
   static async make(room: Room, files: ExactFiles): Promise<CheckRoom> {
@@ -185,19 +187,22 @@ export class CheckRoom implements AsyncDisposable {
     );
   }
 
+  /** One at a time stands in the capsule's namespace: that of other hosts makes way. */
   async #networkWith(hosts: readonly string[]): Promise<RoomNetwork> {
     const key = hosts.join("\n");
-    if (this.#network?.hosts === key) return this.#network.open;
-    await this.#network?.open.close();
-    const lane = { ...checkLane, hosts };
+    if (this.#network.hosts === key) return this.#network.open;
+    await this.#network.open.close();
+    this.#network = { hosts: key, open: this.#networkFor(hosts) };
+    return this.#network.open;
+  }
+
+  #networkFor(hosts: readonly string[]): RoomNetwork {
     const ports = Object.values(this.#capsule.spec.ports);
-    const open = RoomNetwork.of(this.#capsule.layout.dir, lane, ports);
-    this.#network = { hosts: key, open };
-    return open;
+    return RoomNetwork.of(this.#dir, { ...checkLane, hosts }, ports);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#network?.open.close();
+    await this.#network.open.close();
     await removeExactFiles(this.#room, this.#capsule);
   }
 }

@@ -41,7 +41,7 @@ describe("a task that is killed around its checks", () => {
       trees.add(task?.verified?.tree ?? "");
       const branch = home.branchOf(id);
       expect(gitIn(home.main, "log", "--format=%T", `main..${branch}`), fatal).toBe(task?.verified?.tree);
-      expect(existsSync(home.sessionDir(id, "tasks", "1", "verify")), fatal).toBe(false);
+      expect(existsSync(home.sessionDir(id, "tasks", "1", "checking")), fatal).toBe(false);
       expect((await hf.auditSession(id)).findings, fatal).toEqual([]);
     }
     expect(trees.size).toBe(1);
@@ -55,7 +55,7 @@ describe("a task that is killed around its checks", () => {
     await session.release();
     await using child = new TestChild("run-stages.ts", [home.dir, session.id, "check_ended"]);
     await child.ended();
-    const room = home.sessionDir(session.id, "tasks", "1", "verify");
+    const room = home.sessionDir(session.id, "tasks", "1", "checking");
     expect(existsSync(room)).toBe(true);
     await hf.gc();
     expect(existsSync(room)).toBe(false);

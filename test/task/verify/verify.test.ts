@@ -38,7 +38,7 @@ describe("the checks of a task", () => {
       ["test", false, 1],
       ["second", true, 0],
     ]);
-    expect(existsSync(home.sessionDir(bad.id, "tasks", "1", "verify"))).toBe(false);
+    expect(existsSync(home.sessionDir(bad.id, "tasks", "1", "checking"))).toBe(false);
     expect(home.strays()).toEqual([]);
   });
 
