@@ -9,7 +9,7 @@ import { hasSandbox } from "../support/capsules.ts";
 import { gitIn } from "../support/repo.ts";
 
 const wall = hasSandbox ? [] : ["--no-sandbox"];
-const LOOK = 'echo "${CLAUDE_CODE_OAUTH_TOKEN:+login}${ANTHROPIC_API_KEY:+key}" > which';
+const LOOK = "env | grep -oE '^(CLAUDE_CODE_OAUTH_TOKEN|ANTHROPIC_API_KEY)=' > which";
 
 it("a task on a login has its dummy as a login, one on a key as a key", async () => {
   await using home = await AgentHome.start({
@@ -23,12 +23,12 @@ it("a task on a login has its dummy as a login, one on a key as a key", async ()
   home.env["CLAUDE_CONFIG_DIR"] = dir;
   // A key of the environment comes before the login.
   await home.run("key", "[[look]]", ...wall);
-  expect(which("key")).toBe("key");
+  expect(which("key")).toBe("ANTHROPIC_API_KEY=");
   for (const name of ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"]) home.env[name] = "";
   const { status, stderr } = await home.run("login", "[[look]]", ...wall);
   expect(status, stderr).toBe(0);
   expect(stderr).toContain("from the login of claude");
-  expect(which("login")).toBe("login");
+  expect(which("login")).toBe("CLAUDE_CODE_OAUTH_TOKEN=");
   const headers = home.model.requests.at(-1)?.headers;
   expect(headers?.["authorization"]).toBe("Bearer sk-ant-oat01-planted");
   expect(headers?.["x-api-key"]).toBeUndefined();

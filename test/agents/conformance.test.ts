@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
-import { knownAgents, manifestOf, versionOf } from "../../src/agent/index.ts";
+import { knownAgents, manifestOf, manifestOf, versionOf } from "../../src/agent/index.ts";
 import { treeOf } from "../../src/process/tree.ts";
 import { orphansIn } from "../../src/testing/index.ts";
 import { readTextOr } from "../../src/util/index.ts";
@@ -217,7 +217,9 @@ describe.skipIf(!hasSandbox).each(here)(
       await home.holdfast("budget", "dear", "--raise", "tokens=10000");
       await home.holdfast("wait", "dear");
       expect(await ofType(home, "dear", "task_ended")).toMatchObject([{ outcome: "unverified" }]);
-      expect(shown(home, "holdfast/dear:effects")).toBe("x\n");
+      // One that forgets calls may make this one again: it is ended before it has written down what the call gave.
+      const remembers = manifestOf(name, version)?.can.remembersOpenCalls ?? true;
+      expect(shown(home, "holdfast/dear:effects")).toMatch(remembers ? /^x\n$/ : /^(x\n){1,2}$/);
     });
 
     it("two at once know nothing of each other", async () => {
