@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
-import { knownAgents, manifestOf, manifestOf, versionOf } from "../../src/agent/index.ts";
+import { knownAgents, manifestOf, versionOf } from "../../src/agent/index.ts";
 import { treeOf } from "../../src/process/tree.ts";
 import { orphansIn } from "../../src/testing/index.ts";
 import { readTextOr } from "../../src/util/index.ts";
