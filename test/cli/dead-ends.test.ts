@@ -71,7 +71,7 @@ describe("a hand-off", () => {
       expect([status, stdout]).toEqual([0, expect.stringContaining(`ani now: ${directory}\n`)]);
       const note = readFileSync(join(directory, "HANDOFF.md"), "utf8");
       expect(note).toMatch(/^# Hand-off of k3\n/);
-      for (const part of [`task 1, ${turns}; done`, "holdfast handoff k3 --return"])
+      for (const part of [`task 1, ${turns}; unverified`, "holdfast handoff k3 --return"])
         expect(note).toContain(part);
       if (directory === first) expect((await home.cli("handoff", "k3", "--return")).status).toBe(0);
     }
