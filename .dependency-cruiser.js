@@ -6,13 +6,17 @@ const tiers = [
   ["session"],
   ["home"],
   ["line"],
-  ["network", "lane", "broker"],
+  ["network", "lane", "broker", "approval"],
   ["agent"],
   ["task"],
+  ["gateway", "worker"],
+  ["mcp"],
   ["upkeep"],
   ["library"],
   ["host"],
   ["dispatch"],
+  ["face"],
+  ["operator"],
   ["server"],
   ["cli"],
   // Nothing of ours needs it to run.
@@ -79,6 +83,13 @@ export default {
         // What is loaded before the command itself is a bundle of its own.
         pathNot: ["^src/$1/", "^src/[^/]+/index\\.ts$", "^src/host/early\\.ts$"],
       },
+    },
+    {
+      // What can sign a grant is near a person, and in no session process.
+      name: "the-operator-is-a-person",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/(operator|cli|server)/" },
+      to: { path: "^src/operator/" },
     },
     {
       name: "processes-in-process-only",

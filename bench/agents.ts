@@ -1,9 +1,9 @@
 /**
- * Benches of what stands around an agent: our share of its time with a model, against the same agent without us, and the
- * memory of our processes while many agents run.
+ * Benches of an agent's surroundings: which share of the time with a model Holdfast takes, against the same
+ * agent without it, and the memory of Holdfast's processes while many agents run.
  *
- * The first is for Claude Code, which is found on PATH or in HOLDFAST_AGENTS; where it is missing, that is said, and the
- * row is left out. The second is for the tests' stand-in for it.
+ * The first bench is for Claude Code, which is found on PATH or in HOLDFAST_AGENTS. If it is missing, the
+ * bench prints that and leaves the row out. The second uses the stand-in of the tests.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -50,7 +50,7 @@ export async function benchAgents(directory: string, progress: (text: string) =>
 interface Ground {
   readonly directory: string;
   readonly repo: string;
-  /** Where the stand-in is. */
+  /** The directory of the stand-in. */
   readonly bin: string;
   readonly model: ScriptedModel;
 }
@@ -60,10 +60,10 @@ async function benchShare({ directory, repo, model }: Ground, progress: (text: s
   const claude = installed && join(installed, "node_modules", ".bin", "claude");
   const real = claude && existsSync(claude) ? claude : findProgram("claude");
   if (real === undefined) {
-    progress("Claude Code is not here: our share of its time is left out; HOLDFAST_AGENTS says where it is");
+    progress("Claude Code was not found, so its row is left out; HOLDFAST_AGENTS can name its directory");
     return [];
   }
-  progress("our share around Claude Code");
+  progress("time with Claude Code");
   const PATH = [dirname(real), process.env["PATH"]].join(delimiter);
   const clock = await startClock(model.url);
   const home = join(directory, "agents-home");
@@ -92,7 +92,7 @@ async function benchShare({ directory, repo, model }: Ground, progress: (text: s
   const [directMs, throughMs] = [median(times.direct.slice(1)), median(times.through.slice(1))];
   return [
     atMost(
-      "our share of the time from the first request to the last byte: Claude Code, three calls",
+      "share that Holdfast takes of the time from the first request to the last byte: Claude Code, three calls",
       `${Math.round(throughMs)} ms : ${Math.round(directMs)} ms`,
       (throughMs - directMs) / throughMs,
       0.1,
@@ -108,7 +108,7 @@ async function benchMemory({ directory, repo, bin, model }: Ground, progress: (t
   const PATH = [bin, process.env["PATH"]].join(delimiter);
   const env: Env = { ...process.env, PATH, HOLDFAST_HOME: home, ANTHROPIC_API_KEY: KEY, NO_COLOR: "1" };
   const hold = (...words: string[]) => run([process.execPath, cli, ...words], repo, env);
-  progress(`${MANY} agents that run`);
+  progress(`${MANY} running agents`);
   const before = model.requests.length;
   try {
     for (let count = 1; count <= MANY; count += 1)
@@ -121,10 +121,10 @@ async function benchMemory({ directory, repo, bin, model }: Ground, progress: (t
         .filter((one) => !isAgent(one, bin))
         .reduce((sum, one) => sum + pssMb(one), 0);
     });
-    // All of them share one broker.
+    // One broker serves all of them.
     const pss = median(around) + pssMb(brokerOf(home)) / MANY;
     const row = atMost(
-      `our processes around one agent that runs, with its share of the broker: PSS with ${MANY} alive`,
+      `Holdfast's processes for one running agent, with its share of the broker: PSS with ${MANY} alive`,
       `${pss.toFixed(1)} MB`,
       pss,
       45,
@@ -141,7 +141,10 @@ async function benchMemory({ directory, repo, bin, model }: Ground, progress: (t
 
 const wordsOf = (pid: number) => readTextOr(`/proc/${pid}/cmdline`, "").split("\0");
 
-/** The stand-in itself. What we start it with, bubblewrap for one, has its name in its words, too, and is ours. */
+/**
+ * Is it the stand-in itself? A program that starts it, such as bubblewrap, has its name among its words, and
+ * is ours.
+ */
 function isAgent(pid: number, bin: string): boolean {
   const [program = "", ...words] = wordsOf(pid);
   return basename(program) === "node" && words[0] === join(bin, "claude.ts");
@@ -152,7 +155,7 @@ function brokerOf(home: string): number {
   const isIt = (words: readonly string[]) =>
     words.includes(home) && words.some((word) => word.endsWith("/broker/main.js"));
   const pid = pids.map(Number).find((one) => isIt(wordsOf(one)));
-  if (pid === undefined) throw new Error("there is no broker, and agents run");
+  if (pid === undefined) throw new Error("agents run, but there is no broker");
   return pid;
 }
 
@@ -161,12 +164,12 @@ function pssMb(pid: number): number {
   return Number(kb ?? Number.NaN) / 1024;
 }
 
-/** Stands before the model, and sees when it is asked first and when it has said its last. */
+/** A server before the model. It notes the time of the first request and of the end of the last answer. */
 async function startClock(target: string) {
   let firstMs: number | undefined;
   let lastMs = 0;
   const server = createServer((asked, response) => {
-    // What an agent asks beside its conversation does not count.
+    // Requests of the agent outside of its conversation do not count.
     if (asked.method === "POST") firstMs ??= performance.now();
     const onward = request(`${target}${asked.url}`, { method: asked.method, headers: asked.headers });
     onward.on("response", (answer) => {

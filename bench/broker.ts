@@ -1,5 +1,6 @@
 /**
- * Benches of the broker: what it adds to a request, against the same request without it, and many streams at once.
+ * Benches of the broker: what it adds to a request, against the same request without it, and many streams at
+ * once.
  */
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -27,7 +28,7 @@ export async function benchBroker(directory: string, progress: (text: string) =>
       const more = () => {
         left -= 1;
         response.write("data: {}\n\n");
-        // A model says a word at a time.
+        // A model sends one word at a time.
         if (left > 0) setTimeout(more, 2);
         else response.end();
       };
@@ -55,7 +56,7 @@ export async function benchBroker(directory: string, progress: (text: string) =>
       const [answer] = await once(asked, "response");
       return answer as typeof asked & AsyncIterable<Buffer>;
     };
-    /** The connection is used again, as an agent does: so the rest is read, and not timed. */
+    /** The connection is used again, as agents do. So the rest is read, but not timed. */
     const firstByteMs = async (ask: (path: string) => Promise<AsyncIterable<unknown>>) => {
       const start = performance.now();
       let ms = 0;
@@ -78,14 +79,14 @@ export async function benchBroker(directory: string, progress: (text: string) =>
     const [bare, brokered] = [await many(direct), await many(through)];
     return [
       atMost(
-        "the broker adds to the first byte of an answer (p50)",
+        "what the broker adds to the time to the first byte (p50)",
         `${throughMs.toFixed(2)} ms : ${directMs.toFixed(2)} ms`,
         throughMs - directMs,
         2,
         "ms",
       ),
       compared(
-        `${STREAMS} streams at once through the broker, against without it`,
+        `${STREAMS} streams at once through the broker, against none in between`,
         `${Math.round(brokered)} ms : ${Math.round(bare)} ms`,
         brokered / bare,
       ),

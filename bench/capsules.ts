@@ -1,6 +1,6 @@
 /**
- * Benches of capsules, against `git worktree add` / `remove` and a copy of node_modules, on a generated repo of
- * 50,000 files and 1 GB with 30,000 ignored files.
+ * Benches of capsules, against `git worktree add` / `remove` and a copy of node_modules, on a generated repo
+ * of 50,000 files and 1 GB with 30,000 ignored files.
  */
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -63,7 +63,7 @@ export async function benchCapsules(directory: string, progress: (text: string) 
       100,
     ),
     atMost(
-      "overlay: disk that a capsule takes",
+      "overlay: disk space of a capsule",
       `${(overlay.bytes / MEGABYTE).toFixed(1)} MB of 1.2 GB`,
       overlay.bytes / MEGABYTE,
       10,
@@ -180,7 +180,8 @@ class CapsuleBench {
       branch: `holdfast/${session}`,
       task: 1,
       repo,
-      // The bases of the cache have what a set-up installs; here it is copied, which is as good.
+      // The bases of the cache contain what a set-up installs. Here the set-up copies it, which takes the
+      // place of installing.
       settings: {
         strategy,
         setupHosts: [],
@@ -205,7 +206,7 @@ class CapsuleBench {
     mkdirSync(join(this.#home, "trash"));
   }
 
-  /** Builds the base, which later ones find. */
+  /** Builds the base that later capsules find. */
   async once(repo: Repo, strategy: StrategyName): Promise<void> {
     await this.remove(await this.create(repo, strategy));
   }

@@ -118,7 +118,7 @@ export async function benchJournal(directory: string, progress: (text: string) =
   );
   rows.push(
     atMost(
-      "disk that a fork adds, in % of its parent",
+      "disk space that a fork adds, in % of its parent",
       `${kilobytes(grown)} : ${kilobytes(size)}`,
       (grown / size) * 100,
       1,
@@ -202,7 +202,7 @@ async function oneByOne(work: () => Promise<unknown>, count: number): Promise<vo
   for (let index = 0; index < count; index += 1) await work();
 }
 
-/** So many callers, each of which waits for its own before the next. */
+/** Runs this many callers at once. Each waits for its own call before the next one. */
 async function inFlight(work: () => Promise<unknown>, count: number): Promise<void> {
   let left = count;
   await Promise.all(
@@ -232,7 +232,7 @@ async function thousandTurns(hf: Holdfast, directory: string, bytes: number): Pr
   return apparentBytes(join(directory, "home", "sessions", session.id));
 }
 
-/** Each file once, however many names it has. */
+/** Counts each file once, however many names it has. */
 function diskBytes(directory: string): number {
   return sum(directory, (stats) => stats.blocks * 512);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns how things are timed here: side by side, in turns, as medians. Absolute times are this machine's
- * business; the ratios are the result.
+ * Owns how the benches measure time: side by side, in turns, as medians. Absolute times depend on the
+ * machine; the ratios are the result.
  */
 import { performance } from "node:perf_hooks";
 
@@ -15,7 +15,10 @@ export async function timeMs(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-/** Runs the candidates in turns, so that whatever else the machine does hits all of them. Medians in milliseconds. */
+/**
+ * Runs the candidates in turns, so that other load on the machine affects all of them. Returns medians in
+ * milliseconds.
+ */
 export async function inTurns<K extends string>(
   candidates: Record<K, () => Promise<unknown>>,
   options: { readonly rounds: number; readonly perRound: number },
@@ -51,7 +54,7 @@ export function atLeast(what: string, measured: string, ratio: number, limit: nu
   return { what, measured, ratio, bound: `≥ ${limit} ×`, isMet: ratio >= limit };
 }
 
-/** Said beside the others; no bound was set for it. */
+/** A row for comparison, without a bound. */
 export function compared(what: string, measured: string, ratio: number): Row {
   return { what, measured, ratio, bound: "-", isMet: true };
 }

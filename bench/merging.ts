@@ -1,5 +1,5 @@
 /**
- * Bench of what is asked before a merge: which of twenty works will collide, against one `git merge-tree`.
+ * Bench of the look before a merge: which of twenty works will collide, against one `git merge-tree`.
  */
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ export async function benchMerging(directory: string, progress: (text: string) =
   const works: { session: string; commit: string }[] = [];
   for (let at = 0; at < WORKS; at += 1) {
     await git("checkout", "-q", "-b", `work-${at}`, "main");
-    // Every other one changes a file that its neighbour changes, too.
+    // Every second work changes a file that its neighbour changes, too.
     writeFileSync(join(main, "src", `${at - (at % 2)}.txt`), `work ${at}\n`);
     writeFileSync(join(main, "src", `own-${at}.txt`), "own\n");
     await git("add", "-A");
@@ -49,7 +49,7 @@ export async function benchMerging(directory: string, progress: (text: string) =
   const ms = (value: number) => `${value.toFixed(1)} ms`;
   return [
     atMost(
-      "conflicts: what git does of it for 20 works, against one git merge-tree",
+      "conflicts: git's part for 20 works, against one git merge-tree",
       `${ms(measured.conflicts)} : ${ms(measured.one)}`,
       measured.conflicts / measured.one,
       WORKS,

@@ -1,6 +1,6 @@
 /**
- * Benches of a sandbox's network: what the proxy carries, against the same program without it; and what a bare relay
- * carries, because any program in the middle takes its share of the machine.
+ * Benches of a sandbox's network: the throughput of the proxy, against the same program without it, and of a
+ * bare relay, because any program in the middle uses some of the machine.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { atLeast, compared, inTurns, type Row } from "./measure.ts";
 const BYTES = 256 * 1024 * 1024;
 const ROUNDS = 9;
 
-/** Gives as many bytes as it is asked for, and takes what comes. */
+/** Sends as many bytes as it is asked for, and reads what it is sent. */
 const SERVER = `
   const chunk = Buffer.alloc(256 * 1024, "x");
   require("node:http").createServer((request, response) => {
@@ -81,10 +81,10 @@ export async function benchNetwork(directory: string, progress: (text: string) =
     const floor = (what: string, through: number | undefined, without: number) =>
       through === undefined ? [] : [compared(what, speeds(through, without), without / through)];
     return [
-      row("curl downloads through a tunnel of the proxy, against without it", downTunnel, down),
+      row("curl downloads through a tunnel of the proxy, against no proxy", downTunnel, down),
       row("the same as a plain request", downPlain, down),
       ...floor("the same through a bare relay in C", downBare, down),
-      row("curl uploads through a tunnel of the proxy, against without it", upTunnel, up),
+      row("curl uploads through a tunnel of the proxy, against no proxy", upTunnel, up),
       ...floor("the same through a bare relay in C", upBare, up),
     ];
   } finally {
@@ -92,7 +92,7 @@ export async function benchNetwork(directory: string, progress: (text: string) =
   }
 }
 
-/** Its address, where there is a compiler. */
+/** The address of the relay, if there is a compiler. */
 async function bareRelay(
   directory: string,
   port: string,

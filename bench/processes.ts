@@ -1,6 +1,6 @@
 /**
- * Benches of session processes: a whole task against a bare start of Node, how long a message takes to one that runs,
- * and what a session at rest costs.
+ * Benches of session processes: a whole task against a bare start of Node, the time that a message takes to a
+ * running session, and the cost of a session at rest.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +20,9 @@ const MANY = 50;
 const MAX_PSS_MB = 30;
 const MESSAGES = 60;
 
-const { Dispatcher } = (await import(join(dist, "index.js"))) as typeof import("../src/index.ts");
+const { Dispatcher } = (await import(
+  join(dist, "dispatch", "index.js")
+)) as typeof import("../src/dispatch/index.ts");
 type Dispatcher = Awaited<ReturnType<typeof Dispatcher.open>>;
 
 export async function benchProcesses(directory: string, progress: (text: string) => void): Promise<Row[]> {
@@ -55,10 +57,10 @@ export async function benchProcesses(directory: string, progress: (text: string)
   const dispatcher = await Dispatcher.open({ home });
   const ids: string[] = [];
   try {
-    progress("one session that runs");
+    progress("one running session");
     ids.push(await running(dispatcher, repo));
     const alone = await messageMs(dispatcher, ids);
-    progress(`${MANY} sessions that run`);
+    progress(`${MANY} running sessions`);
     while (ids.length < MANY) ids.push(await running(dispatcher, repo));
     const pids = processesOf(home, ids);
     const pss = median(pids.map((pid) => memoryMb(pid, "smaps_rollup", "Pss")));
@@ -78,14 +80,14 @@ export async function benchProcesses(directory: string, progress: (text: string)
       ),
       compared("session process while its command runs: RSS", `${rss.toFixed(1)} MB`, rss),
       atMost(
-        `send to message_received, p50, the first to each of ${MANY} that run`,
+        `send to message_received, p50, the first to each of ${MANY} running sessions`,
         ms(first),
         first,
         30,
         "ms",
       ),
       atMost(
-        `the same to one of ${MANY}, again and again, against one that is alone`,
+        `the same to one of ${MANY}, repeatedly, against a session that runs alone`,
         `${ms(among)} : ${ms(alone)}`,
         among / alone,
         2,
@@ -106,7 +108,7 @@ export async function benchProcesses(directory: string, progress: (text: string)
   return rows;
 }
 
-/** A session whose command runs. */
+/** A session whose command is running. */
 async function running(dispatcher: Dispatcher, repo: string): Promise<string> {
   const spec: TaskSpec = {
     agent: { adapter: "exec", command: ["sleep", "3600"], input: "nothing", restart: false },
@@ -128,7 +130,7 @@ async function messageMs(dispatcher: Dispatcher, ids: readonly string[]): Promis
     const id = ids[number % ids.length] ?? "";
     const { records } = await dispatcher.show(id);
     const stop = new AbortController();
-    // Looking on as a program would: by its bell.
+    // Follows the session as a program would: by its bell.
     const following = dispatcher.follow(id, { fromSeq: records + 1, request: null, signal: stop.signal });
     const received = (async () => {
       for await (const happening of following)

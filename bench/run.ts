@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { benchAgents } from "./agents.ts";
 import { benchBroker } from "./broker.ts";
 import { benchCapsules } from "./capsules.ts";
+import { benchGateway } from "./gateway.ts";
 import { benchJournal, benchList } from "./journal.ts";
 import { printTable } from "./measure.ts";
 import { benchMerging } from "./merging.ts";
@@ -25,13 +26,14 @@ const benches = {
   network: benchNetwork,
   broker: benchBroker,
   agents: benchAgents,
+  gateway: benchGateway,
   verify: benchVerify,
   merging: benchMerging,
 };
 const wanted = process.argv.slice(2);
 const progress = (text: string) => process.stderr.write(`bench: ${text} …\n`);
 
-// Beside the project, not in the system's temporary directory: that may be memory, where a sync costs nothing.
+// In the project, not in the system's temporary directory, which may be memory, where a sync costs nothing.
 const directory = await mkdtemp(join(import.meta.dirname, "..", ".bench-"));
 try {
   const rows = [];

@@ -1,6 +1,6 @@
 /**
- * Benches of the sandbox: what it adds to the start of a command as a task has it: in a holder and a cgroup, under limits,
- * with its own directories.
+ * Benches of the sandbox: what it adds to the start of a command, under the conditions of a task: in a holder
+ * and a cgroup, under limits, with its own directories.
  */
 import { chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ export async function benchSandbox(directory: string, progress: (text: string) =
   const cgroup = { name: `bench-${process.pid}`, limits: { maxProcesses: 512 } };
   const limits = { maxProcesses: 4096, maxOpenFiles: 4096, maxFileBytes: 1024 ** 3 };
   const sandbox = { ...plainSandbox(tree, user), tools, cgroup, limits };
-  // As a task has them: HOME, TMPDIR, and the door with its token.
+  // The same as for tasks: HOME, TMPDIR, and the door with its token.
   const own = {
     env: { ...env, HOME: dirs.home },
     writable: [dirs.home],
@@ -63,7 +63,7 @@ export async function benchSandbox(directory: string, progress: (text: string) =
     );
     const more = times.inside - times.plain;
     const measured = `${times.inside.toFixed(1)} ms - ${times.plain.toFixed(1)} ms`;
-    return [atMost("a command in the sandbox, above a plain spawn, in ms", measured, more, LIMIT_MS, "ms")];
+    return [atMost("a command in the sandbox, beyond a plain spawn, in ms", measured, more, LIMIT_MS, "ms")];
   } finally {
     await endHolder(holder, mark);
     await findCgroup(cgroup.name)?.end();

@@ -1,6 +1,7 @@
 /**
- * Benches of a session that goes on, on a generated repo with a long past: 50,000 files, 30,000 commits, 5,000
- * branches, no commit-graph. What goes on is compared with a session that begins, a hand-off with `git worktree add`.
+ * Benches of a session that continues, on a generated repo with a long history: 50,000 files, 30,000 commits,
+ * 5,000 branches, no commit-graph. A continued session is compared with a new one, and a hand-off with `git
+ * worktree add`.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -61,7 +62,7 @@ class SessionBench {
     this.#options = { sandbox };
   }
 
-  /** In turns, so that whatever else the machine does hits all of them. */
+  /** In turns, so that other load on the machine affects all of them. */
   async tasks() {
     const times = {
       first: [] as number[],
@@ -96,7 +97,7 @@ class SessionBench {
     await this.#task(await this.#holdfast.resumeSession(id, { files: false }));
   }
 
-  /** Something to publish each time, so that the next one stands on a commit of ours. */
+  /** Each task publishes something, so that the next one stands on a commit of ours. */
   async #task(session: Session, script = "echo $$ >> changed"): Promise<void> {
     const task = await this.#holdfast.startTask(session, this.#options);
     await task.runTurn(["sh", "-c", script]);
@@ -141,7 +142,7 @@ class SessionBench {
   }
 }
 
-/** By `git fast-import`: nothing else makes thirty thousand commits in a moment. */
+/** With `git fast-import`: nothing else makes thirty thousand commits quickly. */
 async function makeRepo(dir: string): Promise<void> {
   mkdirSync(dir);
   const git = (...args: string[]) => run("git", args, { cwd: dir, maxBuffer: 1 << 26 });

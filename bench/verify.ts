@@ -1,5 +1,5 @@
 /**
- * Benches of what verification costs on 50,000 files, against making a capsule there; and of everything around a command
+ * Benches of verification on 50,000 files, against making a capsule there; and of everything around a command
  * that does nothing, against `git worktree add` and `remove`.
  */
 import { execFile } from "node:child_process";
@@ -57,7 +57,7 @@ export async function benchVerify(directory: string, progress: (text: string) =>
   ];
 }
 
-/** Medians, after a first one of each. */
+/** Medians, after a first run of each. */
 async function verifying(home: string, repo: string): Promise<{ create: number; verify: number }> {
   const hf = await openHoldfast({ home });
   const sandbox = findProgram("bwrap") !== undefined;

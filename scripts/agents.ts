@@ -1,11 +1,10 @@
 /**
- * Installs the agents that test/agents drives, each in the version that it was tried with, and runs these tests. They
- * go into a cache folder outside of the project and are no dependency of it: some are not free software, and all are
- * large. What can't be installed is left out, and said.
- *
- * Arguments are names of agents, all without any. With --write, what is seen of them becomes their manifest
- * (src/agent/manifests.json); else it has to be what stands there. With --install-only nothing is run. HOLDFAST_AGENTS is
- * the folder; not below /tmp, which is another one in a sandbox.
+ * Installs the agents that test/agents drives, each in the version that it was tried with, and runs these
+ * tests. They go into a cache folder outside the project and are no dependency of it: some are not free
+ * software, and all are large. Agents that can't be installed are left out, and named. Arguments are names of
+ * agents; without any, all are used. With --write, what is seen of them becomes their manifest
+ * (src/agent/manifests.json); otherwise it has to match the manifest. With --install-only no tests are run.
+ * HOLDFAST_AGENTS is the folder; it must not be below /tmp, which is another directory inside a sandbox.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
@@ -17,7 +16,7 @@ interface Agent {
   readonly name: string;
   readonly package: string;
   readonly version: string;
-  /** What it calls itself, where that is not the version of its package. */
+  /** The version that it reports, if that is not the version of its package. */
   readonly says?: string;
   readonly license: string;
 }
@@ -39,17 +38,17 @@ const { values: options, positionals: names } = parseArgs({
 });
 const unknown = names.filter((name) => !agents.some((agent) => agent.name === name));
 if (unknown.length > 0) {
-  say(`${unknown.join(", ")}: no such agent; there are ${agents.map(({ name }) => name).join(", ")}`);
+  say(`${unknown.join(", ")}: no such agent; the agents are ${agents.map(({ name }) => name).join(", ")}`);
   process.exit(2);
 }
 
 mkdirSync(folder, { recursive: true });
-// Without one, npm would install into a folder above.
+// Without a package.json here, npm would install into a folder above.
 if (!existsSync(join(folder, "package.json")))
   writeFileSync(join(folder, "package.json"), '{"private":true}\n');
 for (const agent of agents) {
   if (names.length === 0 || names.includes(agent.name)) install(agent);
-  else say(`left out: ${agent.name} (${agent.license}): it was not asked for`);
+  else say(`left out: ${agent.name} (${agent.license}): it was not named`);
 }
 if (options["install-only"]) process.exit(0);
 const wanted = names.length > 0 ? ["-t", `(?:^| )(?:${names.join("|")})[ :]`] : [];
@@ -64,7 +63,7 @@ process.exit(status ?? 1);
 function install(agent: Agent): void {
   const { name, version, license } = agent;
   if (isThere(agent)) {
-    say(`${name} ${version} is there`);
+    say(`${name} ${version} is installed`);
     return;
   }
   say(`installing ${name} ${version} (${license}) into ${folder} …`);
@@ -75,20 +74,23 @@ function install(agent: Agent): void {
     stdio: ["ignore", "ignore", "pipe"],
   });
   if (status !== 0) say(`left out: ${name}: npm failed: ${error?.message ?? firstLine(stderr)}`);
-  else if (!isThere(agent)) say(`left out: ${name}: it was installed, and does not start`);
+  else if (!isThere(agent)) say(`left out: ${name}: it was installed, but does not start`);
 }
 
-/** Asks it: where install scripts are switched off or were cut short, there is a package that does nothing. */
+/**
+ * Starts it to find out: if install scripts are switched off or were cut short, the package is there but does
+ * nothing.
+ */
 function isThere({ name, version, says = version }: Agent): boolean {
   const program = join(folder, "node_modules", ".bin", name);
-  // With a HOME of its own, because some write there even now.
+  // With a HOME of its own, because some agents write there even for this.
   const env = { ...process.env, HOME: folder };
   const { stdout } = spawnSync(program, ["--version"], { encoding: "utf8", env });
   return stdout?.includes(says) ?? false;
 }
 
 function firstLine(text: string): string {
-  return text.split("\n").find((line) => /error/i.test(line)) ?? "it said nothing";
+  return text.split("\n").find((line) => /error/i.test(line)) ?? "it reported nothing";
 }
 
 function say(text: string): void {

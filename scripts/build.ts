@@ -1,6 +1,6 @@
 /**
- * Makes dist/: the library, what it brings for tests, their types, and the command, bundled so that a start loads a
- * few files only.
+ * Makes dist/: the library, its part for tests, their types, and the command, bundled so that a start loads
+ * only a few files.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,9 +21,11 @@ const common = {
   logLevel: "warning",
 } as const;
 
-// The library leaves its dependencies to npm; the command brings them along, because resolving many small
-// files costs more than everything else that a start does.
+// The library leaves its dependencies to npm. The command includes them, because resolving many small files
+// takes longer than everything else that a start does.
 await build({ ...common, entryPoints: { index: "src/index.ts" }, packages: "external" });
+// What tests and benches start built processes through. It is not published.
+await build({ ...common, entryPoints: { "dispatch/index": "src/dispatch/index.ts" }, packages: "external" });
 await build({ ...common, entryPoints: { "testing/index": "src/testing/index.ts" } });
 const bundled = {
   ...common,
@@ -41,33 +43,39 @@ const command = await bundle(
     entryPoints: { "cli/main": "src/cli/main.ts", "dispatch/main": "src/dispatch/main.ts" },
     chunkNames: "cli/[name]-[hash]",
   },
-  // Not the entrance itself, which answers --version and the like alone.
+  // Not main.ts itself, which answers only --version and the like.
   ["src/cli/run-verb.ts", "src/cli/verbs/run.ts"],
 );
-// By itself, because many of them wait: it must not load what only the command needs.
+// A bundle by itself, because many of these processes wait: it must not load what only the command needs.
 const host = await bundle(
   { ...bundled, entryPoints: { "host/main": "src/host/main.ts" }, chunkNames: "host/[name]-[hash]" },
   ["src/host/host.ts"],
 );
-// By itself, because it holds the keys: little else is loaded beside them.
+// A bundle by itself, because it holds the keys: little else is loaded beside them.
 const broker = await bundle(
   { ...bundled, entryPoints: { "broker/main": "src/broker/main.ts" }, chunkNames: "broker/[name]-[hash]" },
   ["src/broker/server.ts"],
 );
-// Each by itself: the one is loaded before the command, the other is started for every task.
+// A bundle by itself, because it has the credentials of tools for the time of one action.
+const worker = await bundle(
+  { ...bundled, entryPoints: { "worker/main": "src/worker/main.ts" }, chunkNames: "worker/[name]-[hash]" },
+  ["src/worker/carry-out.ts"],
+);
+// Each a bundle by itself: the first is loaded before the command, the second is started for every task.
 await build({
   ...common,
   entryPoints: {
     "host/early": "src/host/early.ts",
+    "mcp/main": "src/mcp/main.ts",
     "process/network/main": "src/process/network/main.ts",
   },
   plugins: [builtins],
 });
 chmodSync("dist/cli/main.js", 0o755);
-writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(command, host, broker));
+writeFileSync("dist/cli/THIRD_PARTY_LICENSES.txt", licenses(command, host, broker, worker));
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 
-/** The licences of every package that is inside the bundle: their terms ask for it. */
+/** The licences of all packages in the bundle: their terms require it. */
 function licenses(...metas: readonly Metafile[]): string {
   const packages = new Set<string>();
   for (const input of metas.flatMap(({ inputs }) => Object.keys(inputs))) {

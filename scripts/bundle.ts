@@ -1,32 +1,34 @@
 /**
- * Bundles a program so that what each call of it needs is in few files, and the rest is loaded when it is called for.
+ * Bundles a program so that what each call of it needs is in few files, and the rest is loaded when it is
+ * needed.
  *
- * For esbuild every lazy import is an entry, and modules that are shared by different entries are different chunks: so
- * what all of them need falls apart into dozens of small files, and opening those costs a start more than reading them.
- * Here every lazy module is made to import what is always loaded. That changes nothing when it runs, but then all
- * entries share the same modules, and these are one chunk.
+ * For esbuild every lazy import is an entry, and modules that are shared by different entries go into
+ * different chunks. So what all entries need falls apart into dozens of small files, and opening those takes
+ * longer than reading them. Here every lazy module is made to import what is always loaded. That changes
+ * nothing at run time, but then all entries share the same modules, and these become one chunk.
  *
- * Node's own modules are asked for by `process.getBuiltinModule`, and not imported: an import reads every name that a
- * module has, and some of these load a good part of Node when they are read. That costs a start ten milliseconds.
+ * Node's own modules are taken from `process.getBuiltinModule`, and not imported: an import reads every name
+ * that a module has, and some of these load a good part of Node when they are read. That adds ten
+ * milliseconds to a start.
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 
-/** `always`: source files that are loaded, with all that they import, before any lazy one is. */
+/** `always`: source files that are loaded, with all their imports, before any lazy module. */
 export async function bundle(options: BuildOptions, always: readonly string[]): Promise<Metafile> {
   const { metafile } = await build({ ...options, metafile: true, write: false, plugins: [builtins, apart] });
   const missing = always.find((path) => !metafile.inputs[path]);
-  if (missing) throw new Error(`${missing} is no part of the program`);
+  if (missing) throw new Error(`${missing} is not part of the program`);
   const loaded = reachedFrom(metafile, always);
   const late = [...lazyIn(metafile)].filter((path) => path.startsWith("src/") && !loaded.has(path));
   const plugins = [builtins, apart, importing(always, new Set(late.map((path) => resolve(path))))];
-  // The imports are dropped again, as it should be: that they are there decides about the chunks.
+  // The imports are dropped again, as they should be: they only decide which chunks there are.
   const logOverride = { "ignored-bare-import": "silent" } as const;
   return (await build({ ...options, metafile: true, plugins, logOverride })).metafile;
 }
 
-/** For whatever is started often. */
+/** For programs that are started often. */
 export const builtins: Plugin = {
   name: "Node's own modules",
   setup: ({ onResolve, onLoad }) => {
@@ -37,7 +39,7 @@ export const builtins: Plugin = {
   },
 };
 
-/** Loaded before the program that asks for it: a bundle by itself, which stands beside it. */
+/** Loaded before the program that imports it: a bundle by itself, beside the program. */
 const apart: Plugin = {
   name: "what is loaded first",
   setup: ({ onResolve }) =>
@@ -46,7 +48,7 @@ const apart: Plugin = {
     ),
 };
 
-/** Of the names that it exports, those that nothing imports are dropped, and so not read. */
+/** Exported names that nothing imports are dropped, and so not read. */
 function readingOnly(path: string): string {
   const names = Object.keys(process.getBuiltinModule(path) ?? {}).filter((name) => name !== "default");
   const readings = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => own.${name})();`);

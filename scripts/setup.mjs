@@ -35,31 +35,52 @@ if (!isDone) {
   process.stderr.write(`setup: done, Node ${version}\n`);
 }
 
-ensureBubblewrap();
+/** A download that takes longer is given up. What has begun to be installed is not cut off. */
+const DOWNLOAD_MS = 120_000;
 
-/** The sandbox. Where it can't be installed, what needs it says so and the rest goes on. */
-function ensureBubblewrap() {
-  const isThere = () => spawnSync("bwrap", ["--version"], { stdio: "ignore" }).status === 0;
+const [script, ...rest] = process.argv.slice(2);
+
+ensurePackage({
+  name: "bubblewrap",
+  programs: ["bwrap"],
+  what: "the sandbox",
+  without: "what needs the sandbox is left out",
+});
+// Tests alone need one, and it is large: 330 MB.
+if (script === "run:test")
+  ensurePackage({
+    name: "chromium",
+    programs: ["chromium", "chromium-browser", "google-chrome"],
+    what: "a browser for tests of the sandbox, half a minute",
+    without: "the tests of a browser are left out",
+  });
+
+/** Where it can't be installed, what needs it says so and the rest goes on. */
+function ensurePackage({ name, programs, what, without }) {
+  const isThere = () =>
+    programs.some((one) => spawnSync(one, ["--version"], { stdio: "ignore" }).status === 0);
   if (process.platform !== "linux" || isThere()) return;
   const apt = spawnSync("apt-get", ["--version"], { stdio: "ignore" }).status === 0;
   const isRoot = process.getuid?.() === 0;
   const sudo = !isRoot && spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status === 0;
   if (apt && (isRoot || sudo)) {
-    process.stderr.write("setup: installing bubblewrap (the sandbox; once) …\n");
-    const run = (...args) =>
+    process.stderr.write(`setup: installing ${name} (${what}; once) …\n`);
+    const run = (timeout, ...args) =>
       spawnSync(isRoot ? "apt-get" : "sudo", isRoot ? args : ["-n", "apt-get", ...args], {
         stdio: "ignore",
+        timeout,
         env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
       }).status === 0;
-    const install = () => run("install", "-y", "--no-install-recommends", "bubblewrap");
-    if (install() || (run("update") && install())) return;
+    const words = ["install", "-y", "--no-install-recommends", name];
+    const download = () => run(DOWNLOAD_MS, ...words, "--download-only");
+    const isDownloaded = download() || (run(DOWNLOAD_MS, "update") && download());
+    if (isDownloaded && run(undefined, ...words) && isThere()) return;
   }
   process.stderr.write(
-    "setup: bubblewrap is missing and can't be installed from here; what needs the sandbox is left out (apt install bubblewrap)\n",
+    `setup: ${name} is missing and can't be installed from here; ${without} (apt install ${name})\n`,
   );
 }
 
-const [script, ...rest] = process.argv.slice(2);
 if (script) {
   const { status, signal } = spawnSync("npm", ["run", "--silent", script, "--", ...rest], {
     cwd: root,

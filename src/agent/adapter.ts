@@ -1,80 +1,104 @@
 /**
- * Owns the port between a task and its agent: what an adapter is given to work with, and what it is asked. Nothing
- * here is for our own adapters alone: a loop of one's own is driven through the same.
+ * Owns the port between a task and its agent: what an adapter is given to work with, and what it is asked to
+ * do. Holdfast's own adapters and a user's harness go through the same port.
  */
 import type { Writable } from "node:stream";
 import type { Api } from "../config/index.ts";
-import type { AgentSpec, Appended, EventData, Json, Parked, Usage } from "../contract/index.ts";
+import type {
+  AgentSpec,
+  Appended,
+  EventData,
+  Json,
+  JsonObject,
+  Parked,
+  ToolsWanted,
+  Usage,
+} from "../contract/index.ts";
+import type { ToolDescription, ToolOutcome } from "../lane/index.ts";
 import type { CommandEnd } from "../process/index.ts";
-import type { ToolCall } from "../session/index.ts";
+import type { BudgetLeft, RequestUsage, ToolCall } from "../session/index.ts";
 
+/** Where a process writes. */
 export type OutputStream = "stdout" | "stderr";
 
+/** How a process is started in the task's sandbox. */
 export interface ProcessOptions {
-  /** Where in the capsule it starts, by its path from the top. Default: where the task was asked for. */
+  /**
+   * The directory in which it starts, as a path from the top of the capsule. Default: where the task was
+   * asked for.
+   */
   readonly cwd?: string;
   /** Whether the adapter writes to its standard input. */
   readonly hasInput?: boolean;
-  /** Whether it stands in a terminal, which a person can open. */
+  /** Whether it gets a terminal, which a person can open. */
   readonly hasTerminal?: boolean;
   /**
-   * What it writes, as it comes; it is shown and kept in any case, but for a protocol. No more is read while this is at
-   * work on it.
+   * Gets its output as it comes. The output is also shown and kept, unless it is a protocol. Reading waits
+   * while this works on a chunk.
    */
   readonly onOutput?: (chunk: Buffer, stream: OutputStream) => void | Promise<void>;
-  /** Its standard output is for the adapter alone, which shows what a person should see of it. */
+  /** Its standard output is for the adapter only, which shows the parts that a person should see. */
   readonly isProtocol?: boolean;
   /**
-   * Where a person asks for the end of the turn, the adapter sees to the end of the process: it may tell it first. Whatever
-   * else stops the work ends it at once, as it ends all others.
+   * When a person asks for the end of the turn, or the task is parked, the adapter ends the process, and may
+   * tell it first. Anything else that stops the work ends the process at once, as it does all others.
    */
   readonly isEndedByAdapter?: boolean;
-  /** Variables that it gets beside those of its task. Never a secret: they stand in no record, but others may read them. */
+  /**
+   * Variables in addition to those of the task. Never secrets: they are in no record, but other programs may
+   * read them.
+   */
   readonly env?: Readonly<Record<string, string>>;
-  /** What it finds in HOME when it starts. */
+  /** Files that it finds in HOME when it starts. */
   readonly files?: readonly HomeFile[];
 }
 
-/** A file below HOME. The agent's own HOME is writable: this says how it starts, not what it stays. */
+/** A file below HOME. The agent may write there, so this is only the content at the start. */
 export interface HomeFile {
-  /** From HOME. */
+  /** The path from HOME. */
   readonly path: string;
   readonly content: string | Buffer;
-  /** Whether one that is there is left as it is. */
+  /** Whether an existing file is kept. */
   readonly isKept?: boolean;
 }
 
-/** A process in the task's sandbox, with all that it starts. */
+/** A process in the task's sandbox, with all of its children. */
 export interface AgentProcess {
   readonly pid: number;
   readonly input: Writable | null;
-  /** Stops all of it where it stands. */
+  /** Freezes all of them. */
   freeze(): void;
-  /** Lets it go on. */
+  /** Lets them run again. */
   thaw(): void;
-  /** Ends all of it. */
+  /** Ends all of them. */
   end(): void;
-  /** Resolves when all of it is gone, and that is on record. */
+  /** Resolves when all of them have ended and that is recorded. */
   readonly ended: Promise<ProcessEnd>;
 }
 
+/** How a process ended. */
 export interface ProcessEnd extends CommandEnd {
-  /** The beginning and the end of what it wrote, without the values of its environment. */
+  /** The beginning and the end of its output, without the values of its environment. */
   readonly excerpt: string;
 }
 
-/** One turn, open. Its end is followed by a checkpoint of the files. */
+/** An open turn. A checkpoint of the files follows its end. */
 export interface AgentTurn extends AsyncDisposable {
   readonly number: number;
   addMessage(role: EventData<"message_added">["role"], content: Json): Promise<Appended>;
-  /** Resolves when the intent is on disk: run the tool after that. */
+  /** Resolves when the call is on disk. Run the tool after that. */
   callTool(tool: string, args: Json, options?: { readonly call?: string }): Promise<ToolCall>;
+  /** Reports one request to a model, so that it counts against the budget at once. */
+  reportUsage(usage: RequestUsage): Promise<Appended>;
+  /** What is left of the session's budget now. */
+  budgetLeft(): BudgetLeft;
   end(usage?: Usage): Promise<void>;
   fail(usage?: Usage): Promise<void>;
-  /** Ends it from outside: open calls get the outcome `interrupted`. */
+  /** Ends the turn from outside: open calls get the outcome `interrupted`. */
   interrupt(): Promise<void>;
 }
 
+/** A message of the session's inbox. */
 export interface Message {
   readonly message: string;
   readonly from: string;
@@ -84,29 +108,86 @@ export interface Message {
 
 /** The session's inbox, as its agent sees it. */
 export interface Messages {
-  /** The oldest that the agent has not said to have; waits for one, so long at most. */
+  /** The oldest message that the agent has not confirmed. Waits for one, at most this long. */
   next(waitMs: number, gone: AbortSignal): Promise<Message | undefined>;
-  /** The agent has it. */
+  /** The agent confirms the message. */
   entered(message: string): Promise<void>;
-  /** From now on each is written to this input, a line each. */
+  /** From now on each message is written to this input, one per line. */
   open(input: Writable): void;
   close(): Promise<void>;
 }
 
-/** Where an agent reaches a model: an address inside its sandbox, and a key that opens nothing anywhere else. */
+/** How an agent reaches a model: an address inside its sandbox, and a key that is valid only there. */
 export interface ModelAccess {
   readonly url: string;
-  /** How the provider is spoken to. */
+  /** The API of the provider. */
   readonly api: Api;
   readonly key: string;
-  /** What stands behind it: a key of the provider's, or the login of an agent. */
+  /** The credential that is really used: a key of the provider, or the login of an agent. */
   readonly kind: "key" | "login";
 }
 
-/** What an agent holds with its model, by the agent's own id. */
+/** A conversation of an agent with its model, by the agent's own id. */
 export interface Conversation {
   readonly id: string;
   readonly how: EventData<"conversation_begun">["how"];
+}
+
+/** The session's tools behind its gate: the lane judges each call, and the call is recorded. */
+export interface ToolGate {
+  /** The tools that the lane has. */
+  list(): Promise<readonly ToolDescription[]>;
+  /**
+   * Calls a tool in the open turn. `call`: its id in the journal; use the same one after a crash to find its
+   * result.
+   */
+  call(tool: string, args: JsonObject, options?: GateCall): Promise<GateAnswer>;
+  /** Where an MCP client of the agent finds the tools to add to its own; undefined: there are none to add. */
+  access(wanted: ToolsWanted): Promise<GateAccess | undefined>;
+}
+
+/** How a tool is called. */
+export interface GateCall {
+  readonly call?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** What a call of a tool came to. */
+export interface GateAnswer {
+  /** `held`: a person has not decided yet; the agent may make the same call again. */
+  readonly outcome: ToolOutcome["outcome"] | "held";
+  readonly text: string;
+  readonly facts?: JsonObject;
+}
+
+/** Where an agent's MCP client finds the gate. */
+export interface GateAccess {
+  /** The address, for streamable HTTP. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether it replaces the agent's own tools. */
+  readonly isInstead: boolean;
+  /**
+   * A program that speaks MCP on its standard input and output, for agents that start their servers
+   * themselves.
+   */
+  readonly shim: readonly string[];
+}
+
+/** A call of the task that has an outcome. */
+export interface SettledCall {
+  readonly outcome: string;
+  readonly output: Json;
+  readonly facts?: JsonObject;
+}
+
+/** A call of a turn that was cut off. */
+export interface CutCall {
+  readonly tool: string;
+  readonly args: Json;
+  /** `interrupted`: it is not known whether the call had its effect. */
+  readonly outcome: string;
+  readonly output: Json;
 }
 
 /** What a task may use. */
@@ -116,35 +197,44 @@ export interface ToolClasses {
   readonly hasHosts: boolean;
 }
 
-/** Where an agent works: the capsule of its task, its session's record, and its inbox. */
+/** The place where an agent works: its task's capsule, its session's journal, and its inbox. */
 export interface Workplace {
-  /** Of session and task: what is made from it is the same after a crash. */
+  /** Made from session and task. Ids that are derived from it are the same after a crash. */
   readonly id: string;
-  /** Where its processes start, as they see it. */
+  /** The directory in which its processes start, as they see it. */
   directory(): Promise<string>;
   readonly tools: ToolClasses;
-  /** Whether the task was cut off before, and is driven again. */
+  /** Whether the task was cut off before and is driven again. */
   readonly isGoingOn: boolean;
-  /** The session's last conversation with this agent, and whether the agent is at what this task asks of it there. */
+  /** The session's last conversation with this agent, and whether this task's request is already in it. */
   conversationOf(agent: string): { readonly id: string; readonly isAtThisTask: boolean } | undefined;
-  /** Puts on record that it is held from now on. */
+  /** Records that this conversation is held from now on. */
   beginConversation(agent: string, conversation: Conversation): Promise<void>;
-  /** Calls of the last turn that were cut off, in words: whether each had its effect is not known. */
-  cutCalls(): Promise<readonly string[]>;
-  /** What happened in the session before, in words for an agent that does not know it; undefined where nothing did. */
+  /** Calls of the conversation's last turns, back to one that ended by itself; oldest first. */
+  cutCalls(): Promise<readonly CutCall[]>;
+  /**
+   * A summary of the session so far, for an agent that does not know it; undefined when there is nothing to
+   * tell.
+   */
   story(): Promise<string | undefined>;
-  /** The way to a provider's models. Fails where there is none. */
+  /** The way to a provider's models. Fails if there is none. */
   model(provider: string): Promise<ModelAccess>;
-  /** Aborted when the turn is to end. */
+  readonly hasGate: boolean;
+  /** The session's tools. Fails if there is no gate. */
+  readonly gate: ToolGate;
+  /** Calls of this task that have an outcome, by id. An adapter uses them to continue after the last one. */
+  settledCalls(): Promise<ReadonlyMap<string, SettledCall>>;
+  /** Aborted when the turn has to end. */
   readonly stop: AbortSignal;
   readonly messages: Messages;
   beginTurn(input: Json): Promise<AgentTurn>;
-  /** Inside a turn or outside of one. Resolves when it runs, and that is on record. */
+  /** Starts a process, inside or outside of a turn. Resolves when it runs and that is recorded. */
   start(command: readonly string[], options?: ProcessOptions): Promise<AgentProcess>;
-  /** Shows a text to those who look on, and keeps it with the task's output. */
+  /** Shows a text to people who are watching, and adds it to the task's output. */
   show(text: string): void;
 }
 
+/** How an agent's work on a task ended. */
 export type AgentEnd =
   | {
       /** `stopped`: it was asked to end before it was done. */
@@ -152,12 +242,16 @@ export type AgentEnd =
       readonly exitCode: number | null;
       readonly signal: NodeJS.Signals | null;
     }
-  /** It stands still, with no turn open and no process, and is driven again when it is let go on. */
+  /** The task is parked, with no open turn and no process, and is driven again later. */
   | { readonly outcome: "parked"; readonly parked: Parked };
 
+/** What drives one kind of agent, through the workplace of a task. */
 export interface Adapter<Spec extends AgentSpec = AgentSpec> {
   readonly name: Spec["adapter"];
-  /** Whether it is driven again after a cut or a park, on the files as they are; else its work is kept as it is. */
+  /**
+   * Whether it is driven again after a cut or a park, on the files as they are. Otherwise its work is saved
+   * as it is.
+   */
   goesOn(spec: Spec): boolean;
   drive(work: Workplace, spec: Spec): Promise<AgentEnd>;
 }

@@ -1,8 +1,8 @@
 /**
- * Owns the adapter for any command: one turn, in which the command is the one tool that is called.
+ * Owns the adapter for any command: one turn, in which the command is the only tool call.
  *
- * What a kill leaves: an open turn with an open call. The next owner of the session closes both with the output that
- * is there. The command is run again if it was said to know how to go on.
+ * What a kill leaves: an open turn with an open call. The next owner of the session closes both, with the
+ * output so far. The command is run again if the task declares that it can continue.
  */
 import type { ExecSpec } from "../contract/index.ts";
 import type { Adapter } from "./adapter.ts";

@@ -4,6 +4,10 @@ export type {
   AgentProcess,
   AgentTurn,
   Conversation,
+  CutCall,
+  GateAccess,
+  GateAnswer,
+  GateCall,
   HomeFile,
   Message,
   Messages,
@@ -11,10 +15,12 @@ export type {
   OutputStream,
   ProcessEnd,
   ProcessOptions,
+  SettledCall,
   ToolClasses,
+  ToolGate,
   Workplace,
 } from "./adapter.ts";
-export { adapterOf } from "./adapters.ts";
+export { adapterOf, assertScript } from "./adapters.ts";
 export { exec } from "./exec.ts";
 export { assertHeld } from "./holding.ts";
 export { assertSpoken, type KnownAgent, knownAgent, knownAgents } from "./known.ts";

@@ -1,7 +1,7 @@
 /**
- * Owns what an agent gets of the user's own instructions for it: copies of texts, and of settings a few that change
- * nothing but how it answers. What could run a program, reach a server or bring a key along (hooks, environment, helpers
- * for keys, servers of MCP) is never among them.
+ * Owns what an agent gets of the user's own instructions for it: copies of texts, and a few settings that
+ * only change how it answers. Nothing that could run a program, reach a server or bring a key along is
+ * copied: no hooks, environment, key helpers or MCP servers.
  */
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,9 +10,9 @@ import { parseObject, readTextOr } from "../util/index.ts";
 import type { HomeFile } from "./adapter.ts";
 
 export interface Instructions {
-  /** Files and directories, by their paths from the user's home; the agent finds them at the same. */
+  /** Files and directories, by their paths from the user's home. The agent finds them at the same paths. */
   readonly paths: readonly string[];
-  /** A file of settings, and what is taken of it. */
+  /** A file of settings, and the keys that are copied from it. */
   readonly settings?: { readonly path: string; readonly keys: readonly string[] };
 }
 
@@ -27,7 +27,7 @@ export function instructionFiles({ paths, settings }: Instructions): HomeFile[] 
   return [...texts.files, ...(settings ? settingsFile(home, settings) : [])];
 }
 
-/** Plain files only: a link could lead to anything that the user can read. */
+/** Copies plain files only: a link could lead to any file that the user can read. */
 class Copies {
   readonly files: HomeFile[] = [];
   readonly #home: string;

@@ -1,25 +1,25 @@
 /**
- * Owns the list of agents that are known by name: their programs, how each is driven, and whose models they can use, the
- * usual one first. The order is the one in which they are looked for.
+ * Owns the list of agents that Holdfast knows by name: their programs, how each is driven, and whose models
+ * each can use, the default first. Holdfast looks for them in the order of the list.
  */
 import type { Api } from "../config/index.ts";
 import { HoldfastError } from "../contract/index.ts";
 
 export interface KnownAgent {
-  /** One of ours, or that of a definition. */
+  /** One of Holdfast's names, or the name of a definition. */
   readonly name: string;
-  /** What is looked for on PATH. */
+  /** The program that is looked for on PATH. */
   readonly program: string;
-  /** Where npm has it under the version that it calls itself. */
+  /** The npm package whose version is the version that the agent reports. */
   readonly npmPackage?: string;
   readonly adapter: "claude" | "acp";
-  /** Of one that speaks the Agent Client Protocol: how it is started. */
+  /** For an agent that speaks the Agent Client Protocol: how it is started. */
   readonly command: readonly string[];
-  /** Whether it can be started without tools that its lane lacks. */
+  /** Whether it can be started without the tools that its lane lacks. */
   readonly isStartedWithout: boolean;
   /**
-   * The model of each provider that it is started with where none is named; empty: the agent's own choice. It speaks the
-   * APIs of these providers, and no others. Of one that is not known, nothing stands here.
+   * For each provider, the model that the agent is started with when none is named; empty: the agent's own
+   * choice. The agent speaks the APIs of these providers, and no others. Empty for an unknown agent.
    */
   readonly models: Readonly<Record<string, string>>;
 }
@@ -59,7 +59,7 @@ export const knownAgents: readonly KnownAgent[] = [
     program: "goose",
     adapter: "acp",
     command: ["goose", "acp"],
-    // One extension of it has both its editor and its shell.
+    // Its editor and its shell are in one extension.
     isStartedWithout: false,
     models: { openai: FOR_ALL.openai },
   },
@@ -68,7 +68,7 @@ export const knownAgents: readonly KnownAgent[] = [
 export const knownAgent = (name: string): KnownAgent | undefined =>
   knownAgents.find((agent) => agent.name === name);
 
-/** Fails where the agent does not speak the API of the provider. */
+/** Fails when the agent does not speak the API of the provider. */
 export function assertSpoken(
   agent: Pick<KnownAgent, "name" | "models"> | undefined,
   { provider, api }: { readonly provider: string; readonly api: Api },
@@ -77,7 +77,7 @@ export function assertSpoken(
   if (!agent || spoken.length === 0 || spoken.includes(api)) return;
   throw new HoldfastError(
     "model_not_spoken",
-    `${agent.name} speaks to models by the API of ${spoken.join(", ")}, and ${provider} has that of ${api}`,
+    `${agent.name} can only use models with the API of ${spoken.join(", ")}, but ${provider} has that of ${api}`,
     { agent: agent.name, provider, api },
   );
 }

@@ -1,18 +1,19 @@
 /**
- * Owns the cutting of what an agent writes into lines of JSON. A line that is too long ends the agent's work instead of
- * our memory; what is no JSON is left out, because some agents write a warning between their messages.
+ * Owns splitting an agent's output into lines of JSON. A line that is too long ends the agent's work, to
+ * protect Holdfast's memory. Lines that are not JSON are skipped, because some agents write warnings between
+ * their messages.
  */
 import { HoldfastError, type JsonObject } from "../contract/index.ts";
 import { parseObject } from "../util/index.ts";
 
-/** A picture that a tool returned comes in one line. */
+/** A picture that a tool returned is on one line. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
 
 export class JsonLines {
   #parts: Buffer[] = [];
   #bytes = 0;
 
-  /** The messages that these bytes end. */
+  /** Returns the messages that these bytes complete. */
   push(chunk: Buffer): JsonObject[] {
     const messages: JsonObject[] = [];
     let rest = chunk;
@@ -32,7 +33,7 @@ export class JsonLines {
     this.#bytes += part.length;
     if (this.#bytes > MAX_LINE_BYTES)
       throw new HoldfastError("agent_failed", `it wrote a line of more than ${MAX_LINE_BYTES} bytes`);
-    // A copy: the buffer is the stream's.
+    // Copied, because the buffer belongs to the stream.
     if (part.length > 0) this.#parts.push(Buffer.from(part));
   }
 }

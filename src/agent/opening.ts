@@ -1,11 +1,12 @@
 /**
- * Owns the first words to an agent: whether an earlier conversation goes on, and what an agent that starts anew is told
- * of the session.
+ * Owns the first message to an agent: whether it continues an earlier conversation, and what a new one is
+ * told about the session.
  */
 import type { Conversation, Workplace } from "./adapter.ts";
+import type { CutCalls } from "./cut-calls.ts";
 
 export type Opening =
-  /** `conversation`: an earlier one, which goes on. */
+  /** `conversation`: the id of the conversation that is continued. */
   | { readonly how: "resumed"; readonly conversation: string; readonly text: string }
   | { readonly how: Exclude<Conversation["how"], "resumed">; readonly text: string };
 
@@ -15,30 +16,33 @@ export interface Asked {
 }
 
 const CUT_OFF =
-  "The process that you ran in was ended in the middle of your work, and has been started again. The files are as you left them. A command that ran at that moment may have had its effect or not: look before you repeat it. Processes in the background are gone. Go on with what you were asked to do.";
+  "Your process was ended in the middle of your work and has been started again. The files are as you left them. A command that was running may or may not have had its effect: check before you repeat it. Background processes have ended. Continue with what you were asked to do.";
 
-/** In a conversation that the agent has, or in a new one. */
-export async function openingOf(work: Workplace, agent: string, asked: Asked): Promise<Opening> {
+/**
+ * Continues the agent's conversation, or begins a new one. `cut`: calls that the agent may have forgotten.
+ */
+export async function openingOf(
+  work: Workplace,
+  agent: string,
+  asked: Asked,
+  cut: CutCalls,
+): Promise<Opening> {
   const known = work.conversationOf(agent);
   const { prompt, continues } = asked;
-  if (known?.isAtThisTask && work.isGoingOn)
-    return { how: "resumed", conversation: known.id, text: await cutOff(work) };
-  if (known && continues) return { how: "resumed", conversation: known.id, text: prompt };
+  const resumed = (id: string, ...words: string[]): Opening => ({
+    how: "resumed",
+    conversation: id,
+    text: words.filter(Boolean).join("\n\n"),
+  });
+  if (known?.isAtThisTask && work.isGoingOn) return resumed(known.id, CUT_OFF, cut.open, cut.done);
+  if (known && continues) return resumed(known.id, prompt && cut.open, prompt);
   return newOpening(work, asked);
 }
 
-/** An agent may have been ended before it wrote down what it was about to do: so it is told. */
-async function cutOff(work: Workplace): Promise<string> {
-  const calls = await work.cutCalls();
-  if (calls.length === 0) return CUT_OFF;
-  const list = calls.map((call) => `- ${call}`).join("\n");
-  return `${CUT_OFF}\n\nThese calls were open, whether you remember them or not:\n${list}`;
-}
-
-/** For an agent that knows nothing of the session, or has lost what it knew. */
+/** For an agent that doesn't know the session, or has lost its conversation. */
 export async function newOpening(work: Workplace, { prompt }: Asked): Promise<Opening> {
   const story = await work.story();
   if (story === undefined) return { how: "new", text: prompt };
-  const asked = prompt === "" ? "Nothing yet: wait for it." : prompt;
+  const asked = prompt === "" ? "Nothing yet: wait for the first message." : prompt;
   return { how: "primed", text: `${story}\n\n# What you are asked to do now\n\n${asked}` };
 }

@@ -1,6 +1,6 @@
 /**
- * Owns how the version of an agent is found. Where npm installed it, its package says so: some take seconds to say it
- * themselves.
+ * Owns how the version of an agent is found. If npm installed it, its package has the version: some agents
+ * take seconds to report it themselves.
  */
 import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,7 +10,7 @@ import type { KnownAgent } from "./known.ts";
 
 const TIMEOUT_MS = 10_000;
 
-/** `path`: where its program is, outside of every checkout. Undefined: it could not be asked. */
+/** `path`: its program, outside of all checkouts. Undefined: it could not be asked. */
 export async function versionOf(
   { npmPackage }: Pick<KnownAgent, "npmPackage">,
   path: string,

@@ -1,5 +1,5 @@
 /**
- * Owns one question to the broker: a request on its socket, with a body that is passed on as it comes.
+ * Owns one request to the broker, on its socket, with a body that is passed on as it comes.
  */
 import { type IncomingMessage, request as send } from "node:http";
 import type { Readable } from "node:stream";
@@ -11,19 +11,19 @@ export interface Question {
   readonly socket: string;
   readonly method: string;
   readonly path: string;
-  /** Names and values in turns. */
+  /** Names and values alternating. */
   readonly headers: readonly string[];
   readonly body?: Readable | Buffer | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** No broker took the question up, and nothing of its body was taken: it may be asked again. */
+/** No broker took the request, and none of its body was read: it may be sent again. */
 export class Unheard extends Error {}
 
 /**
- * Resolves when the answer begins. A body that comes in pieces waits until the broker has begun: before that, it can be
- * given to another. One that is whole goes at once, and a broker that is killed then may have passed it on. A question
- * without a body changes nothing.
+ * Resolves when the answer begins. A body that comes in pieces waits until the broker has accepted the
+ * request; before that, the request can go to another broker. A complete body is sent at once, so a broker
+ * that is killed then may have passed it on. A request without a body changes nothing.
  */
 export function ask({ socket, method, path, headers, body, signal }: Question): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
@@ -37,14 +37,15 @@ export function ask({ socket, method, path, headers, body, signal }: Question): 
       socketPath: socket,
       method,
       path,
-      // We end it, when the answer has: a broker that does so before it has heard all would cut its own answer off.
+      // This side closes the connection after the answer. If the broker closed it before it read everything,
+      // it would cut off its own answer.
       headers: ["host", "localhost", "connection", "keep-alive", ...headers, ...framing],
       agent: false,
       ...(signal && { signal }),
     });
     let mayHaveBegun = isWhole;
     request.once("response", resolve);
-    // After the answer has begun, its end tells what became of it.
+    // After the answer has begun, the end of the answer reports any failure.
     request.on("error", (error) => {
       const isUnheard = mayHaveBegun ? isNobody(error) : isNobody(error) || isCutOff(error);
       reject(isUnheard ? new Unheard() : error);
@@ -59,10 +60,10 @@ export function ask({ socket, method, path, headers, body, signal }: Question): 
 }
 
 const isNobody = (error: unknown) => ["ENOENT", "ECONNREFUSED"].includes(errorCode(error) ?? "");
-/** One was there, and is gone: what it has done is not known. */
+/** The broker was running and ended: it is not known what it did. */
 export const isCutOff = (error: unknown) => ["ECONNRESET", "EPIPE"].includes(errorCode(error) ?? "");
 
-/** The same failure that the broker had, if the answer says one. */
+/** The failure that the broker reported, if it did. */
 export async function failureIn(answer: IncomingMessage): Promise<HoldfastError | undefined> {
   const code = answer.headers[FAILURE];
   if (typeof code !== "string") return undefined;

@@ -1,19 +1,40 @@
 /**
- * Owns what a person who starts a session, or lets it go on, brings along: the keys of their own environment, as far as
- * their settings don't say where else a key is. They go to the broker, for that session alone.
+ * Owns what a person passes on when they start or resume a session: the keys in their environment, and the
+ * variables of its tools, except for those whose place the settings name. The broker gets them, for that
+ * session alone.
  */
 import type { SessionId, Values } from "../contract/index.ts";
 import { type Home, readSettings } from "../home/index.ts";
 import { type Provider, providersOf } from "./providers.ts";
 import { reachBroker } from "./start.ts";
 
-/** A broker is started where there is something to bring, and none is there. */
-export async function bringKeys(home: Home, session: SessionId, env: NodeJS.ProcessEnv): Promise<void> {
-  const values = keysFor(providersOf(await readSettings(home.dir)), env);
+export interface ToBring {
+  /** Whether its agent uses models. */
+  readonly keys: boolean;
+  /** The names of its tools' variables. */
+  readonly variables: readonly string[];
+}
+
+/** Starts a broker if there is something to pass on and none is running. */
+export async function bringKeys(
+  home: Home,
+  session: SessionId,
+  env: NodeJS.ProcessEnv,
+  { keys, variables }: ToBring = { keys: true, variables: [] },
+): Promise<void> {
+  const settings = await readSettings(home.dir);
+  const own = variables.filter((name) => !Object.hasOwn(settings.variables, name) && env[name]);
+  const values = {
+    ...(keys && keysFor(providersOf(settings), env)),
+    ...Object.fromEntries(own.map((name): [string, string] => [name, env[name] ?? ""])),
+  };
   if (Object.keys(values).length > 0) await reachBroker(home, { brought: { session, values } });
 }
 
-/** Of a provider with a key in one variable, the others go along empty: what was brought before counts no more. */
+/**
+ * If a provider has a key in one of its variables, the others are sent empty, so that earlier values no
+ * longer count.
+ */
 function keysFor(providers: readonly Provider[], env: NodeJS.ProcessEnv): Values {
   const brought = providers.filter(
     ({ key, variables }) => !key && variables.some((name) => env[name]?.trim()),

@@ -1,6 +1,6 @@
 /**
- * Owns a session process's connection to the broker. While it is open, the broker stays; when the broker is gone, the
- * next request starts another one, which has what can be had again.
+ * Owns a session process's connection to the broker. While it is open, the broker stays. If the broker ends,
+ * the next request starts another one, which gets every key that is still available.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
@@ -14,9 +14,9 @@ import { brokerPlace, PROVIDER_NAME, paths } from "./wire.ts";
 export interface ModelRequest {
   readonly provider: string;
   readonly method: string;
-  /** With its query, as the agent said it. */
+  /** With its query, as the agent sent it. */
   readonly path: string;
-  /** Of the agent's request; its dummy key among them. */
+  /** The headers of the agent's request, including its dummy key. */
   readonly headers: IncomingHttpHeaders;
   readonly body: Readable | Buffer;
   readonly signal?: AbortSignal;
@@ -25,7 +25,7 @@ export interface ModelRequest {
 export interface ModelAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Ends with an error where the provider breaks off; to destroy it ends the request at the provider. */
+  /** Ends with an error when the provider breaks off. Destroying it ends the request at the provider. */
   readonly body: Readable;
 }
 
@@ -34,7 +34,7 @@ const PATH = /^\/[\x21-\x7e]*$/;
 export class BrokerConnection {
   readonly #home: Home;
   readonly #session: SessionId;
-  /** While it is open, the broker is there, and stays. */
+  /** While it is open, the broker runs and stays. */
   #stay: Promise<IncomingMessage> | undefined;
 
   private constructor(home: Home, session: SessionId) {
@@ -54,7 +54,8 @@ export class BrokerConnection {
    */
   async forward({ provider, method, path, headers, body, signal }: ModelRequest): Promise<ModelAnswer> {
     if (!PROVIDER_NAME.test(provider)) throw unknownProvider(provider);
-    if (!PATH.test(path)) throw new HoldfastError("request_refused", "that is no path", { provider });
+    if (!PATH.test(path))
+      throw new HoldfastError("request_refused", "the request has no valid path", { provider });
     const hasBody = method !== "GET" && method !== "HEAD";
     const answer = await this.#asOwn({
       method,
@@ -67,8 +68,8 @@ export class BrokerConnection {
   }
 
   /**
-   * Which kind there is for a provider; undefined for none. One that needs none counts as one with a key, and a login that
-   * has run out as a login: the next request says so.
+   * The kind of credential for a provider; undefined when there is none. A provider that needs no key counts
+   * as having one, and an expired login counts as a login: the next request reports it.
    */
   async credential(provider: string): Promise<{ readonly kind: "key" | "login" } | undefined> {
     if (!PROVIDER_NAME.test(provider)) throw unknownProvider(provider);
@@ -105,7 +106,7 @@ export class BrokerConnection {
       if (failure) throw failure;
       return answer;
     } catch (error) {
-      if (question.signal?.aborted) throw new HoldfastError("interrupted", "the request was given up");
+      if (question.signal?.aborted) throw new HoldfastError("interrupted", "the request was cancelled");
       throw isHoldfastError(error) ? error : failed(this.#home, "it ended in the middle of a request");
     }
   }
@@ -118,14 +119,14 @@ export class BrokerConnection {
       return await ask({ ...question, socket });
     } catch (error) {
       if (!(error instanceof Unheard)) throw error;
-      // It was killed just now.
+      // The broker was killed just now.
       if (this.#stay === stay) this.#stay = undefined;
       await this.#reach();
       return ask({ ...question, socket });
     }
   }
 
-  /** Those who find no broker at once wait for the same one. */
+  /** Callers that find no broker at the same time share one start. */
   async #reach(): Promise<void> {
     if (!this.#stay) {
       const stay = stayAt(this.#home, this.#session);
@@ -139,7 +140,7 @@ export class BrokerConnection {
   }
 }
 
-/** A broker may leave just when it was found: it is looked for again, but not for ever. */
+/** The broker that was found may be about to end. A limited number of further attempts looks for another. */
 const ATTEMPTS = 4;
 
 async function stayAt(home: Home, session: SessionId): Promise<IncomingMessage> {
@@ -148,7 +149,7 @@ async function stayAt(home: Home, session: SessionId): Promise<IncomingMessage> 
       const path = paths.stay + session;
       const open = await ask({ socket: brokerPlace(home.dir).socket, method: "GET", path, headers: [] });
       open.on("error", () => {}).resume();
-      // It keeps the broker, not us.
+      // The connection keeps the broker running, not this process.
       open.socket.unref();
       return open;
     } catch (error) {
@@ -159,9 +160,12 @@ async function stayAt(home: Home, session: SessionId): Promise<IncomingMessage> 
 }
 
 const unknownProvider = (provider: string) =>
-  new HoldfastError("unknown_provider", "that is no name of a provider", { provider });
+  new HoldfastError("unknown_provider", "the request has no valid name of a provider", { provider });
 
-/** Without what the agent said to us alone. A length counts where the body is passed on as it comes. */
+/**
+ * Leaves out headers that were meant for Holdfast only. The length is kept when the body is passed on as it
+ * comes.
+ */
 function rawOf(headers: IncomingHttpHeaders, { hasLength }: { readonly hasLength: boolean }): string[] {
   const raw = Object.entries(headers).flatMap(([name, value]) =>
     [value ?? []]

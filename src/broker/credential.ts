@@ -1,23 +1,25 @@
 /**
- * Owns what a credential is, and how a request carries one: the agent's own, a dummy, is taken off, and the real one put
- * on in the form that the API wants. What is between two ends of a connection only is taken off, too. Pure.
+ * Owns what a credential is, and how a request carries one: the agent's own, a dummy, is removed, and the
+ * real one is added in the form that the API requires. Headers that apply to one connection only are removed
+ * too. Pure.
  */
 import type { Api } from "../config/index.ts";
+import { FAILURE } from "./wire.ts";
 
 /** Where a credential came from. */
 export type KeySource = "command" | "file" | "environment" | "login";
 
 export interface Credential {
-  /** `token`: a key that goes as a bearer token. `login`: the token of an agent's own login. */
+  /** `token`: a key that is sent as a bearer token. `login`: the token of an agent's own login. */
   readonly form: "key" | "token" | "login";
   readonly value: string;
   readonly source: KeySource;
 }
 
-/** Names and values in turns, as Node has them. */
+/** Names and values alternating, as Node has them. */
 export type RawHeaders = readonly string[];
 
-/** Without it Anthropic takes no token of a login. */
+/** Without it, Anthropic accepts no token of a login. */
 const OAUTH_BETA = "oauth-2025-04-20";
 const BETA = "anthropic-beta";
 
@@ -40,13 +42,15 @@ const OF_THE_AGENT = [
   "x-goog-api-key",
   "api-key",
   "cookie",
-  // Some servers let these say another method than the one that was looked at.
+  // Some servers accept another method in these than the one that was checked.
   "x-http-method",
   "x-http-method-override",
   "x-method-override",
+  // A word of ours.
+  FAILURE,
 ];
 
-/** The headers that go to the provider; of a provider that needs no key, without one. */
+/** The headers for the provider. A provider that needs no key gets no credential. */
 export function requestHeaders(api: Api, raw: RawHeaders, credential: Credential | undefined): string[] {
   const kept = without(raw, [...HOP_BY_HOP, ...OF_THE_AGENT]);
   if (!credential) return kept;
@@ -57,7 +61,7 @@ export function requestHeaders(api: Api, raw: RawHeaders, credential: Credential
   return form === "login" ? [...withOauthBeta(kept), ...bearer] : [...kept, ...bearer];
 }
 
-/** The headers that go back. `own` are the names that only we may say. */
+/** The headers of the answer. `own` are names that only the broker may set. */
 export function answerHeaders(raw: RawHeaders, own: readonly string[]): string[] {
   return without(raw, [...HOP_BY_HOP, ...own]);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the user's settings as the broker has them: as they stand in their file at this moment, and parsed again only
- * when the file is another one than before.
+ * Owns the user's settings in the broker: as they are in the file at this moment. They are parsed again only
+ * when the file has changed.
  */
 import { statSync } from "node:fs";
 import type { Settings } from "../config/index.ts";

@@ -1,13 +1,16 @@
 /**
- * Owns what the broker's environment has: the user's own HOME, and what leads the programs that keep keys to them.
- * Paths and addresses only: a key is in none of these.
+ * Owns the broker's environment: the user's own HOME, and the variables by which programs that store keys
+ * find them. These are paths and addresses; none of them contains a key.
  */
 import { join } from "node:path";
 import type { Home } from "../home/index.ts";
 import { baseEnvironment, USER_HOME, userHome } from "../process/index.ts";
 import { cacheDir, present } from "../util/index.ts";
 
-/** What password stores, key rings and their agents go by, and where Claude Code and certificates are. */
+/**
+ * Variables of password stores, key rings and their agents, and the places of Claude Code and of
+ * certificates.
+ */
 const KEEPERS = [
   "DBUS_SESSION_BUS_ADDRESS",
   "XDG_RUNTIME_DIR",
@@ -24,7 +27,10 @@ const KEEPERS = [
   "NODE_EXTRA_CA_CERTS",
 ];
 
-/** Of the caller's: a session process hands them on, because it may have to start the broker again. */
+/**
+ * From the caller's environment: a session process passes them on, because it may have to start the broker
+ * again.
+ */
 export function keeperVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
     KEEPERS.flatMap((name): [string, string][] => {
@@ -45,12 +51,12 @@ export function brokerEnvironment(home: Pick<Home, "dir">): Record<string, strin
   });
 }
 
-/** A path in the user's own words. */
+/** Expands a path as the user wrote it. */
 export function expandPath(path: string): string {
   return path.startsWith("~/") ? join(userHome(), path.slice(2)) : path;
 }
 
-/** Where Claude Code keeps its login. */
+/** The directory in which Claude Code stores its login. */
 export function claudeDir(env: NodeJS.ProcessEnv = process.env): string {
   return env["CLAUDE_CONFIG_DIR"] || join(userHome(), ".claude");
 }

@@ -1,20 +1,22 @@
 /**
- * Owns the passing on of one request: its body to the provider, and the answer back, byte for byte, as they come.
+ * Owns forwarding one request: its body to the provider, and the answer back, byte for byte, as they come.
  *
- * V15 Nothing of a body is changed, held back or looked at. A client that hangs up ends the request at the provider; a
- *     provider that breaks off in the middle breaks off the answer. No redirect is followed.
+ * forward-1 Bodies are not changed, held back or read, apart from forward-2. A client that hangs up ends the request
+ *    at the provider; a provider that breaks off breaks off the answer. No redirect is followed.
+ * forward-2 An answer that reports an error does not show the credential. The headers of no answer do.
  */
 import { Agent, type IncomingMessage, request as plainRequest, type ServerResponse } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { pipeline } from "node:stream";
 import { HoldfastError } from "../contract/index.ts";
 import { errorCode } from "../util/index.ts";
+import { covered, covering } from "./covering.ts";
 import { answerHeaders } from "./credential.ts";
 
-/** Providers close a connection that nothing is said on; none is used again about that time. */
+/** Providers close idle connections. One that has been idle for about that long is not used again. */
 const IDLE_MS = 4000;
 
-/** One connection serves many requests, one at a time. */
+/** Keeps connections to providers open for later requests; each carries one request at a time. */
 export class Upstreams {
   readonly #plain = new Agent({ keepAlive: true, timeout: IDLE_MS });
   readonly #tls = new TlsAgent({ keepAlive: true, timeout: IDLE_MS });
@@ -33,18 +35,23 @@ export interface Passing {
   readonly response: ServerResponse;
   readonly target: URL;
   readonly headers: readonly string[];
-  /** Names of headers that only we may say. */
+  /** Names of headers that only the broker may set. */
   readonly own: readonly string[];
+  /** What the request carries to open the provider. */
+  readonly secret?: string | undefined;
 }
 
-/** Resolves with the provider's status when the answer has begun; fails where none came. */
+/** A status from this one on reports an error. */
+const FAILED = 400;
+
+/** Resolves with the provider's status when the answer has begun; fails when there is none. */
 export function passOn(
   upstreams: Upstreams,
-  { request, response, target, headers, own }: Passing,
+  { request, response, target, headers, own, secret }: Passing,
 ): Promise<number> {
   return new Promise((resolve, reject) => {
     const none = (error?: unknown) => reject(unreachable(target, error));
-    // The client has hung up while its key was looked for.
+    // The client has hung up while its key was looked up.
     if (response.destroyed) return none();
     const there = upstreams.to(target, { method: request.method ?? "GET", headers });
     response.once("close", () => {
@@ -53,21 +60,25 @@ export function passOn(
     there.on("response", (answer) => {
       try {
         const status = answer.statusCode ?? 502;
-        response.writeHead(status, answer.statusMessage ?? "", answerHeaders(answer.rawHeaders, own));
+        const said = (text: string) => (secret === undefined ? text : covered(text, secret));
+        const all = answerHeaders(answer.rawHeaders, own).map(said);
+        response.writeHead(status, said(answer.statusMessage ?? ""), all);
         response.flushHeaders();
-        pipeline(answer, response, () => {
-          // It may have answered before it had heard all.
+        const over = () => {
+          // The provider may have answered before it read everything.
           request.unpipe(there);
           request.resume();
-        });
+        };
+        if (secret === undefined || status < FAILED) pipeline(answer, response, over);
+        else pipeline(answer, covering(secret), response, over);
         resolve(status);
       } catch (error) {
-        // What can't be said again is no answer.
+        // An answer that can't be passed on counts as none.
         there.destroy();
         none(error);
       }
     });
-    // After the answer has begun, its end tells what became of it.
+    // After the answer has begun, the end of the answer reports any failure.
     there.on("error", none).once("close", none);
     if (hasBody(request)) request.pipe(there);
     else there.end();
@@ -80,7 +91,7 @@ const hasBody = ({ headers }: IncomingMessage) =>
 function unreachable({ host }: URL, error: unknown): HoldfastError {
   return new HoldfastError(
     "provider_unreachable",
-    `${host} gave no answer: ${errorCode(error) ?? "it broke off"}`,
+    `${host} did not answer: ${errorCode(error) ?? "the connection broke off"}`,
     {
       host,
     },

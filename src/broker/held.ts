@@ -1,14 +1,14 @@
 /**
- * Owns which sessions the broker is there for. A session counts while it has a connection, a place in the line or a
- * process, and a little longer: one that crashed is started again with the keys that it had. What it brought is
- * forgotten when it does not count any more; without any session, the broker has no reason to stay.
+ * Owns which sessions the broker stays for. A session counts while it has a connection, a place in the line
+ * or a process, and a little longer, so that a session that crashed is started again with the keys that it
+ * had. When it no longer counts, its keys are forgotten. Without any session, the broker ends.
  */
 import type { SessionId } from "../contract/index.ts";
 import { type Home, readProcessRecord, sessionDirOf } from "../home/index.ts";
 import { hasProcess, readPlace } from "../line/index.ts";
 import type { Clock } from "../util/index.ts";
 
-/** Longer than it takes to start a session on a machine that is very busy. */
+/** Longer than a session needs to start on a very busy machine. */
 export const LINGER_MS = 15_000;
 
 export interface HeldOptions {
@@ -20,7 +20,7 @@ export interface HeldOptions {
 
 export class HeldSessions {
   readonly #options: HeldOptions;
-  /** By session: when it was last seen. */
+  /** When each session was last seen. */
   readonly #seenMs = new Map<SessionId, number>();
   readonly #connections = new Map<SessionId, number>();
   #lastMs: number;
@@ -35,7 +35,7 @@ export class HeldSessions {
     this.#seenMs.set(session, this.#lastMs);
   }
 
-  /** Until the returned function is called. */
+  /** The connection lasts until the returned function is called. */
   connect(session: SessionId): () => void {
     const add = (difference: number) =>
       this.#connections.set(session, (this.#connections.get(session) ?? 0) + difference);
@@ -66,7 +66,7 @@ export class HeldSessions {
     if ((this.#connections.get(session) ?? 0) > 0) return true;
     const { home } = this.#options;
     const place = readPlace(home, session);
-    // One that was granted is nobody's when its process is gone.
+    // A granted place without its process no longer counts.
     if (place?.state === "waiting" || hasProcess(place)) return true;
     return readProcessRecord(sessionDirOf(home, session)) !== undefined;
   }

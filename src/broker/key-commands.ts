@@ -1,8 +1,9 @@
 /**
- * Owns the keys that a command of the user's prints. It runs when the key is first needed; its answer is kept in memory
- * alone, until the provider refuses it. Those who need it at once share one run.
+ * Owns the keys that a command of the user prints. The command runs when the key is first needed. Its output
+ * is kept only in memory, until the provider refuses the key. Requests that need it at the same time share
+ * one run.
  */
-import { HoldfastError, isHoldfastError } from "../contract/index.ts";
+import { HoldfastError, isHoldfastError, type Values } from "../contract/index.ts";
 import { type ProgramResult, runProgram, userHome } from "../process/index.ts";
 import type { Clock } from "../util/index.ts";
 import { expandPath } from "./environment.ts";
@@ -11,9 +12,9 @@ import { keyIn } from "./key-file.ts";
 /** A person may have to type a passphrase. */
 const MOST_MS = 120_000;
 const MAX_OUTPUT_BYTES = 64 * 1024;
-/** A command that gives the same key again that was refused is not asked each time it is refused. */
+/** If a command prints a key again that was refused, it is not run for each further refusal. */
 const SAME_AGAIN_MS = 60_000;
-/** Requests that are held try every few seconds: a person would be asked for a passphrase as often. */
+/** Held requests retry every few seconds. A person must not be asked for a passphrase that often. */
 const FAILED_MS = 20_000;
 
 interface Asked {
@@ -25,7 +26,7 @@ interface Asked {
 export class KeyCommands {
   readonly #clock: Clock;
   readonly #asked = new Map<string, Asked>();
-  /** By command: the last key of its that a provider refused. */
+  /** The last refused key of each command. */
   readonly #refused = new Map<string, string>();
 
   constructor(clock: Clock) {
@@ -37,7 +38,7 @@ export class KeyCommands {
     const before = this.#asked.get(name);
     if (before && !this.#isOver(before)) return before.value;
     const asked: Asked = {
-      value: ask(provider, argv),
+      value: printedBy(`keys.${provider}`, argv, { provider }),
       askedMs: this.#clock.monotonicMs(),
       failedMs: undefined,
     };
@@ -48,11 +49,11 @@ export class KeyCommands {
     return asked.value;
   }
 
-  /** A provider did not take this key: the next one that needs it asks again. */
+  /** A provider refused this key: the next request that needs it runs the command again. */
   async refuse(argv: readonly string[], value: string): Promise<void> {
     const name = JSON.stringify(argv);
     const asked = this.#asked.get(name);
-    // It may have been replaced meanwhile.
+    // The key may have been replaced meanwhile.
     if (!asked || (await asked.value.catch(() => undefined)) !== value) return;
     const isSameAgain = this.#refused.get(name) === value;
     if (isSameAgain && this.#clock.monotonicMs() - asked.askedMs < SAME_AGAIN_MS) return;
@@ -66,10 +67,15 @@ export class KeyCommands {
   }
 }
 
-async function ask(provider: string, argv: readonly string[]): Promise<string> {
-  // What it complains about is not repeated: it could name what it was asked for.
+/** `setting` is its name in the user's settings. */
+export async function printedBy(
+  setting: string,
+  argv: readonly string[],
+  facts: Values = {},
+): Promise<string> {
+  // Its error output is not repeated, because it could contain the key.
   const failed = (why: string) =>
-    new HoldfastError("key_missing", `keys.${provider}.command: ${argv[0]} ${why}`, { provider });
+    new HoldfastError("key_missing", `${setting}.command: ${argv[0]} ${why}`, facts);
   const [program = "", ...args] = argv;
   let result: ProgramResult;
   try {
@@ -80,14 +86,14 @@ async function ask(provider: string, argv: readonly string[]): Promise<string> {
       maxOutputBytes: MAX_OUTPUT_BYTES,
     });
   } catch (error) {
-    throw failed(isHoldfastError(error, "program_missing") ? "is not there" : "could not be run");
+    throw failed(isHoldfastError(error, "program_missing") ? "does not exist" : "could not be run");
   }
   if (result.isTimedOut) throw failed("took too long");
   if (result.exitCode !== 0) throw failed(`ended with ${result.signal ?? `status ${result.exitCode}`}`);
   return keyIn(result.stdout.toString("utf8")) ?? Promise.reject(failed("printed no key on its first line"));
 }
 
-/** The broker's own, which holds no key. */
+/** The broker's own environment, which has no key. */
 function ownEnvironment(): Record<string, string> {
   const own = Object.entries(process.env).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, value]],

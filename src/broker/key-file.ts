@@ -1,18 +1,18 @@
 /**
- * Owns the reading of a key from a file that the user names: one that no other user can read, and outside of the home,
- * so that nothing that copies a home copies a key.
+ * Owns reading a key from a file that the user names. The file must be readable by its user only, and be
+ * outside of the home, so that copying a home never copies a key.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
-import { errorCode, isOwnUid, isWithin } from "../util/index.ts";
+import { errorCode, isOwnUid, isWithin, present } from "../util/index.ts";
 import { expandPath } from "./environment.ts";
 
 const MAX_BYTES = 64 * 1024;
 const { O_RDONLY, O_NONBLOCK } = constants;
-/** What can stand in a header as one word. */
+/** Text that can be one word in a header. */
 const KEY = /^[\x21-\x7e]{1,8192}$/;
 
-/** Fails with `unsafe_permissions`, or with `key_missing` where there is none. For the broker alone. */
+/** Fails with `unsafe_permissions`, or with `key_missing` when there is no key. For the broker alone. */
 export function readKeyFile(path: string, place: KeyPlace): string {
   return lookInto(path, place, (fd, size) => {
     const bytes = Buffer.alloc(Math.min(size, MAX_BYTES));
@@ -20,32 +20,32 @@ export function readKeyFile(path: string, place: KeyPlace): string {
   });
 }
 
-/** Fails as well, as far as that can be told from outside: nothing of what is in it is read. */
+/** Makes the same checks from outside, without reading the file's content. */
 export function assertKeyFile(path: string, place: KeyPlace): void {
   lookInto(path, place, (_, size) => (size > 0 ? true : undefined));
 }
 
 function lookInto<T>(
   path: string,
-  { provider, homeDir }: KeyPlace,
+  { setting, homeDir, provider }: KeyPlace,
   look: (fd: number, size: number) => T | undefined,
 ): T {
   const whole = expandPath(path);
   const missing = (why: string) =>
-    new HoldfastError("key_missing", `keys.${provider}.file: ${whole} ${why}`, { provider });
+    new HoldfastError("key_missing", `${setting}.file: ${whole} ${why}`, present({ provider }));
   let fd: number;
   try {
     fd = openSync(whole, O_RDONLY | O_NONBLOCK);
   } catch (error) {
-    throw missing(`can't be read: ${errorCode(error) ?? "it is no path"}`);
+    throw missing(`can't be read: ${errorCode(error) ?? "it is not a path"}`);
   }
   try {
     const stats = fstatSync(fd);
-    if (!stats.isFile()) throw missing("is no file");
+    if (!stats.isFile()) throw missing("is not a file");
     if (!isOwnUid(stats.uid)) throw unsafe(whole, "belongs to another user");
     if ((stats.mode & 0o077) !== 0)
-      throw unsafe(whole, `has mode ${(stats.mode & 0o777).toString(8)}: others can reach it`);
-    if (isWithin(homeDir, realpathSync(whole))) throw unsafe(whole, "lies in the home of holdfast");
+      throw unsafe(whole, `has mode ${(stats.mode & 0o777).toString(8)}: other users can access it`);
+    if (isWithin(homeDir, realpathSync(whole))) throw unsafe(whole, "is inside Holdfast's home: move it out");
     return look(fd, stats.size) ?? fail(missing("has no key on its first line"));
   } finally {
     closeSync(fd);
@@ -53,8 +53,11 @@ function lookInto<T>(
 }
 
 export interface KeyPlace {
-  readonly provider: string;
+  /** Its name in the user's settings. */
+  readonly setting: string;
   readonly homeDir: string;
+  /** The provider whose key it is, if it is one. */
+  readonly provider?: string;
 }
 
 /** The first line, if it can be a key. */

@@ -1,9 +1,9 @@
 /**
- * Owns which credential a request of a session gets: by what the user's settings name, a command or a file; else by the
- * environment of the person who started the session; else by the agent's own login. What the settings name is not
- * replaced by anything where it fails: another key may be another account.
+ * Owns which credential a request of a session gets: the command or file that the user's settings name, or
+ * else the environment of the person who started the session, or else the agent's own login. If what the
+ * settings name fails, nothing replaces it, because another key may belong to another account.
  *
- * V14 A key that came from an environment serves the session that brought it, and no other.
+ * key-1 A key from an environment serves only the session that it was passed on for.
  */
 import type { Settings } from "../config/index.ts";
 import { HoldfastError, type SessionId, type Values } from "../contract/index.ts";
@@ -14,7 +14,7 @@ import { keyIn, readKeyFile } from "./key-file.ts";
 import type { ClaudeLogin } from "./login.ts";
 import { needsNoKey, type Provider } from "./providers.ts";
 
-/** As Anthropic begins those of a subscription. */
+/** How Anthropic's tokens of a subscription begin. */
 const LOGIN_TOKEN = /^sk-ant-oat/;
 const TOKEN_VARIABLES = new Set(["ANTHROPIC_AUTH_TOKEN"]);
 
@@ -28,7 +28,7 @@ export class Keys {
   readonly #homeDir: string;
   readonly #login: ClaudeLogin;
   readonly #commands: KeyCommands;
-  /** By session: its variables. */
+  /** The variables of each session. */
   readonly #brought = new Map<SessionId, Values>();
 
   constructor({ homeDir, clock, login }: KeysOptions) {
@@ -37,7 +37,7 @@ export class Keys {
     this.#commands = new KeyCommands(clock);
   }
 
-  /** What it brought before, under other names, stays. */
+  /** Values under other names, from earlier calls, are kept. */
   bring(session: SessionId, values: Values): void {
     this.#brought.set(session, { ...this.#brought.get(session), ...values });
   }
@@ -46,7 +46,14 @@ export class Keys {
     this.#brought.delete(session);
   }
 
-  /** Undefined where the provider needs none; fails with `key_missing` or `login_expired`. */
+  /** Those of these variables that were passed on for the session (key-1). */
+  brought(session: SessionId, names: readonly string[]): Values {
+    const values = this.#brought.get(session) ?? {};
+    const there = names.filter((name) => Object.hasOwn(values, name) && values[name] !== "");
+    return Object.fromEntries(there.map((name) => [name, values[name] ?? ""]));
+  }
+
+  /** Undefined when the provider needs none; fails with `key_missing` or `login_expired`. */
   async credentialFor(
     session: SessionId,
     provider: Provider,
@@ -55,7 +62,10 @@ export class Keys {
     const { name, key, hasLogin } = provider;
     if (key?.command) return withForm(await this.#commands.valueOf(name, key.command), "command");
     if (key?.file !== undefined)
-      return withForm(readKeyFile(key.file, { provider: name, homeDir: this.#homeDir }), "file");
+      return withForm(
+        readKeyFile(key.file, { setting: `keys.${name}`, provider: name, homeDir: this.#homeDir }),
+        "file",
+      );
     const brought = fromVariables(provider, this.#brought.get(session) ?? {});
     if (brought) return brought;
     const login = hasLogin ? await this.#login.credential(settings.logins.claude) : undefined;
@@ -66,13 +76,13 @@ export class Keys {
     });
   }
 
-  /** The provider did not take it. */
+  /** The provider refused the credential. */
   async refuse({ key }: Provider, { source, value }: Credential): Promise<void> {
     if (source === "command" && key?.command) await this.#commands.refuse(key.command, value);
   }
 }
 
-/** The first of a provider's variables that has a key in it. */
+/** The first of a provider's variables that has a key. */
 function fromVariables({ variables }: Provider, values: Values): Credential | undefined {
   for (const name of variables) {
     const value = keyIn(values[name] ?? "");
@@ -83,7 +93,7 @@ function fromVariables({ variables }: Provider, values: Values): Credential | un
   return undefined;
 }
 
-/** What a person can do who has none. */
+/** What a person without a key can do. */
 export function helpFor({ name, variables, hasLogin }: Provider): string {
   const [variable] = variables;
   const ways = [

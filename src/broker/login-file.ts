@@ -1,14 +1,14 @@
 /**
- * Owns the form of Claude Code's login, as it lies in the file where Claude Code keeps it.
+ * Owns the form of Claude Code's login, as Claude Code stores it in its file.
  */
 import { join } from "node:path";
 import { HoldfastError } from "../contract/index.ts";
 import { isPlainObject, parseObject, readPlainFile } from "../util/index.ts";
 import { keyIn } from "./key-file.ts";
 
-/** What may be said of a login. */
+/** The part of a login that may be shown. */
 export interface LoginTime {
-  /** Null where the file does not say. */
+  /** Null when the file does not have it. */
   readonly expiresAtMs: number | null;
 }
 
@@ -23,7 +23,7 @@ const MAX_BYTES = 1024 * 1024;
 
 export const loginPath = (dir: string) => join(dir, ".credentials.json");
 
-/** Undefined when there is none. For the broker alone: no other process has a login in its memory. */
+/** Undefined when there is none. Only the broker may call it: no other process has a login in its memory. */
 export function readLogin(dir: string): Login | undefined {
   const file = readPlainFile(loginPath(dir), { maxBytes: MAX_BYTES, followLinks: true });
   return file && loginIn(parseObject(file.toString("utf8")));
@@ -47,6 +47,6 @@ export function loginIn(file: Record<string, unknown> | undefined): Login | unde
 export const isExpired = ({ expiresAtMs }: LoginTime, nowMs: number) =>
   expiresAtMs !== null && expiresAtMs <= nowMs;
 
-export function loginExpired(why = "has run out"): HoldfastError {
+export function loginExpired(why = "has expired"): HoldfastError {
   return new HoldfastError("login_expired", `the login of claude ${why}`, { provider: "anthropic" });
 }

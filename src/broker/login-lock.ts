@@ -1,28 +1,28 @@
 /**
- * Owns the lock that Claude Code takes while it renews its login: a directory that is there while it is held, whose
- * time its holder renews. There are two: the one that its newer versions look at, and the one of older ones. We take
- * both, in its order, so that it waits for us as we wait for it.
+ * Owns the lock that Claude Code takes while it renews its login: a directory that exists while the lock is
+ * held, and whose time its holder updates. There are two, one for newer versions of Claude Code and one for
+ * older ones. Holdfast takes both, in the same order, so that each waits for the other.
  */
 import { mkdirSync, realpathSync, rmdirSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ageMs, type Clock, deadline, errorCode, systemClock } from "../util/index.ts";
 
-/** A holder that was killed renews nothing: Claude Code takes its lock after this time, too. */
+/** A killed holder updates nothing. Claude Code takes over its lock after this time, too. */
 const ABANDONED_MS = 60_000;
-/** More often than Claude Code does: it looks for holders that are gone. */
+/** More often than Claude Code does, which looks for holders that have ended. */
 const RENEW_MS = 2000;
-/** A renewal is one request; whoever holds it longer is not waited for. */
+/** A renewal is one request. A lock that is held for longer is not waited for. */
 const MOST_MS = 20_000;
-/** A directory tells nobody when it is gone. */
+/** No event tells when a directory is removed. */
 const LOOK_MS = 100;
 
 export interface LoginLock {
-  /** False after another took it from us. */
+  /** False after another process took the lock. */
   isHeld(): boolean;
 }
 
-/** Undefined when it could not be had. */
+/** Undefined when the lock could not be taken. */
 export async function withLoginLock<T>(
   dir: string,
   clock: Clock,
@@ -77,7 +77,7 @@ function isTaken(path: string): boolean {
     mkdirSync(path);
     return true;
   } catch {
-    // Another one was faster.
+    // Another process was faster.
     return false;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the question whether there is a login, and when it runs out, for those who show that: the broker answers it, so
- * that no other process reads the login.
+ * Owns asking the broker whether there is a login, and when it expires, in order to show that. The broker
+ * answers, so that no other process reads the login.
  */
 import { existsSync } from "node:fs";
 import { json } from "node:stream/consumers";
@@ -12,10 +12,10 @@ import { type LoginTime, loginPath } from "./login-file.ts";
 import { failed, reachBroker } from "./start.ts";
 import { brokerPlace, paths } from "./wire.ts";
 
-/** A broker may leave just when it was found: it is looked for again, but not for ever. */
+/** The broker that was found may be about to end. A limited number of further attempts looks for another. */
 const ATTEMPTS = 4;
 
-/** Undefined when there is none: then no broker is started to say so. Fails with `broker_failed`. */
+/** Undefined when there is no login; no broker is started then. Fails with `broker_failed`. */
 export async function askForLogin(home: Home, env: NodeJS.ProcessEnv): Promise<LoginTime | undefined> {
   if (!existsSync(loginPath(claudeDir(env)))) return undefined;
   const question = { socket: brokerPlace(home.dir).socket, method: "GET", path: paths.login, headers: [] };

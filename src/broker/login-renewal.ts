@@ -1,9 +1,10 @@
 /**
- * Owns the renewal of Claude Code's login, which the user has to ask for: under the agent's own lock, with what is in its
- * file then, and written back to it in one step, with all that else is in it.
+ * Owns renewing Claude Code's login, which happens only if the user's settings ask for it. It runs under
+ * Claude Code's own lock, reads the file then, and writes it back in one step, with all other content
+ * unchanged.
  *
- * V17 No refresh token is used by two at once: not by two sessions, two brokers, or a broker and Claude Code. What
- *     another wrote meanwhile is never written over.
+ * login-1 A refresh token is never used twice at the same time: not by two sessions, two brokers, or a broker
+ *    and Claude Code. What another process wrote meanwhile is never overwritten.
  */
 import { chmodSync, chownSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -19,12 +20,12 @@ import { isExpired, type Login, loginExpired, loginIn, loginPath, readLogin } fr
 import { withLoginLock } from "./login-lock.ts";
 import { postJson } from "./post.ts";
 
-/** Where Claude Code renews it, under this public name. */
+/** Where Claude Code renews it, with this public client id. */
 const TOKEN_URL = "https://platform.claude.com/v1/oauth/token";
 const CLIENT_ID = "9d1c250a-e61b-44d9-88ed-5944d1962f5e";
 
 export interface Renewal {
-  /** What was found to have run out. */
+  /** The login that was found to have expired. */
   readonly seen: Login;
   readonly clock: Clock;
   readonly tokenUrl: string | undefined;
@@ -40,11 +41,11 @@ interface Renewed {
 export async function renewLogin(dir: string, { seen, clock, tokenUrl }: Renewal): Promise<Login> {
   const found = await withLoginLock(dir, clock, async ({ isHeld }) => {
     const login = readLogin(dir);
-    if (!login) throw loginExpired("is gone");
-    // Another one has renewed it while we waited.
+    if (!login) throw loginExpired("was removed");
+    // Another process renewed it during the wait.
     if (login.accessToken !== seen.accessToken && !isExpired(login, clock.nowMs())) return login;
     const { refreshToken } = login;
-    if (refreshToken === undefined) throw loginExpired("has run out, and can't be renewed");
+    if (refreshToken === undefined) throw loginExpired("has expired, and can't be renewed");
     const renewed = await askFor(login, refreshToken, { url: tokenUrl ?? TOKEN_URL, clock });
     const now = readLogin(dir);
     if (!isHeld() || now?.refreshToken !== refreshToken) return now ?? login;
@@ -71,7 +72,7 @@ async function askFor(
   const { access_token, refresh_token, expires_in } = answer ?? {};
   if (typeof access_token !== "string" || typeof expires_in !== "number")
     throw loginExpired(
-      `has run out, and was not renewed: ${status === 0 ? "no answer" : `the answer was ${status}`}`,
+      `has expired, and could not be renewed: ${status === 0 ? "no answer" : `the answer was ${status}`}`,
     );
   return {
     accessToken: access_token,
@@ -80,7 +81,7 @@ async function askFor(
   };
 }
 
-/** The whole file or none of it; mode, owner and unknown fields stay. */
+/** Writes the whole file or nothing. Mode, owner and unknown fields stay. */
 async function writeBack(dir: string, renewed: Renewed): Promise<void> {
   const path = realpathSync(loginPath(dir));
   const file = parseObject(readFileSync(path, "utf8"));

@@ -1,6 +1,6 @@
 /**
- * Owns the agent's own login, of Claude Code: read from where Claude Code keeps it, whenever it is needed. It is never
- * written, unless the user's settings ask for that (`logins.claude.refresh`).
+ * Owns the agent's own login, that of Claude Code: it is read from Claude Code's file whenever it is needed.
+ * It is never written, unless the user's settings ask for that (`logins.claude.refresh`).
  */
 import type { LoginSettings } from "../config/index.ts";
 import type { Clock } from "../util/index.ts";
@@ -8,17 +8,17 @@ import type { Credential } from "./credential.ts";
 import { isExpired, type Login, type LoginTime, loginExpired, readLogin } from "./login-file.ts";
 import { renewLogin } from "./login-renewal.ts";
 
-/** Claude Code renews its own as early. */
+/** Claude Code renews its login this early, too. */
 const EARLY_MS = 5 * 60_000;
-/** Requests that are held try every few seconds: the endpoint is not asked as often for what it refused. */
+/** Held requests retry every few seconds. The endpoint is not asked that often after a refusal. */
 const FAILED_MS = 60_000;
 
 export class ClaudeLogin {
   readonly #dir: string;
   readonly #clock: Clock;
-  /** Those who find it run out at once wait for one renewal. */
+  /** Requests that find it expired at the same time share one renewal. */
   #renewing: Promise<Login> | undefined;
-  /** The last renewal that failed, of which refresh token, and when. */
+  /** The last renewal that failed: its refresh token, and when. */
   #failed: { readonly of: string | undefined; readonly atMs: number; readonly error: unknown } | undefined;
 
   constructor(dir: string, clock: Clock) {
@@ -37,7 +37,7 @@ export class ClaudeLogin {
     return { form: "login", value: usable.accessToken, source: "login" };
   }
 
-  /** When the one that is there runs out; undefined when there is none. */
+  /** When the login expires; undefined when there is none. */
   time(): LoginTime | undefined {
     const login = readLogin(this.#dir);
     return login && { expiresAtMs: login.expiresAtMs };
@@ -51,7 +51,7 @@ export class ClaudeLogin {
       return await this.#renewing;
     } catch (error) {
       if (isExpired(login, this.#clock.nowMs())) throw error;
-      // It came early: the old one still opens.
+      // The renewal came early: the old token is still valid.
       return login;
     }
   }

@@ -1,8 +1,9 @@
 /**
- * The broker: `main <home> <options>`, started where none is there. Its first input is the keys that its starter brings;
- * it says `ready` when it takes requests, or `taken` when another broker has the home. It leaves when the sessions have.
+ * The broker: `main <home> <options>`, started when none is running. Its first input is the keys that its
+ * starter passes on. It writes `ready` when it takes requests, or `taken` when the home has another broker.
+ * It ends when the sessions have ended.
  *
- * V18 A home has one broker: the one that has the lock.
+ * broker-1 A home has one broker: the process that has the lock.
  */
 import { existsSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
@@ -16,23 +17,23 @@ import { ClaudeLogin } from "./login.ts";
 import { BrokerServer, valuesIn } from "./server.ts";
 import { brokerPlace } from "./wire.ts";
 
-/** Nothing tells when a session has left, or has another token. */
+/** It polls, because no event tells when a session has ended or has another token. */
 const LOOK_MS = 1000;
 
-/** An agent that asks for what it can't have, again and again, must not fill the disk. */
+/** An agent that repeats a refused request again and again must not fill the disk. */
 const MAX_LINES = 2000;
 let lines = 0;
 
 function say(line: string): void {
   lines += 1;
   if (lines > MAX_LINES) return;
-  const text = lines === MAX_LINES ? "no more is said" : line;
+  const text = lines === MAX_LINES ? "the log ends here: too many lines" : line;
   process.stderr.write(`${new Date(systemClock.nowMs()).toISOString()} ${text}\n`);
 }
 
 async function serve(homeDir: string, lingerMs: number): Promise<void> {
   const { socket, log } = brokerPlace(homeDir);
-  // What the last one said is of no use any more.
+  // The log of an earlier broker is of no use any more.
   truncateSync(log);
   const home = { dir: homeDir };
   const clock = systemClock;
@@ -46,7 +47,7 @@ async function serve(homeDir: string, lingerMs: number): Promise<void> {
   }
   const server = await BrokerServer.open(socket, { home, keys, login, held, say });
   process.stdout.end("ready\n");
-  // Where the socket is gone, no session finds us any more.
+  // Without the socket, no session can find the broker.
   while (held.look() && existsSync(socket)) {
     await server.cutRevoked();
     await sleep(Math.min(LOOK_MS, lingerMs));
@@ -54,12 +55,15 @@ async function serve(homeDir: string, lingerMs: number): Promise<void> {
   rmSync(socket, { force: true });
 }
 
-/** The memory of this process is for no file: a limit keeps core files away, this keeps it out of those of a collector. */
+/**
+ * Keys in memory must not reach a file: a limit prevents core files, and this keeps memory out of a crash
+ * collector's.
+ */
 function keepOutOfCores(): void {
   try {
     writeFileSync("/proc/self/coredump_filter", "0");
   } catch {
-    // Only Linux has it.
+    // Only Linux has this file.
   }
 }
 
@@ -77,5 +81,5 @@ if (!lock) {
     process.exitCode = exitStatus.bug;
   }
 }
-// Connections that are still open end with us.
+// Ends connections that are still open.
 process.exit();

@@ -1,7 +1,7 @@
 /**
- * Owns what is said of keys: where the one for each provider would come from, and whether it could be used. A value is in
- * none of it, and what lies in a file is read by the broker alone: who shows this has no secret in its memory but those of
- * its own environment.
+ * Owns what people are told about keys: where the key for each provider would come from, and whether it can
+ * be used. It never includes a value, and only the broker reads keys from files. The process that shows this
+ * has no secret in its memory except those in its own environment.
  */
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
@@ -27,7 +27,10 @@ export interface KeyNote {
 
 type Note = Omit<KeyNote, "provider" | "api">;
 
-/** `env`: of the person whose keys these are. A broker is started where there is a login to ask it for. */
+/**
+ * `env`: the environment of the person whose keys these are. Starts a broker if there is a login to ask
+ * about.
+ */
 export async function keyNotes(home: Home, env: NodeJS.ProcessEnv): Promise<KeyNote[]> {
   const settings = await readSettings(home.dir);
   const notes = providersOf(settings).map(async (provider) => ({
@@ -40,10 +43,11 @@ export async function keyNotes(home: Home, env: NodeJS.ProcessEnv): Promise<KeyN
   return Promise.all(notes);
 }
 
-/** Undefined where neither the settings nor the environment have one. */
+/** Undefined when neither the settings nor the environment have a key. */
 function noteOf({ name, key, variables }: Provider, { dir }: Home, env: NodeJS.ProcessEnv): Note | undefined {
   if (key?.command) return ofCommand(key.command[0] ?? "");
-  if (key?.file !== undefined) return ofFile(key.file, { provider: name, homeDir: dir });
+  if (key?.file !== undefined)
+    return ofFile(key.file, { setting: `keys.${name}`, provider: name, homeDir: dir });
   const variable = variables.find((one) => keyIn(env[one] ?? "") !== undefined);
   return variable === undefined
     ? undefined
@@ -55,7 +59,7 @@ async function ofLogin(home: Home, env: NodeJS.ProcessEnv, isRenewed: boolean): 
     const login = await askForLogin(home, env);
     if (!login) return undefined;
     const isUsable = isRenewed || !isExpired(login, home.io.clock.nowMs());
-    const state = isUsable ? "" : ", which has run out: run claude once, or claude setup-token";
+    const state = isUsable ? "" : ", which has expired: run claude once, or claude setup-token";
     return { source: "login", isUsable, detail: `from the login of claude${state}` };
   } catch (error) {
     if (!isHoldfastError(error, "broker_failed")) throw error;
@@ -72,7 +76,7 @@ function ofNone(provider: Provider): Note {
 function ofCommand(program: string): Note {
   const path = expandPath(program);
   const isUsable = path.includes("/") ? existsSync(path) : findOutsideProgram(path) !== undefined;
-  const detail = `from a command, ${basename(path)}${isUsable ? "" : ", which is not there"}`;
+  const detail = `from a command, ${basename(path)}${isUsable ? "" : ", which does not exist"}`;
   return { source: "command", isUsable, detail };
 }
 

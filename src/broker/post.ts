@@ -1,11 +1,11 @@
 /**
- * Owns one small question over HTTP: JSON there, text back. No redirect is followed.
+ * Owns one small HTTP request: it sends JSON and returns text. It follows no redirect.
  */
 import { type IncomingMessage, request as plainRequest } from "node:http";
 import { request as tlsRequest } from "node:https";
 import { text as textOf } from "node:stream/consumers";
 
-/** A server that says nothing must not hold a lock for ever. */
+/** A server that does not answer must not hold a lock forever. */
 const MOST_MS = 15_000;
 
 export async function postJson(

@@ -1,6 +1,6 @@
 /**
- * Owns which providers there are: those that come with holdfast, at their own addresses, and those that the user's
- * settings name. Pure.
+ * Owns the list of providers: those that come with Holdfast, with their own addresses, and those that the
+ * user's settings name. Pure.
  */
 import {
   type Api,
@@ -14,13 +14,13 @@ import { HoldfastError } from "../contract/index.ts";
 export interface Provider {
   readonly name: string;
   readonly api: Api;
-  /** What an SDK of its API would be told, without a slash at its end. */
+  /** The base URL that an SDK of its API needs, without a slash at the end. */
   readonly baseUrl: string;
-  /** The variables that its key is looked for in, in this order. */
+  /** The variables in which its key is looked for, in this order. */
   readonly variables: readonly string[];
-  /** Where the user's settings say that its key is. */
+  /** The place of its key in the user's settings. */
   readonly key: KeySettings | undefined;
-  /** Whether the login of the agent that belongs to it opens it, too. */
+  /** Whether the login of its agent can be used too. */
   readonly hasLogin: boolean;
 }
 
@@ -71,12 +71,12 @@ export function findProvider(settings: Pick<Settings, "providers" | "keys">, nam
   return found;
 }
 
-/** A model on the user's own machine, say. */
+/** For example a model on the user's own machine. */
 export function needsNoKey({ variables, key, hasLogin }: Provider): boolean {
   return variables.length === 0 && key === undefined && !hasLogin;
 }
 
-/** All variables that could hold a key for one of them. */
+/** All variables that could hold a key for one of the providers. */
 export function keyVariables(settings: Pick<Settings, "providers" | "keys">): ReadonlySet<string> {
   return new Set(providersOf(settings).flatMap(({ variables }) => variables));
 }

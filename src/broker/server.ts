@@ -1,9 +1,10 @@
 /**
- * Owns the broker's endpoint: a socket in the runtime directory, which only the user can enter. It takes keys, says
- * which there are, and forwards with them.
+ * Owns the broker's endpoint: a socket in the runtime directory, which only the user can enter. It takes
+ * keys, reports which exist, and forwards requests with them.
  *
- * V16 What is done with a credential is done for a session, with that session's token: compared in constant time, and
- *     read for each request, and again while its answer runs. One that was revoked or changed cuts that session alone.
+ * key-2 A credential is used only for a session that sent its token. The token is compared in constant time,
+ *    and read again for each request and while its answer runs. When a token is revoked or changed, only that
+ *    session is cut off.
  */
 import { once } from "node:events";
 import { chmodSync, existsSync, rmSync } from "node:fs";
@@ -29,7 +30,7 @@ import { targetOf } from "./target.ts";
 import { FAILURE, PROVIDER_NAME, paths } from "./wire.ts";
 
 const MAX_KEYS_BYTES = 1024 * 1024;
-/** More than all sessions of a machine have requests at once. */
+/** More than all sessions of a machine need at once. */
 const MAX_CONNECTIONS = 2000;
 /** A session's connections stay open between its requests. */
 const KEEP_ALIVE_MS = 60_000;
@@ -46,7 +47,7 @@ interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly session: SessionId;
-  /** What stands behind the session in the path. */
+  /** The part of the path after the session. */
   readonly rest: string;
 }
 
@@ -55,13 +56,13 @@ export class BrokerServer {
   readonly #settings: CurrentSettings;
   readonly #upstreams = new Upstreams();
   readonly #server: Server;
-  /** The answers that are on their way. */
+  /** The answers that are under way. */
   readonly #running = new Set<Call>();
 
   private constructor(options: ServerOptions) {
     this.#options = options;
     this.#settings = new CurrentSettings(options.home.dir);
-    // A body may take as long as it takes: it is the agent's.
+    // The agent sends the body, so it may take any time.
     const timeouts = { requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS };
     const answer = (request: IncomingMessage, response: ServerResponse) => {
       response.on("error", () => {});
@@ -71,7 +72,7 @@ export class BrokerServer {
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
 
-  /** Takes the place of a socket that a dead broker left. */
+  /** Replaces a socket that an ended broker left. */
   static async open(path: string, options: ServerOptions): Promise<BrokerServer> {
     const broker = new BrokerServer(options);
     rmSync(path, { force: true });
@@ -81,7 +82,10 @@ export class BrokerServer {
     return broker;
   }
 
-  /** V16: of those whose session has another token by now, or none. Nothing tells when that changes. */
+  /**
+   * key-2: cuts off requests of sessions whose token was changed or revoked. It has to poll, because no event
+   * tells.
+   */
   async cutRevoked(): Promise<void> {
     for (const call of this.#running)
       if (!(await this.#isOwn(call).catch(() => false))) call.response.destroy();
@@ -90,7 +94,7 @@ export class BrokerServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url = "" } = request;
     if (url === paths.there) return reply(response, 200, { pid: process.pid });
-    // Whoever reaches this socket is the user.
+    // Only the user can reach this socket.
     if (url === paths.login) return reply(response, 200, { login: this.#options.login.time() ?? null });
     const [, asked = "", session = "", rest = ""] = /^(\/[a-z]+\/)([^/?]+)(.*)$/s.exec(url) ?? [];
     if (!isSessionId(session)) throw refused("names no session");
@@ -98,13 +102,14 @@ export class BrokerServer {
     if (asked === paths.keys) return this.#take(call);
     if (asked === paths.stay) return this.#stay(call);
     if (!(await this.#isOwn(call)))
-      throw new HoldfastError("token_revoked", `the token of ${session} was not taken`, { session });
+      throw new HoldfastError("token_revoked", `the token of ${session} is not valid any more`, { session });
     if (asked === paths.credential) return this.#tell(call);
+    if (asked === paths.variables) return this.#giveVariables(call);
     if (asked === paths.forward) return this.#forward(call);
-    throw refused("is nothing that the broker is asked");
+    throw refused("is not one that the broker knows");
   }
 
-  /** Needs no token: whoever reaches this socket is the user, and the session may be about to be opened. */
+  /** Needs no token: only the user can reach this socket, and the session may not exist yet. */
   async #take({ request, response, session }: Call): Promise<void> {
     const body = parseBody(await readBody(request, { maxBytes: MAX_KEYS_BYTES, code: "invalid_data" }));
     this.#options.keys.bring(session, valuesIn(body));
@@ -124,6 +129,12 @@ export class BrokerServer {
     reply(response, 200, { kind: credential?.form === "login" ? "login" : "key" });
   }
 
+  async #giveVariables({ request, response, session }: Call): Promise<void> {
+    const body = parseBody(await readBody(request, { maxBytes: MAX_KEYS_BYTES, code: "invalid_data" }));
+    const names = Array.isArray(body["names"]) ? body["names"].map(String) : [];
+    reply(response, 200, this.#options.keys.brought(session, names));
+  }
+
   async #forward(call: Call): Promise<void> {
     const { request, response, session, rest } = call;
     const { keys, held } = this.#options;
@@ -136,9 +147,11 @@ export class BrokerServer {
     const target = targetOf(provider, request.method ?? "", path);
     const credential = await keys.credentialFor(session, provider, settings);
     const headers = requestHeaders(provider.api, request.rawHeaders, credential);
-    // Until then a body that comes in pieces is still the caller's.
+    // Before that, a body that comes in pieces still belongs to the caller.
     if (request.headers.expect !== undefined) response.writeContinue();
-    const status = await passOn(this.#upstreams, { request, response, target, headers, own: [FAILURE] });
+    const secret = credential?.value;
+    const passing = { request, response, target, headers, own: [FAILURE], secret };
+    const status = await passOn(this.#upstreams, passing);
     if (status === 401 && credential) await keys.refuse(provider, credential);
   }
 
@@ -148,14 +161,21 @@ export class BrokerServer {
     return isSameToken(expected, bearerOf(request));
   }
 
-  /** An answer that has begun can't be taken back: it is cut off. What failed is said by its code alone. */
+  /**
+   * An answer that has begun is cut off, because it can't be changed. Unknown failures are reported without
+   * details.
+   */
   #fail(response: ServerResponse, error: unknown): void {
-    // Whoever asked has hung up.
+    // The client has hung up.
     if (response.destroyed) return;
     const known = isHoldfastError(error) ? error : undefined;
     this.#options.say(known ? `${known.code}: ${known.message}` : `bug: ${(error as Error)?.stack}`);
     if (response.headersSent) return void response.destroy();
-    const { code = "broker_failed", message = "a bug of ours", facts = {} } = known ?? {};
+    const {
+      code = "broker_failed",
+      message = "an internal error: see the broker's log",
+      facts = {},
+    } = known ?? {};
     response.setHeader(FAILURE, code);
     reply(response, 502, { code, message, facts });
   }
@@ -164,11 +184,13 @@ export class BrokerServer {
 function nameIn(rest: string): { name: string; path: string } {
   const [, name = "", path = ""] = /^\/([^/?]*)(.*)$/s.exec(rest) ?? [];
   if (!PROVIDER_NAME.test(name))
-    throw new HoldfastError("unknown_provider", "that is no name of a provider", { provider: name });
+    throw new HoldfastError("unknown_provider", "the path has no valid name of a provider", {
+      provider: name,
+    });
   return { name, path };
 }
 
-/** Only what has the form of variables. */
+/** Keeps only what has the form of variables. */
 export function valuesIn(body: Record<string, unknown>): Values {
   return Object.fromEntries(
     Object.entries(body).filter((entry): entry is [string, string] => typeof entry[1] === "string"),

@@ -1,7 +1,7 @@
 /**
- * Owns the way to a home's broker: the one that is there, or one that is started, detached, with an environment that
- * holds nothing of its starter's but where programs and keys are. Keys go to it over its input: they are in no
- * argument, no variable and no file.
+ * Owns finding or starting a home's broker. It is started detached, with an environment that has nothing of
+ * its starter except where programs and keys are. Keys are sent to its input, so they are in no argument,
+ * variable or file.
  */
 import { closeSync, openSync } from "node:fs";
 import { text } from "node:stream/consumers";
@@ -15,9 +15,9 @@ import { brokerEnvironment } from "./environment.ts";
 import { LINGER_MS } from "./held.ts";
 import { brokerPlace, paths } from "./wire.ts";
 
-/** A machine that is very busy takes its time. */
+/** A very busy machine takes this long. */
 const START_MS = 30_000;
-/** Another broker is about to listen, or to leave: nothing tells which. */
+/** Another broker is about to listen or to end; no event tells which. */
 const AGAIN_MS = 30;
 
 export interface Brought {
@@ -27,11 +27,11 @@ export interface Brought {
 
 export interface StartOptions {
   readonly brought?: Brought | undefined;
-  /** How long a broker that is started stays without a session. */
+  /** How long a started broker stays without a session. */
   readonly lingerMs?: number;
 }
 
-/** Resolves when a broker is there, and has what was brought. Fails with `broker_failed`. */
+/** Resolves when a broker is running and has what was passed on. Fails with `broker_failed`. */
 export async function reachBroker(home: Home, options: StartOptions = {}): Promise<void> {
   const patience = deadline(home.io.clock, START_MS);
   while (!(await isReached(home, options.brought))) {
@@ -42,7 +42,7 @@ export async function reachBroker(home: Home, options: StartOptions = {}): Promi
   }
 }
 
-/** Whether one is there; it has been told then. */
+/** Whether a broker is running. If so, it has got what was passed on. */
 async function isReached(home: Home, brought: Brought | undefined): Promise<boolean> {
   const { socket } = brokerPlace(home.dir);
   const question = brought
@@ -57,7 +57,7 @@ async function isReached(home: Home, brought: Brought | undefined): Promise<bool
     answer.resume();
     return answer.statusCode === 200;
   } catch (error) {
-    // To bring the same again changes nothing.
+    // Passing on the same values again changes nothing.
     if (error instanceof Unheard || isCutOff(error)) return false;
     throw failed(home, "it does not answer");
   }
@@ -67,12 +67,12 @@ async function startBroker(home: Home, options: StartOptions, patience: Deadline
   const { log } = brokerPlace(home.dir);
   const logFd = openSync(log, "a", 0o600);
   try {
-    // A signal must not open a debugger, which would show all that is in memory.
+    // A signal must not open a debugger, which would show all of the process's memory.
     const node = [process.execPath, ...SMALL_HEAP, "--disable-sigusr1", ownProgram("broker")];
     const argv = [...limited({ maxCoreBytes: 0 }), ...node, home.dir, String(options.lingerMs ?? LINGER_MS)];
     const input = JSON.stringify(options.brought ?? {});
     const output = await startFed(argv, { env: brokerEnvironment(home), logFd, input });
-    // One that hangs says nothing.
+    // A process that hangs writes nothing.
     const late = sleep(patience.leftMs, "", { ref: false });
     const word = await Promise.race([text(output), late]);
     output.destroy();
@@ -84,5 +84,8 @@ async function startBroker(home: Home, options: StartOptions, patience: Deadline
 
 export function failed(home: Home, why: string): HoldfastError {
   const last = readTextOr(brokerPlace(home.dir).log, "").trim().split("\n").at(-1);
-  return new HoldfastError("broker_failed", `the broker: ${why}${last ? `; its last words: ${last}` : ""}`);
+  return new HoldfastError(
+    "broker_failed",
+    `the broker: ${why}${last ? `; the end of its log: ${last}` : ""}`,
+  );
 }

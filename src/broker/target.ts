@@ -1,9 +1,9 @@
 /**
- * Owns where a request goes: from a provider and the path that an agent asked for to one address below the provider's
- * own. Pure.
+ * Owns where a request goes: from a provider and the path that an agent asked for to an address below the
+ * provider's base URL. Pure.
  *
- * V13 A path that is not one of the API's own is refused: a key opens models, and neither files nor accounts. None
- *     leads out of the base URL, whatever it is written with.
+ * provider-1 A path that is not part of the API is refused: a key is for models, and not for files or
+ *    accounts. No path leads out of the base URL, however it is written.
  */
 import type { Api } from "../config/index.ts";
 import { HoldfastError } from "../contract/index.ts";
@@ -18,7 +18,7 @@ const MODEL = "[A-Za-z0-9._:@~-]+";
 const MODELS = new RegExp(`^/models(/${MODEL}){0,3}$`);
 const DOT_SEGMENT = /\/\.{1,2}(\/|$)/;
 
-/** As the API has them, without what stands before them in every path. */
+/** The paths of each API, without the prefix that all of them have. */
 const PATHS: Readonly<Record<Api, readonly ApiPath[]>> = {
   anthropic: [
     { method: "POST", form: /^\/messages(\/count_tokens)?$/ },
@@ -40,14 +40,14 @@ const PATHS: Readonly<Record<Api, readonly ApiPath[]>> = {
   ],
 };
 
-/** What stands before them: an OpenAI base URL has it in itself, and agents say it or leave it out. */
+/** The prefix. An OpenAI base URL already contains it, and agents may send it or leave it out. */
 const VERSIONS: Readonly<Record<Api, RegExp>> = {
   anthropic: /^\/v1(?=\/)/,
   openai: /^(\/v1)?(?=\/)/,
   gemini: /^\/v1(beta|alpha)?(?=\/)/,
 };
 
-/** A key in the address would be one more way to say who one is. */
+/** A key in the address would be a further way to authenticate. */
 const CREDENTIAL_PARAMETERS = new Set(["key", "api_key", "apikey", "api-key", "access_token", "oauth_token"]);
 
 export function targetOf(provider: Provider, method: string, asked: string): URL {
@@ -58,7 +58,7 @@ export function targetOf(provider: Provider, method: string, asked: string): URL
   if (version === undefined || !isKnown || DOT_SEGMENT.test(path) || !/^[\x21\x24-\x7e]*$/.test(query))
     throw new HoldfastError(
       "request_refused",
-      `${method} ${JSON.stringify(path.slice(0, 200))} is not let through to ${provider.name}`,
+      `${method} ${JSON.stringify(path.slice(0, 200))} is not a request for models, so it is not sent to ${provider.name}`,
       { provider: provider.name },
     );
   const kept = query.split("&").filter((one) => one !== "" && !isCredential(one));
@@ -71,7 +71,7 @@ function isCredential(parameter: string): boolean {
   try {
     return CREDENTIAL_PARAMETERS.has(decodeURIComponent(name).trim().toLowerCase());
   } catch {
-    // What can't be read might be one.
+    // A parameter that can't be decoded might be one.
     return true;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Owns the words between the broker and those who ask it: HTTP on a socket that only the user can reach. A path begins
- * with what is asked, and the session that it is asked for; a failure of the broker's own says so in a header that no
- * provider's answer has.
+ * Owns the protocol between the broker and its clients: HTTP on a socket that only the user can reach. A path
+ * begins with the kind of request, followed by the session that it is for. If the broker itself fails, a
+ * header marks the answer, which no answer of a provider has.
  */
 import { join } from "node:path";
 import { makeHomeRuntimeDir } from "../mail/index.ts";
@@ -9,16 +9,21 @@ import { makeHomeRuntimeDir } from "../mail/index.ts";
 export const FAILURE = "holdfast-failure";
 
 export const paths = {
-  /** GET: whether a broker is there. */
+  /** GET: whether a broker is running. */
   there: "/there",
-  /** GET: whether there is a login, and when it runs out. */
+  /** GET: whether there is a login, and when it expires. */
   login: "/login",
-  /** POST: the keys that a session brings. */
+  /** POST: the keys that a session passes on. */
   keys: "/keys/",
-  /** GET: an answer that does not end: while it is open, the session counts. */
+  /** GET: an answer that does not end. While it is open, the broker stays for the session. */
   stay: "/stay/",
   /** GET, with the session's token: which kind of credential there is for a provider. */
   credential: "/credential/",
+  /**
+   * POST, with the session's token: which of these variables were passed on for it, with their values. For
+   * its worker.
+   */
+  variables: "/variables/",
   /** With the session's token: the rest of the path is the provider's. */
   forward: "/forward/",
 } as const;
@@ -31,7 +36,7 @@ export interface BrokerPlace {
   readonly log: string;
 }
 
-/** Beside the sockets of sessions: nothing of the broker lies in the home. */
+/** Beside the sockets of sessions. The broker has no file in the home. */
 export function brokerPlace(homeDir: string): BrokerPlace {
   const dir = makeHomeRuntimeDir(homeDir);
   return { socket: join(dir, "broker"), lock: join(dir, "broker.lock"), log: join(dir, "broker.log") };

@@ -3,11 +3,13 @@ export { type RunSetup, type SetupNetwork, setupRunner } from "./base/setup.ts";
 export { CapsuleDir, plainPath } from "./dir/capsule-dir.ts";
 export { moveToTrash, removeTree, sweepTrash, syncFileSystem } from "./files/directories.ts";
 export { mirrorFiles } from "./files/mirror.ts";
+export { OpenDir } from "./files/open-dir.ts";
 export { giveTo } from "./files/ownership.ts";
-export { type BytePath, parentOf, toText } from "./files/path.ts";
+export { type BytePath, fromText, hasGitLike, parentOf, toText } from "./files/path.ts";
 export type { View } from "./files/view.ts";
-export { gitLine } from "./git/git.ts";
+export { git, gitCommand, gitLine } from "./git/git.ts";
 export { type BadFile, findBadPacks, locateObjects, whyDamaged } from "./git/packs.ts";
+export type { RawChange } from "./git/raw-diff.ts";
 export { AgentGit } from "./gitdir/agent-git.ts";
 export { dropOnlyCopies, layerDirsOf } from "./layer/layers.ts";
 export { renewHolds } from "./leftovers/holds.ts";
@@ -33,7 +35,8 @@ export {
 export { findTrees, sessionBranches } from "./repo/looking-up.ts";
 export { isBranchTaken, refsDirOf } from "./repo/named-branches.ts";
 export { noRepoDir } from "./repo/no-repo.ts";
-export { isAncestor, isMerged, isUsersCommit, resolveCommit } from "./repo/refs.ts";
+export { isAncestor, isMerged, isUsersCommit, ownCommits, resolveCommit } from "./repo/refs.ts";
+export { pushUrlsOf } from "./repo/remotes.ts";
 export { mergeLock, objectsLink, openRepo, type Repo, remember } from "./repo/repo.ts";
 export { userIdentity } from "./repo/settings.ts";
 export { type Unseen, unseenIn } from "./repo/unseen.ts";
@@ -60,17 +63,27 @@ export { openStore, type Store } from "./store/store.ts";
 export { probeStrategies } from "./strategy/probe.ts";
 export { chooseStrategy } from "./strategy/strategies.ts";
 export { listAgentCommits, publishAgentCommits } from "./work/agent-commits.ts";
-export { type ChangedFile, type FileVersion, readChangedFiles } from "./work/changed-files.ts";
+export {
+  type ChangedFile,
+  type FileVersion,
+  readChangedFiles,
+  versionsBetween,
+} from "./work/changed-files.ts";
 export { collisions, type LiveWork } from "./work/collisions.ts";
+export type { ReadCommit } from "./work/commit-text.ts";
 export { commitCheckout } from "./work/dirty.ts";
 export { makeExactTree } from "./work/exact-tree.ts";
+export { type LinedCommits, takeCommits } from "./work/kept-commits.ts";
 export { assertMovable, findTarget, finishMove, moveTarget } from "./work/move-target.ts";
 export { branchTip, copyObjects, publish, publishedBranch } from "./work/publish.ts";
+export { makePushDir } from "./work/push-dir.ts";
 export { type Conflicted, isConflicted, type Replayed, replay } from "./work/replay.ts";
 export { contentsInWork, textsInCommit, textsInContents, textsInWork } from "./work/texts.ts";
 export { areKept, deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "./work/unpublish.ts";
 export {
   changedPaths,
+  changesBetween,
+  commitText,
   commitWork,
   type DiffStat,
   makeWork,

@@ -1,5 +1,6 @@
 /**
- * Owns what is said of an agent's abilities: those of its manifest, and whether they are of the version that is here.
+ * Owns what is printed about an agent's abilities: those of its manifest, and whether they were seen in the
+ * version that is installed.
  */
 import {
   type Capability,
@@ -12,9 +13,9 @@ import {
 import { findOutsideProgram } from "../process/index.ts";
 
 interface Abilities {
-  /** Of the one that is here; undefined where it could not be asked. */
+  /** The installed version; undefined if it could not be asked for. */
   readonly version: string | undefined;
-  /** What was seen of this version, or else of the last that was tried. */
+  /** What was seen of this version, else of the last version that was tried. */
   readonly tried: Manifest | undefined;
 }
 
@@ -26,8 +27,8 @@ export async function abilitiesOf(agent: KnownAgent): Promise<Abilities> {
 }
 
 export function abilityLines({ version, tried }: Abilities): string[] {
-  const here = version === undefined ? "of a version that it does not tell" : `version ${version}`;
-  if (!tried) return [`${here}; it was never tried`];
+  const here = version === undefined ? "version unknown" : `version ${version}`;
+  if (!tried) return [`${here}; never tried with Holdfast`];
   const isSame = version === tried.version;
   const able = Object.keys(capabilities) as Capability[];
   const words = (isAble: boolean) =>
@@ -39,7 +40,7 @@ export function abilityLines({ version, tried }: Abilities): string[] {
   return [
     isSame
       ? `${here}, tried on ${tried.triedOn}`
-      : `${here}; what was tried on ${tried.triedOn} is ${tried.version}: this one may differ`,
+      : `${here}; version ${tried.version} was tried on ${tried.triedOn}, and this one may differ`,
     ...lists.map((list) => `${list.verb} ${list.words.join(", ")}`),
   ];
 }

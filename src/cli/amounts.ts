@@ -1,5 +1,5 @@
 /**
- * Owns how amounts read: so many of something, bytes, seconds.
+ * Owns how amounts are printed: counts, bytes, seconds.
  */
 export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
@@ -12,7 +12,7 @@ export function bytes(count: number): string {
   return `${(count / 1000 ** power).toFixed(1)} ${units[power - 1]}`;
 }
 
-/** Since something began: 12 s, 3 min 5 s. */
+/** The time since something began: 12 s, 3 min 5 s. */
 export function elapsed(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;

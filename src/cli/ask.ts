@@ -1,6 +1,7 @@
 /**
- * Owns the question before something ends: on stderr, answered on stdin, and only where both are a terminal. Elsewhere
- * nobody could answer, so what would have been asked is refused. Either way nothing has changed before the answer.
+ * Owns the question that a verb asks before it ends something. It goes to stderr and is answered on stdin,
+ * and is asked only if both are a terminal. Without a terminal the verb is refused, because it could not be
+ * answered. Nothing has changed before the answer.
  */
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
@@ -16,12 +17,12 @@ export interface ForceOptions {
 }
 
 export function withForce(command: Command): Command {
-  return command.option("--force", "also while its agent runs, without asking");
+  return command.option("--force", "do not ask, also if its agent is running");
 }
 
 export const canAsk = () => process.stdin.isTTY === true && process.stderr.isTTY === true && isInForeground();
 
-/** Only y or yes is a yes. The end of the input is a no; Ctrl-C ends the verb. */
+/** Only y or yes counts as yes. The end of the input counts as no; Ctrl-C ends the verb. */
 export async function ask(question: string): Promise<boolean> {
   const lines = createInterface({ input: process.stdin });
   let onInterrupt = () => {};
@@ -43,18 +44,18 @@ export async function ask(question: string): Promise<boolean> {
   }
 }
 
-/** A no, or a signal in place of an answer. */
+/** For a no, or for a signal in place of an answer. */
 export const stopped = (facts: { readonly isSignal?: boolean } = {}) =>
   new HoldfastError("interrupted", "nothing was changed", facts);
 
 export interface Ending {
-  /** What the question asks: "close it". */
+  /** The words for the question: "close it". */
   readonly what: string;
-  /** Whether tasks that wait in the session will not begin. */
+  /** Whether the verb keeps waiting tasks of the session from beginning. */
   readonly dropsQueue?: boolean;
 }
 
-/** Before a verb ends an agent that runs; returns at once where none does. */
+/** Asks before a verb ends a running agent. Returns at once if none is running. */
 export async function confirmEnding(
   dispatcher: Dispatcher,
   { id, label }: NamedSession,
@@ -70,5 +71,5 @@ export async function confirmEnding(
   if (losses.length === 0) return;
   const loss = losses.join(", and ");
   if (!canAsk()) throw new HoldfastError("agent_running", loss, { session: id });
-  if (!(await ask(`${loss}; ${what} all the same?`))) throw stopped();
+  if (!(await ask(`${loss}; ${what} anyway?`))) throw stopped();
 }

@@ -1,20 +1,21 @@
 /**
- * Owns the guess at what a person meant who mistyped a word: one that begins so, or one that is a slip or two away.
+ * Owns the guess at which word a person meant when they mistyped one: a word that begins like it, or one that
+ * is one or two typing errors away.
  */
 
-/** None where nothing is near enough. */
+/** Empty if no word is near enough. */
 export function closest(word: string, candidates: readonly string[]): string[] {
   const typed = word.toLowerCase();
   const begun = typed.length > 1 ? candidates.filter((one) => one.startsWith(typed)) : [];
   if (begun.length > 0) return begun;
   const near = candidates.map((one) => ({ one, slips: slipsBetween(typed, one) }));
   const least = Math.min(...near.map(({ slips }) => slips));
-  // Of a short word, most letters have to be right.
+  // In a short word, most letters have to be right.
   if (least > Math.min(2, Math.floor(typed.length / 2))) return [];
   return near.filter(({ slips }) => slips === least).map(({ one }) => one);
 }
 
-/** Letters that are wrong, missing, too many, or in each other's place. */
+/** Counts letters that are wrong, missing, added or swapped. */
 function slipsBetween(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, at) => at);

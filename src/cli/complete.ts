@@ -1,12 +1,12 @@
 /**
- * Owns what a shell may offer for the word that is being typed: verbs, the flags of a verb, what they may be set to, and
- * sessions. One candidate a line, with a tab and what it is behind it; no line where the shell knows better (files).
- *
- * It is called with every Tab: it says nothing of what goes wrong, and makes no home.
+ * Owns what a shell offers for the word that is being typed: verbs, the options of a verb and their values,
+ * and sessions. It prints one candidate a line, followed by a tab and a description. It prints nothing where
+ * the shell does better (files). It runs on every Tab, so it reports no errors and makes no home.
  */
 import { existsSync } from "node:fs";
 import type { Argument, Command, Option } from "commander";
 import { shippedLanes } from "../contract/index.ts";
+import type { SessionSummary } from "../home/index.ts";
 import { homeManifestPath, present, printable } from "../util/index.ts";
 import { verbs } from "./verbs.ts";
 
@@ -15,7 +15,7 @@ interface Candidate {
   readonly about: string;
 }
 
-/** `words` are those behind `holdfast`, the one that is being typed last. */
+/** `words` are the words after `holdfast`; the last one is being typed. */
 export async function complete(words: readonly string[]): Promise<void> {
   const found = await candidatesFor(words).catch(() => []);
   process.stdout.on("error", () => {});
@@ -26,7 +26,7 @@ export async function complete(words: readonly string[]): Promise<void> {
 const ABOUT_LENGTH = 60;
 
 async function candidatesFor(words: readonly string[]): Promise<Candidate[]> {
-  // Where `=` parts words, as in bash, `--flag=value` comes as three.
+  // Some shells, such as bash, split at `=`: there, `--flag=value` comes as three words.
   const typed = words.filter((word, at) => word !== "=" || at === words.length - 1);
   const current = typed.at(-1) === "=" ? "" : (typed.at(-1) ?? "");
   const [name, ...before] = typed.slice(0, -1);
@@ -48,7 +48,7 @@ async function candidatesFor(words: readonly string[]): Promise<Candidate[]> {
   if (current.startsWith("-")) return beginningWith(current, ofFlags(command));
   const { registeredArguments: slots } = command;
   const last = slots.at(-1);
-  // Of `wait S…` there may be any number.
+  // `wait S…` takes any number of sessions.
   const argument = slots[position] ?? (last?.variadic ? last : undefined);
   return argument ? valuesOf(argument, current, where) : [];
 }
@@ -62,11 +62,11 @@ function ofFlags(command: Command): Candidate[] {
   return [
     ...flags.flatMap(({ one, about }) => (one.long ? [{ word: one.long, about }] : [])),
     ...flags.flatMap(({ one, about }) => (one.short ? [{ word: one.short, about }] : [])),
-    { word: "--help", about: "all of this verb" },
+    { word: "--help", about: "help for this verb" },
   ];
 }
 
-/** How far the words before the one that is typed go. */
+/** How far the words before the typed one lead. */
 function readWords(command: Command, words: readonly string[]) {
   let pending: Option | undefined;
   let position = 0;
@@ -99,7 +99,7 @@ function scopeOf(values: ReadonlyMap<string, string>): Where {
   return present({ home: values.get("home"), user: values.get("user") });
 }
 
-/** What an argument, or the value of a flag, may be. */
+/** What an argument, or the value of an option, may be. */
 async function valuesOf(slot: Argument | Option, current: string, where: Where): Promise<Candidate[]> {
   const choices = slot.argChoices ?? (isLane(slot) ? shippedLanes : undefined);
   if (choices)
@@ -107,15 +107,20 @@ async function valuesOf(slot: Argument | Option, current: string, where: Where):
       current,
       choices.map((word) => ({ word, about: "" })),
     );
-  return isSession(slot) ? sessionsFor(current, where) : [];
+  if (isSession(slot)) return sessionsFor(current, where);
+  const kind = "flags" in slot ? undefined : ASKED.find((one) => one === slot.name());
+  return kind === undefined ? [] : requestsFor(kind, current, where);
 }
+
+/** Arguments that are named after what waits for a person. */
+const ASKED = ["approval", "question"] as const;
 
 const SESSIONS: ReadonlySet<string> = new Set(["session", "sessions", "other"]);
 
-/** A repo may have others, which are in a commit. */
+/** A repo may define more lanes, in a commit that is not read here. */
 const isLane = (slot: Argument | Option) => "flags" in slot && slot.long === "--lane";
 
-/** As its help names it. */
+/** The name of the argument in the verb's help. */
 function isSession(slot: Argument | Option): boolean {
   if (!("flags" in slot)) return SESSIONS.has(slot.name());
   return slot.long === "--session" || /[<[]session[\]>]/.test(slot.flags);
@@ -124,13 +129,24 @@ function isSession(slot: Argument | Option): boolean {
 const beginningWith = (current: string, all: readonly Candidate[]) =>
   all.filter(({ word }) => word.startsWith(current));
 
-/** The newest first: by name, and by as much of the id as tells it from the others. */
-async function sessionsFor(current: string, { home, user }: Where): Promise<Candidate[]> {
-  const { defaultHomeDir, listSessions, openHome } = await import("../home/index.ts");
-  const dir = home ?? defaultHomeDir();
-  if (!existsSync(homeManifestPath(dir))) return [];
-  const opened = await openHome({ home: dir, create: false });
-  const sessions = (await listSessions(opened, present({ user }))).reverse();
+/** The requests that wait for a person, by id. */
+async function requestsFor(
+  kind: (typeof ASKED)[number],
+  current: string,
+  where: Where,
+): Promise<Candidate[]> {
+  const sessions = await sessionsOf(where);
+  const all = sessions.flatMap(({ pending, name, id }) =>
+    Object.entries(pending)
+      .filter(([, asked]) => asked.kind === kind)
+      .map(([word]) => ({ word, about: name ?? id })),
+  );
+  return beginningWith(current, all);
+}
+
+/** Newest first: by name, and by as many characters of the id as tell it from the others. */
+async function sessionsFor(current: string, where: Where): Promise<Candidate[]> {
+  const sessions = await sessionsOf(where);
   const short = shortIds(sessions.map(({ id }) => id));
   return sessions.flatMap((session) => {
     const about = [session.status, session.title].filter(Boolean).join(", ");
@@ -141,16 +157,27 @@ async function sessionsFor(current: string, { home, user }: Where): Promise<Cand
   });
 }
 
+async function sessionsOf({ home, user }: Where): Promise<SessionSummary[]> {
+  const { defaultHomeDir, listSessions, openHome } = await import("../home/index.ts");
+  const dir = home ?? defaultHomeDir();
+  if (!existsSync(homeManifestPath(dir))) return [];
+  const opened = await openHome({ home: dir, create: false });
+  return (await listSessions(opened, present({ user }))).reverse();
+}
+
 const PREFIX = "sess_";
 const MIN_LENGTH = 4;
 
-/** As it was begun, with `sess_` or without it; whole, where more was typed than is needed. */
+/**
+ * In the form in which the person began to type it, with `sess_` or without. The whole id, if more was typed
+ * than is needed.
+ */
 function idFor(current: string, id: string, short: string): string | undefined {
   const forms = current.startsWith(PREFIX) ? [PREFIX + short, id] : [short, id.slice(PREFIX.length)];
   return forms.find((form) => form.startsWith(current));
 }
 
-/** Of each, without `sess_`, the shortest beginning that no other has. */
+/** For each id, without `sess_`, the shortest beginning that no other has. */
 export function shortIds(ids: readonly string[]): Map<string, string> {
   const tails = ids.map((id) => id.slice(PREFIX.length)).sort();
   return new Map(

@@ -1,5 +1,6 @@
 /**
- * Owns which agent definition `--agent` names: one of the repo's file, as far as a person accepted it.
+ * Owns which agent definition `--agent` names. It can be one of the repo's file, as far as a person accepted
+ * it.
  */
 import {
   type AgentDefinition,
@@ -14,7 +15,7 @@ import { askTrust } from "./trust-question.ts";
 
 type Sections = Readonly<Record<string, AgentSection>>;
 
-/** Undefined: the file has none of this name. */
+/** Undefined: the file has no definition of this name. */
 export async function findDefinition(
   dispatcher: Dispatcher,
   name: string,
@@ -23,7 +24,7 @@ export async function findDefinition(
   return definitionIn(await sectionsOf(dispatcher, which), name);
 }
 
-/** Undefined: none is named, or an agent that is known by itself. Without a file, there is no other. */
+/** Undefined: no agent is named, or Holdfast knows it itself. Without a file, there is no other. */
 export async function requireDefinition(
   dispatcher: Dispatcher,
   name: string | undefined,

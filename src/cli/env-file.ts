@@ -1,10 +1,10 @@
 /**
- * Owns the form of a file of environment variables: `NAME=VALUE` on a line, as shells and other programs read it. Pure:
- * from text to pairs. An error names the line, and never what stands in it.
+ * Owns the form of a file of environment variables: a `NAME=VALUE` on each line, as shells and other programs
+ * read it. Pure: text in, pairs out. An error names the line, and never its content.
  */
 import { HoldfastError, whyNoVariable } from "../contract/index.ts";
 
-/** Without a value it is the caller's own. */
+/** Without a value, the value is the caller's own. */
 export interface Entry {
   readonly name: string;
   readonly value: string | undefined;
@@ -23,18 +23,18 @@ export function parseEnvFile(text: string, path: string): Entry[] {
     const [, name, assigned] = LINE.exec(trimmed) ?? [];
     if (name === undefined) throw fail("NAME=VALUE is needed");
     const reason = whyNoVariable(name);
-    // What is no name may be a value that got there by mistake.
-    if (reason !== undefined) throw fail(`what stands before the = ${reason}`);
+    // Text that is no name may be a value that got there by mistake, so it is not printed.
+    if (reason !== undefined) throw fail(`the name before the = ${reason}`);
     if (assigned === undefined) return [{ name, value: undefined }];
     const value = valueIn(assigned);
-    if (value === undefined) throw fail("the quotes are not closed, or something stands behind them");
+    if (value === undefined) throw fail("the quotes are not closed, or there is text after them");
     return [{ name, value }];
   });
 }
 
 const QUOTED = /^(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:#.*)?$/;
 
-/** Undefined where its quotes make no sense. */
+/** Undefined if the quotes are not closed, or text follows them. */
 function valueIn(text: string): string | undefined {
   if (!/^\s*['"]/.test(text)) return text.replace(/\s+#.*$/, "").trim();
   const [, single, double] = QUOTED.exec(text.trim()) ?? [];

@@ -1,6 +1,6 @@
 /**
- * Owns what a task gets in its environment, as it is asked for at the command line: by name, with a value, from a file, or
- * because the user's settings say so. Later wins: settings, file, `--env`.
+ * Owns which variables a task gets in its environment, as the command line asks for them: by name, with a
+ * value, from a file, or from the user's settings. A later source wins: settings, file, `--env`.
  */
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
@@ -22,20 +22,25 @@ export function withEnvironment(command: Command): Command {
   return command
     .option(
       "--env <name>",
-      "a variable of yours for its environment, or NAME=VALUE; its value is kept out of all records",
+      "pass this variable of yours to the task, or pass NAME=VALUE; the value is kept out of all records",
       collect,
     )
-    .option("--env-file <file>", "the same from a file: NAME=VALUE or NAME, a line each", collect);
+    .option(
+      "--env-file <file>",
+      "pass the variables of a file, which has NAME=VALUE or NAME on each line",
+      collect,
+    );
 }
 
-/** `asked`: names that it has to have beside those that are given. */
+/** `asked`: names that the task must have in addition to those that are given. */
 export async function environmentOf(
   { env = [], envFile = [] }: EnvironmentOptions,
   homeDir: string,
   asked: readonly string[] = [],
 ): Promise<Values> {
   const given = env.map(entryIn);
-  // What other users can read in the list of processes goes as soon as it was read here.
+  // A value on the command line is visible in the list of processes, so it is overwritten as soon as it was
+  // read here.
   if (given.some(({ value }) => value !== undefined)) process.title = "holdfast";
   const settings = await readSettings(homeDir);
   const { env: ofSettings } = settings;
@@ -47,16 +52,21 @@ export async function environmentOf(
   return Object.fromEntries([...last].map(([name, value]) => [name, value ?? valueOfCaller(name)]));
 }
 
-/** An agent that we drive needs no key of its own: what is in a task's environment, the agent can give away. */
+/**
+ * An agent that Holdfast drives needs no key of its own, and the agent can leak what is in its environment.
+ */
 function warnOfKeys(entries: readonly Entry[], keys: ReadonlySet<string>): void {
   for (const name of new Set(entries.map((one) => one.name)))
     if (keys.has(name))
       note(
-        `holdfast: warning: ${name} is shown to the task; leave it out with an agent that holdfast drives: the broker holds the key then`,
+        `holdfast: warning: the task can read ${name}. An agent that holdfast drives does not need it: the broker adds the key to its requests`,
       );
 }
 
-/** Of names that a task had: those that it has to have again. What the settings name is given where it is set. */
+/**
+ * From the names of the variables that a task had: those that must be given again. A variable that the
+ * settings name is given if it is set.
+ */
 export async function stillAsked(names: readonly string[], homeDir: string): Promise<string[]> {
   const { env: ofSettings } = await readSettings(homeDir);
   return names.filter((name) => !ofSettings.includes(name) || process.env[name] !== undefined);
@@ -72,7 +82,8 @@ function entryIn(text: string): Entry {
 
 function valueOfCaller(name: string): string {
   const value = process.env[name];
-  if (value === undefined) throw new HoldfastError("env_missing", `${name} is not set here`, { name });
+  if (value === undefined)
+    throw new HoldfastError("env_missing", `${name} is not set in this environment`, { name });
   return value;
 }
 

@@ -1,20 +1,15 @@
 /**
- * Owns the question whether a task may reach a host that it was just kept from: on the terminal from which a person
- * looks on.
- *
- * Nothing of the task is shown between the question and its answer, and what was typed before it counts for nothing: the
- * task writes to the same screen, and could have it mean something else.
+ * Owns the question whether a task may reach a host that was just refused to it, asked on the terminal of a
+ * person who watches the task. No output of the task is shown between the question and its answer, and what
+ * was typed before the question is not taken as its answer: the task writes to the same screen, and could
+ * give what the person types another meaning.
  */
-import { createInterface, type Interface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
 import { whyNoHost } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
 import { printable } from "../util/index.ts";
 import { canAsk } from "./ask.ts";
 import { note } from "./screen.ts";
-
-/** A terminal says nothing of what was typed and not read: it comes at once when it is read, and then no more does. */
-const TYPED_BEFORE_MS = 100;
+import type { TypedLines } from "./typed-lines.ts";
 
 export interface AskedAbout {
   readonly session: string;
@@ -25,43 +20,26 @@ export interface AskedAbout {
 export class HostQuestions {
   readonly #dispatcher: Dispatcher;
   readonly #about: AskedAbout;
-  #lines: Interface | undefined;
+  readonly #typed: TypedLines;
 
-  constructor(dispatcher: Dispatcher, about: AskedAbout) {
+  constructor(dispatcher: Dispatcher, about: AskedAbout, typed: TypedLines) {
     this.#dispatcher = dispatcher;
     this.#about = about;
+    this.#typed = typed;
   }
 
-  /** Returns when it is answered, or when nobody can answer any more. */
+  /** Returns when the question is answered, or when no answer can come any more. */
   async ask(host: string, away: AbortSignal): Promise<void> {
-    // What can't be named can't be allowed.
+    // A host without a name can't be allowed by name.
     if (whyNoHost(host) !== undefined || !canAsk()) return;
-    const lines = await this.#open();
     const over = new AbortController();
-    const onAway = () => over.abort();
-    away.addEventListener("abort", onAway, { once: true });
     try {
-      process.stderr.write(`let this task reach ${printable(host)} until it ends? [y/N] `);
-      const answer = await Promise.race([nextLine(lines, over.signal), this.#taskOver(over.signal)]);
-      if (answer === undefined) process.stderr.write("\n");
-      else if (/^\s*y(es)?\s*$/i.test(answer)) await this.#allow(host);
+      const question = `let this task reach ${printable(host)} until it ends? [y/N] `;
+      const answer = await this.#typed.ask(question, away, this.#taskOver(over.signal));
+      if (answer !== undefined && /^\s*y(es)?\s*$/i.test(answer)) await this.#allow(host);
     } finally {
       over.abort();
-      away.removeEventListener("abort", onAway);
     }
-  }
-
-  close(): void {
-    if (!this.#lines) return;
-    this.#lines.close();
-    process.stdin.pause();
-  }
-
-  async #open(): Promise<Interface> {
-    this.#lines ??= createInterface({ input: process.stdin });
-    this.#lines.resume();
-    await sleep(TYPED_BEFORE_MS);
-    return this.#lines;
   }
 
   async #allow(host: string): Promise<void> {
@@ -72,7 +50,7 @@ export class HostQuestions {
       .catch((error: unknown) => note(error instanceof Error ? printable(error.message) : String(error)));
   }
 
-  /** Then there is nothing left to allow. */
+  /** The task has ended, so there is nothing left to allow. */
   async #taskOver(stop: AbortSignal): Promise<undefined> {
     const { session, user, request } = this.#about;
     const scope = user === undefined ? {} : { user };
@@ -86,17 +64,4 @@ export class HostQuestions {
       ears.close();
     }
   }
-}
-
-/** Undefined: the signal came first, or the input has ended. */
-function nextLine(lines: Interface, stop: AbortSignal): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const onLine = (line: string) => resolve(line);
-    const onEnd = () => resolve(undefined);
-    lines.once("line", onLine).once("close", onEnd);
-    stop.addEventListener("abort", () => {
-      lines.off("line", onLine).off("close", onEnd);
-      resolve(undefined);
-    });
-  });
 }

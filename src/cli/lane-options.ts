@@ -1,5 +1,5 @@
 /**
- * Owns the options that say what a task may do: its lane, and hosts beside those of its lane.
+ * Owns the options that set what a task may do: its lane, and hosts in addition to those of the lane.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { hostPatternSchema, shippedLanes } from "../contract/index.ts";
@@ -15,17 +15,17 @@ export function withLane(command: Command, byDefault: string): Command {
     .addOption(
       new Option(
         "--lane <lane>",
-        `what it may do: ${shippedLanes.join(", ")}, or one of holdfast.yaml; holdfast lanes explains them (default: ${byDefault})`,
+        `what the task may do: ${shippedLanes.join(", ")}, or a lane of holdfast.yaml; holdfast lanes explains them (default: ${byDefault})`,
       ),
     )
     .option(
       "--host <host>",
-      "a host that it may reach, whatever its lane says: registry.npmjs.org, *.example.org, localhost:5432; for this task only, and as often as you like",
+      "a host that the task may reach in addition to those of its lane, for example registry.npmjs.org, *.example.org or localhost:5432; can be given several times",
       collectHost,
     );
 }
 
-/** As a task's spec has them. */
+/** In the form of a task's spec. */
 export function laneChoice({ lane, host }: LaneOptions): { lane?: string; hosts?: string[] } {
   return present({ lane, hosts: host && [...host] });
 }

@@ -1,9 +1,9 @@
 /**
- * Owns how a lane reads in plain words: what a task in it may read, write and reach, and when it asks.
+ * Owns how a lane is printed in plain words: what a task in it may read, write and reach, and when it asks.
  */
 import type { Lane } from "../lane/index.ts";
 
-/** Patterns, as they were named. */
+/** The patterns, as they were given. */
 export function hostsText(hosts: readonly string[]): string {
   if (hosts.length === 0) return "no host";
   const named = hosts.filter((host) => host !== "*");
@@ -11,16 +11,20 @@ export function hostsText(hosts: readonly string[]): string {
   return ["any public host", ...named].join(", ");
 }
 
-/** What it does, and the words for it. */
+/** Each line: a verb, and what it applies to. */
 export function laneLines(lane: Lane): [what: string, text: string][] {
-  const { isReadOnly, isWithoutCommands, hosts, read, write, external, approval } = lane;
+  const { isReadOnly, isWithoutCommands, hosts } = lane;
+  const { read, write, external, approval } = lane.tools;
   const tools = [...named("read", read), ...named("write", write), ...named("external", external)];
   return [
     ["reads", "the files of its capsule, and the tools of this machine"],
     ["writes", isReadOnly ? "nothing but its HOME and TMPDIR" : "in its capsule, its HOME and TMPDIR"],
     ...(isWithoutCommands
       ? ([
-          ["runs", "no commands: its agent edits files only, and one that can't be held to that is refused"],
+          [
+            "runs",
+            "no commands: its agent only edits files, and an agent that can't be held to that is refused",
+          ],
         ] as [string, string][])
       : []),
     ["reaches", hostsText(hosts)],
@@ -29,7 +33,7 @@ export function laneLines(lane: Lane): [what: string, text: string][] {
   ];
 }
 
-/** Every tool of a class is not worth a word, nor is none of the external ones. */
+/** Tool classes that are allowed as a whole, and external tools of which none is allowed, are not listed. */
 function named(what: string, tools: readonly string[]): string[] {
   return tools.length === 0 || tools.includes("*") ? [] : [`${what} ${tools.join(", ")}`];
 }

@@ -1,67 +1,89 @@
 /**
- * Owns looking on from a terminal: until the task is over, or until the person has seen enough. The first Ctrl-C
- * interrupts the turn, the second goes away and says how to come back. A terminal that closes kills nothing.
+ * Owns watching a task from a terminal, until the task is over or the person detaches. The first Ctrl-C
+ * interrupts the turn; the second detaches, and tells how to come back. Closing the terminal ends no task.
  */
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import type { Dispatcher, FollowOptions, Happening } from "../dispatch/index.ts";
 import { deadline } from "../util/index.ts";
 import { HostQuestions } from "./host-questions.ts";
 import { progress } from "./progress.ts";
+import { RequestQuestions } from "./request-questions.ts";
 import { note } from "./screen.ts";
 import type { TaskView } from "./task-view.ts";
+import { TypedLines } from "./typed-lines.ts";
 import type { NamedSession } from "./which-session.ts";
 
 export interface LookOn extends Omit<FollowOptions, "signal"> {
   readonly session: NamedSession;
   readonly user?: string;
   readonly view: TaskView;
-  /** Whether the person is asked about hosts that the task was kept from: not where what is typed goes elsewhere. */
+  /**
+   * Whether the person is asked about hosts that were refused to the task. Not if what is typed is used
+   * otherwise.
+   */
   readonly mayAsk?: boolean;
+  /** What the person types, if it has a use between the questions, too; requests are then asked about. */
+  readonly typed?: TypedLines;
 }
 
-/** The status that the command ends with. */
+/** Resolves to the status that the command exits with. */
 export async function lookOn(dispatcher: Dispatcher, options: LookOn): Promise<number> {
-  const { session, view, mayAsk = false, ...follow } = options;
+  const { session, view, mayAsk = false, typed = new TypedLines(), ...follow } = options;
   const { id, label } = session;
   const away = new AbortController();
   const signals = new Interrupts(dispatcher, options, away);
-  const questions = new HostQuestions(dispatcher, { ...follow, session: id });
-  // A reader that has seen enough is no reason to stop looking: the task's end is still to be reported.
+  const about = { ...follow, session: id };
+  const hosts = new HostQuestions(dispatcher, about, typed);
+  const requests = new RequestQuestions(dispatcher, about, typed);
+  const asksRequests = mayAsk || options.typed !== undefined;
+  // If the reader of the output closes the pipe, watching goes on: the end of the task is still reported.
   process.stdout.removeAllListeners("error").on("error", () => {});
   let status: number | undefined;
   let failure: unknown;
+  // The task was parked, and the person's answer lets it go on. The records of that are still to come.
+  let isGoingOn = false;
   try {
     for await (const happening of dispatcher.follow(id, { ...follow, signal: away.signal })) {
       try {
-        status = view.show(happening)?.status ?? status;
-        if (mayAsk && happening.kind === "refused") await questions.ask(happening.host, away.signal);
+        const ending = view.show(happening);
+        if (!isGoingOn) status = ending?.status ?? status;
+        if (isRecord(happening, "task_unparked")) isGoingOn = false;
+        if (mayAsk && happening.kind === "refused") await hosts.ask(happening.host, away.signal);
+        const asked = asksRequests ? requestIn(happening) : undefined;
+        if (asked !== undefined && (await requests.ask(asked, away.signal))) isGoingOn = true;
       } catch (error) {
         failure = error;
       }
       const isOver = status !== undefined || failure !== undefined;
-      // Nothing comes behind a pause: its process is on its way out. Until then it may go on with the next task.
+      // After a pause no more records come, because the session process is ending. Until then it may go on
+      // with the next task.
       if (isOver && (isPause(happening) || isNextTask(happening, follow.request))) break;
     }
   } finally {
     progress.end();
     signals.close();
-    questions.close();
+    typed.close();
   }
   if (failure !== undefined) throw failure;
   if (away.signal.aborted && status === undefined) {
-    note(`left to itself: holdfast attach ${label} comes back, holdfast log ${label} tells`);
-    // Not done: whoever waits for that must not take it for it.
+    note(
+      `detached; the task goes on: holdfast attach ${label} shows it live, holdfast log ${label} what happened`,
+    );
+    // The task is not done, so the status must not say so.
     return exitStatus.interrupted;
   }
   if (status !== undefined) return status;
   if (await isAtRest(dispatcher, options)) {
-    note(`the session was paused or closed; what has not begun waits in it: holdfast resume ${label}`);
+    note(`the session was paused or closed, and its queue waits: to go on, holdfast resume ${label}`);
     return exitStatus.interrupted;
   }
-  throw new HoldfastError("process_lost", `the process of session ${label} ended before the task did`);
+  throw new HoldfastError("process_lost", `the process of session ${label} ended before its task did`);
 }
 
-/** Whether somebody has paused or closed it: first its process or its place goes, then that is on record. */
+/**
+ * Whether the session was paused or closed: first its process or its place in line goes, then the record
+ * follows.
+ */
 async function isAtRest(dispatcher: Dispatcher, { session, user }: LookOn): Promise<boolean> {
   const scope = user === undefined ? {} : { user };
   const ears = await dispatcher.listen(session.id, scope);
@@ -78,11 +100,20 @@ async function isAtRest(dispatcher: Dispatcher, { session, user }: LookOn): Prom
 
 const ON_RECORD_MS = 300;
 
-const isPause = (happening: Happening) =>
-  happening.kind === "record" && ["session_paused", "session_closed"].includes(happening.record.type);
+const isRecord = (happening: Happening, ...types: string[]) =>
+  happening.kind === "record" && types.includes(happening.record.type);
+
+const isPause = (happening: Happening) => isRecord(happening, "session_paused", "session_closed");
+
+function requestIn(happening: Happening): string | undefined {
+  if (happening.kind !== "record") return undefined;
+  const { type, data } = happening.record;
+  if (type === "approval_requested") return String(data["approval"]);
+  return type === "question_asked" ? String(data["question"]) : undefined;
+}
 
 const isNextTask = (happening: Happening, request: string | null) =>
-  request !== null && happening.kind === "record" && happening.record.type === "task_started";
+  request !== null && isRecord(happening, "task_started");
 
 const GO_AWAY = ["SIGTERM", "SIGHUP"] as const;
 
@@ -94,7 +125,7 @@ class Interrupts {
   readonly #onInterrupt = () => {
     this.#count += 1;
     if (this.#count > 1) return this.#away.abort();
-    note("interrupting the turn; Ctrl-C again goes away and leaves it to itself");
+    note("interrupting the turn; press Ctrl-C again to detach and leave it running");
     this.#interrupt().catch((error: unknown) => note(error instanceof Error ? error.message : String(error)));
   };
   readonly #onLeave = () => this.#away.abort();

@@ -1,8 +1,8 @@
 #!/usr/bin/env -S node --
 /**
- * Owns the command's entrance. What needs nothing loads nothing; everything else is behind the one import.
- *
- * The -- above is for Node: it would take an --env-file behind our own name for its own, and do what stands in it.
+ * Owns the command's entrance. The fast paths load nothing; everything else is loaded by the one import
+ * below. The -- in the first line is for Node, which would otherwise take an --env-file after our own name
+ * for its own option and load that file.
  */
 import { existsSync } from "node:fs";
 import module from "node:module";
@@ -30,19 +30,22 @@ else if (name === "__complete") {
   process.exitCode = await runVerb(name, rest, spare);
 }
 
-/** It loads its program while we load ours. */
+/** The session process loads its program while this process loads its own. */
 async function early(homeDir: string): Promise<Spare> {
   return (await import("../host/early.ts")).startSpare(homeDir);
 }
 
-/** As far as that can be told at a glance: where it does not, a process is started in vain, and ends. */
+/** A guess from the arguments alone. If it is wrong, the process that was started early just ends. */
 function opensSession(words: readonly string[]): boolean {
   const options = words.slice(0, words.includes("--") ? words.indexOf("--") : undefined);
   const others = /^(-h|--help|--session|--home)(=|$)/;
   return words.length > 0 && !options.some((word) => others.test(word));
 }
 
-/** In the home, if there is one: it is nobody else's, and a start is mostly compiling. */
+/**
+ * Compiled code is cached in the home, if there is one: no other user can write there, and a start is mostly
+ * compiling.
+ */
 function keepCompiledCode(): void {
   if (existsSync(home)) module.enableCompileCache?.(cacheDir(home));
 }

@@ -1,5 +1,5 @@
 /**
- * Owns the advice that `show` ends with: what a person would do next with a session that stands like this.
+ * Owns the advice that `show` ends with: what a person can do next with a session that stands like this.
  */
 import type { SessionView } from "../dispatch/index.ts";
 import { reachedLimits } from "../session/index.ts";
@@ -17,6 +17,7 @@ export function nextSteps(session: SessionView): string[] {
     case "working":
       return [`holdfast attach ${name}`, `holdfast diff ${name}`];
     case "waiting for you":
+      if (Object.keys(session.pending).length > 0) return ["holdfast approvals", `holdfast log ${name}`];
       return task?.outcome === "needs_review"
         ? [`holdfast diff ${name}`, `holdfast branch ${name} --reviewed`]
         : [`holdfast log ${name}`];
@@ -47,7 +48,7 @@ export function nextSteps(session: SessionView): string[] {
   }
 }
 
-/** What lets it go on, and what ends it. */
+/** What lets the parked task go on, and what ends it. */
 function parkedSteps(session: SessionView): string[] {
   const name = labelOf(session);
   const { task, budget, spent } = session;
@@ -56,6 +57,8 @@ function parkedSteps(session: SessionView): string[] {
     budget: `holdfast budget ${name} --raise ${limit}=AMOUNT`,
     usage_limit: `holdfast wait ${name}`,
     key: `holdfast resume ${name}`,
+    approval: "holdfast approvals",
+    answer: "holdfast approvals",
   };
   const request = task?.request?.slice(-REQUEST_LENGTH);
   return [
@@ -64,5 +67,5 @@ function parkedSteps(session: SessionView): string[] {
   ];
 }
 
-/** As much of it as tells it from others, nearly always. */
+/** The end of a request's id, which is nearly always enough to tell it from others. */
 const REQUEST_LENGTH = 6;

@@ -1,10 +1,10 @@
 /**
- * Owns what `holdfast` alone says: the few verbs that matter first, with an example each, and the names of all others by
- * what they are for. `holdfast help` says in a line what each of them does.
+ * Owns what `holdfast` without a verb prints: the most important verbs, each with an example, and the names
+ * of all others, grouped by purpose. `holdfast help` describes each verb in one line.
  */
 import { verbs } from "./verbs.ts";
 
-/** In the order in which a newcomer needs them. */
+/** In the order in which a new user needs them. */
 const FIRST: readonly (readonly [verb: string, example: string])[] = [
   ["run", "holdfast run -- npm test"],
   ["ls", "holdfast ls"],
@@ -13,20 +13,20 @@ const FIRST: readonly (readonly [verb: string, example: string])[] = [
   ["branch", "holdfast branch fix-login"],
 ];
 
-/** A verb that is in none of them is shown with the last. */
+/** A verb that is in no group is shown in the last one. */
 const GROUPS: readonly (readonly [group: string, verbs: readonly string[]])[] = [
   ["look", ["show", "log", "output", "wait", "queue", "search", "usage"]],
-  ["speak", ["send", "shell", "open", "interrupt", "cancel"]],
+  ["speak", ["send", "answer", "shell", "open", "interrupt", "cancel"]],
   ["life", ["new", "pause", "resume", "budget", "close", "archive", "keep", "fork", "rm"]],
   ["work", ["merge", "rebase", "conflicts", "retry", "rewind", "handoff", "teardown", "restore"]],
-  ["gate", ["lanes", "trust", "allow"]],
+  ["gate", ["approvals", "approve", "deny", "lanes", "trust", "allow"]],
   ["upkeep", ["doctor", "audit", "gc", "export", "import", "serve", "token", "completion", "demo"]],
 ];
 
 const TITLE = "holdfast: durable, isolated sessions for AI coding agents";
-const IDS = "A session goes by its name, by the beginning of its id, or by @: the last one of this repo.";
+const IDS = "Give a session's name, the first characters of its id, or @ for the last one of this repo.";
 
-/** One screen. */
+/** Fits on one screen. */
 export function overview(): string {
   const examples = columns(FIRST.map(([, example]) => example));
   const first = FIRST.map(([verb], index) => `  ${examples[index]}  ${summaryOf(verb)}`);
@@ -41,13 +41,13 @@ export function overview(): string {
     "Other verbs:",
     ...rest,
     "",
-    "holdfast help tells what each does, holdfast <verb> --help all of one; holdfast demo is a tour.",
+    "holdfast help describes every verb, holdfast <verb> --help one in full. holdfast demo is a tour.",
     IDS,
     "",
   ].join("\n");
 }
 
-/** Every verb, with what it does. */
+/** Every verb with its description. */
 export function fullOverview(): string {
   const width = Math.max(...verbs.map(({ name }) => name.length));
   const line = (name: string) => `  ${name.padEnd(width)}  ${summaryOf(name)}`;
@@ -58,7 +58,7 @@ export function fullOverview(): string {
     "Usage: holdfast <verb> [options]",
     ...groups.flatMap(([group, names]) => ["", `${group}:`, ...names.map(line)]),
     "",
-    `holdfast <verb> --help tells more. ${IDS}`,
+    `holdfast <verb> --help describes a verb in full. ${IDS}`,
     "",
   ].join("\n");
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the one line with a spinner that stands in a terminal while long work is under way: when it is drawn, how it
- * fits, and that it goes away without a trace.
+ * Owns the line with a spinner that a terminal shows while long work is under way: when it is drawn, how it
+ * fits, and that it is cleared without a trace.
  */
 import type { Progress } from "../util/index.ts";
 import { elapsed } from "./amounts.ts";
@@ -9,13 +9,13 @@ import { progressText } from "./progress-text.ts";
 const FRAMES = [..."⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"];
 /** How often it is drawn. */
 export const DRAW_MS = 100;
-/** What is over by then is not worth a flicker. */
+/** Work that is over by then shows no line, because a flicker tells nothing. */
 const FIRST_DRAW_MS = 200;
 const CLEAR_LINE = "\r\u001b[K";
 const LINE_FEED = 10;
 const DEFAULT_COLUMNS = 80;
 
-/** Where it is shown: standard error, as far as it matters here. */
+/** Where it is drawn: the parts of standard error that are needed here. */
 export interface ProgressTarget {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
@@ -26,7 +26,7 @@ export class ProgressLine {
   readonly #target: ProgressTarget;
   #drawnAtMs = Number.NEGATIVE_INFINITY;
   #isDrawn = false;
-  /** What was written last has no end of line: the next drawing would wipe it out. */
+  /** The last text that was written has no end of line, so the next drawing would wipe it out. */
   #isMidLine = false;
 
   constructor(target: ProgressTarget) {
@@ -39,26 +39,26 @@ export class ProgressLine {
     const frame = FRAMES[Math.floor(sinceMs / DRAW_MS) % FRAMES.length];
     const text = `${frame} ${progressText(step)}, ${elapsed(sinceMs)}`;
     const width = (this.#target.columns || DEFAULT_COLUMNS) - 1;
-    // A line that is too long would be two, and only one of them can be cleared.
+    // A line that is too long would become two, and only one of them can be cleared.
     const shown = text.length <= width ? text : `${text.slice(0, width - 1)}…`;
     this.#target.write(`${this.#isMidLine ? "\n" : CLEAR_LINE}${shown}`);
     this.#isMidLine = false;
     this.#isDrawn = true;
   }
 
-  /** It goes away, and nothing takes its place. */
+  /** Clears the line, and draws nothing in its place. */
   wipe(): void {
     if (this.#isDrawn) this.#target.write(CLEAR_LINE);
     this.#isDrawn = false;
   }
 
-  /** Something else is about to be written, from the beginning of a line. */
+  /** Other text is about to be written, from the beginning of a line. */
   giveWay(): void {
     this.wipe();
     this.#isMidLine = false;
   }
 
-  /** What was written last may end anywhere. */
+  /** The last text that was written may have no end of line. */
   wrote(lastByte: number | undefined): void {
     this.#isMidLine = lastByte !== undefined && lastByte !== LINE_FEED;
   }

@@ -1,5 +1,5 @@
 /**
- * Owns the words for long work that is under way: what it is at, files and bytes.
+ * Owns the words for long work that is under way: the step, and its files and bytes.
  */
 import { type Progress, printable } from "../util/index.ts";
 import { bytes, plural } from "./amounts.ts";
@@ -13,7 +13,7 @@ export function progressText({ what, files, ofFiles, bytes: count, ofBytes }: Pr
   return printable(what) + (counted.length > 0 ? `: ${counted.join(", ")}` : "");
 }
 
-/** A total that has turned out to be too small says nothing. */
+/** A total that turned out to be too small is not shown. */
 function amount(
   done: number,
   total: number | undefined,

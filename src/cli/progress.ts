@@ -1,9 +1,8 @@
 /**
- * Owns what is shown of long work while it is under way. In a terminal: one line with a spinner, which goes away before
- * anything else is written and when the work is over, however it ends. Elsewhere: plain lines, the first one after a
- * second, then one every few seconds if there is something new, so that quick work shows nothing.
- *
- * It never keeps the process alive, and it draws also from work that leaves no time to timers.
+ * Owns what is shown of long work while it is under way. In a terminal it is one line with a spinner, which
+ * is cleared before other text is written and when the work ends, however it ends. Elsewhere it is plain
+ * lines: the first after a second, then one every few seconds if something is new, so that quick work prints
+ * nothing. It never keeps the process alive, and it also draws during work that blocks timers.
  */
 import { type OnProgress, type Progress, systemClock } from "../util/index.ts";
 import { elapsed } from "./amounts.ts";
@@ -14,14 +13,14 @@ const FIRST_LINE_MS = 1000;
 const NEXT_LINE_MS = 5000;
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** Takes a plain line, with what it was made of. */
+/** Takes a plain line, and the facts that it was made of. */
 type LineSink = (text: string, step: Progress, elapsedMs: number) => void;
 
 /** Work that is under way. */
 interface Work {
   readonly beganAtMs: number;
   step: Progress;
-  /** The next plain line is due then, if it says something new. */
+  /** When the next plain line is due, if something is new. */
   lineDueAtMs: number;
   lastText: string;
 }
@@ -35,7 +34,8 @@ export class ProgressDisplay {
   #timer: NodeJS.Timeout | undefined;
   readonly #onSignal = (signal: NodeJS.Signals) => {
     this.end();
-    // Whoever else listens decides what becomes of us; else it is what it would have been.
+    // If another listener handles the signal, it decides what happens to this process; else the signal has
+    // its usual effect.
     if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
   };
 
@@ -45,7 +45,7 @@ export class ProgressDisplay {
     this.#line = new ProgressLine(target);
   }
 
-  /** From now on lines go there, and nothing is drawn. */
+  /** From now on plain lines go to this function, and nothing is drawn. */
   divert(sink: LineSink): void {
     this.#sink = sink;
   }
@@ -56,12 +56,12 @@ export class ProgressDisplay {
     this.tick();
   };
 
-  /** Something else is about to be written. */
+  /** Other text is about to be written. */
   clear(): void {
     this.#line.giveWay();
   }
 
-  /** What was written last may end anywhere. */
+  /** The last text that was written may have no end of line. */
   wrote(lastByte: number | undefined): void {
     this.#line.wrote(lastByte);
   }
@@ -90,7 +90,7 @@ export class ProgressDisplay {
   #begin(step: Progress): void {
     const beganAtMs = this.#nowMs();
     this.#work = { beganAtMs, step, lineDueAtMs: beganAtMs + FIRST_LINE_MS, lastText: "" };
-    // The time that it takes is shown also while it says nothing.
+    // The elapsed time is shown also while the work reports nothing.
     this.#timer = setInterval(() => this.tick(), this.#isTerminal ? DRAW_MS : FIRST_LINE_MS).unref();
     if (this.#isTerminal) for (const signal of SIGNALS) process.on(signal, this.#onSignal);
   }
@@ -107,5 +107,5 @@ export class ProgressDisplay {
   }
 }
 
-/** The one of this process. */
+/** The progress of this process. */
 export const progress = new ProgressDisplay(process.stderr);

@@ -1,5 +1,6 @@
 /**
- * Owns how one record reads in a terminal: time, turn, who, what, on one line that can't move the cursor.
+ * Owns how one record is printed in a terminal: time, turn, actor and event, on one line that can't move the
+ * cursor.
  */
 import type { JournalRecord, Json, JsonObject } from "../contract/index.ts";
 import { printable } from "../util/index.ts";
@@ -13,11 +14,11 @@ interface Told {
   readonly what: string;
 }
 
-/** What stands before the text. */
+/** The part before the text. */
 const PREFIX_WIDTH = 46;
 const MIN_TEXT_WIDTH = 40;
 
-/** Shortened to so many columns, or whole when there is no width: a pipe gets everything. */
+/** Cut to the given number of columns, or whole without one: a pipe gets everything. */
 export function formatRecord(record: JournalRecord, width: number | undefined): string {
   const { who, style, what } = tell(record);
   const turn = typeof record.data["turn"] === "number" ? `t${record.data["turn"]}` : "";
@@ -31,7 +32,7 @@ export function formatRecord(record: JournalRecord, width: number | undefined): 
   return `${seq} ${time}  ${turn.padEnd(4)} ${paint(style, clip(who, 11).padEnd(11))} ${text}${redacted}`;
 }
 
-/** In the time zone of the reader, as 2026-01-31 12:00:00. */
+/** In the reader's time zone, as 2026-01-31 12:00:00. */
 function localTime(iso: string): string {
   return new Date(iso).toLocaleString("sv");
 }

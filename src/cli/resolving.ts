@@ -1,6 +1,6 @@
 /**
- * Owns how a conflict is given back: to the session's agent, to another one, to a command, or to a person in a terminal.
- * The task begins with the files as far as git could bring them together.
+ * Owns how a merge conflict is given back: to the session's agent, to another one, to a command, or to a
+ * person in a terminal. The task begins with the files as far as git could merge them.
  */
 import { HoldfastError, type TaskSpec } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
@@ -17,7 +17,7 @@ export interface ResolveOptions extends RunOptions {
 
 const NAMED_PATHS = 50;
 
-/** Ends with the status of its task. */
+/** Resolves to the status of its task. */
 export async function resolveConflict(
   dispatcher: Dispatcher,
   session: NamedSession,
@@ -26,11 +26,12 @@ export async function resolveConflict(
 ): Promise<void> {
   const { id } = session;
   const last = await dispatcher.lastConversed(id, scope(options));
-  const agent = options.agent ?? (last && last.agent.adapter !== "exec" ? last.name : undefined);
+  const isAgent = last && last.agent.adapter !== "exec" && last.agent.adapter !== "script";
+  const agent = options.agent ?? (isAgent ? last.name : undefined);
   if (command.length === 0 && agent === undefined)
     throw new HoldfastError(
       "usage",
-      `${session.label} has had no agent: name one with --agent, or say what resolves it: holdfast merge ${session.label} --resolve -i -- $EDITOR FILE`,
+      `${session.label} has had no agent: name one with --agent, or give a command that resolves the conflict: holdfast merge ${session.label} --resolve -i -- $EDITOR FILE`,
     );
   const given = await dispatcher.holdfast.giveBackConflict(id, {
     ...scope(options),
@@ -52,5 +53,5 @@ function beginningWith(spec: TaskSpec, { base, snapshot, tree }: ConflictedFiles
 function promptFor({ into, paths }: ConflictedFiles): string {
   const more = paths.length > NAMED_PATHS ? `\n- and ${paths.length - NAMED_PATHS} more` : "";
   const list = paths.slice(0, NAMED_PATHS).map((path) => `- ${path}`);
-  return `Your work in this session and the branch ${into} change the same places. The files now stand on ${into}, with your work brought in as far as git can do it. In these files git could not:\n${list.join("\n")}${more}\n\nBetween <<<<<<< and ======= stands what ${into} has, between ======= and >>>>>>> what you did. Bring the two together so that both keep their purpose, leave no marker behind, and say what you decided.`;
+  return `Your work in this session and the branch ${into} change the same places. The files are now those of ${into}, with your work merged in as far as git could. In these files git could not merge it:\n${list.join("\n")}${more}\n\nThe text between <<<<<<< and ======= is from ${into}, the text between ======= and >>>>>>> is yours. Combine the two so that both keep their purpose, leave no conflict marker behind, and say what you decided.`;
 }

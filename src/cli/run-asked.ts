@@ -1,18 +1,21 @@
 /**
- * Owns what `run` is asked for: an agent with a task in plain words, or a command, as the spec of a task.
+ * Owns how the arguments of `run` become the spec of a task: an agent with a task in plain words, or a
+ * command.
  */
 import { basename } from "node:path";
-import { type AgentDefinition, HoldfastError, type TaskSpec } from "../contract/index.ts";
+import { type AgentDefinition, type AgentSpec, HoldfastError, type TaskSpec } from "../contract/index.ts";
 import type { Dispatcher } from "../dispatch/index.ts";
+import type { AgentOptions } from "../face/index.ts";
 import { findProgram } from "../process/index.ts";
 import { commandLine } from "../redaction/index.ts";
+import type { WhichFile } from "../task/index.ts";
 import { present } from "../util/index.ts";
-import type { AgentOptions } from "./agent-choice.ts";
 import { requireDefinition } from "./definitions.ts";
 import type { EnvironmentOptions } from "./environment.ts";
 import { type LaneOptions, laneChoice } from "./lane-options.ts";
 import type { PlaceOptions } from "./run-place.ts";
 import { note } from "./screen.ts";
+import { definedScript, fileScript, type ScriptOptions } from "./script-asked.ts";
 import { type BudgetOptions, type CommonOptions, scope } from "./verb.ts";
 import { sessionOf } from "./which-session.ts";
 
@@ -21,7 +24,8 @@ export type RunOptions = CommonOptions &
   PlaceOptions &
   EnvironmentOptions &
   LaneOptions &
-  AgentOptions & {
+  AgentOptions &
+  ScriptOptions & {
     readonly session?: string;
     readonly fresh?: boolean;
     readonly name?: string;
@@ -36,41 +40,63 @@ export type RunOptions = CommonOptions &
     readonly exitCode?: boolean;
   };
 
-/** A word that is a program was meant as a command. */
+/** A word that names a program was meant as a command. */
 export function assertWords(words: readonly string[], hasCommand: boolean, options: RunOptions): void {
   const [first = ""] = words;
-  if (hasCommand && first === "") throw new HoldfastError("usage", "behind -- stands the command to run");
+  if (hasCommand && first === "")
+    throw new HoldfastError("usage", "the command after -- is empty: give the command to run");
   if (hasCommand && (options.agent !== undefined || options.model !== undefined || options.continue))
     throw new HoldfastError(
       "usage",
-      "--agent, --model and --continue go with a task of plain words, not with a command",
+      "--agent, --model and --continue are for a task in plain words: leave them out with a command",
     );
+  if (hasCommand && (options.script !== undefined || options.var !== undefined))
+    throw new HoldfastError("usage", "--script and --var are for a script: leave them out with a command");
   if (hasCommand) return;
   if (options.messages || options.restart)
     throw new HoldfastError(
       "usage",
-      "--messages and --restart go with a command: an agent does both by itself",
+      "--messages and --restart are for a command: leave them out, an agent does both by itself",
     );
   if (options.continue && options.session === undefined)
     throw new HoldfastError(
       "usage",
-      "--continue goes on with a conversation: name its session with --session",
+      "--continue needs --session, which names the session whose conversation goes on",
     );
-  if (words.join("").trim() === "" && !options.interactive)
-    throw new HoldfastError("usage", "say what is to be done, or which command to run: holdfast run -- CMD");
+  if (options.script !== undefined) {
+    assertScript(options);
+    return;
+  }
+  if (options.agent === undefined && !options.interactive) assertPrompt(words.join(""));
   if (!first.includes(" ") && findProgram(first) !== undefined)
     throw new HoldfastError(
       "usage",
-      `${first} is a program: to run it, say holdfast run -- ${words.join(" ")}; to say it to an agent, put it in quotes with the rest`,
+      `${first} is a program. To run it: holdfast run -- ${words.join(" ")}. To give these words to an agent, put all of them in quotes`,
     );
 }
 
-/** What a task is asked to be, and the words that a session for it gets its name from. */
+function assertScript({ agent, model, continue: goesOn, interactive }: RunOptions): void {
+  if (agent !== undefined || model !== undefined || goesOn || interactive)
+    throw new HoldfastError(
+      "usage",
+      "--agent, --model, --continue and -i are for an agent: leave them out with a script",
+    );
+}
+
+function assertPrompt(prompt: string): void {
+  if (prompt.trim() === "")
+    throw new HoldfastError(
+      "usage",
+      "give the task in words, holdfast run TEXT, or a command, holdfast run -- CMD",
+    );
+}
+
+/** The spec of the task, and the words that a new session gets its name from. */
 export interface AskedFor {
   readonly spec: TaskSpec;
   readonly title: string;
   readonly words: readonly string[];
-  /** The agent definition that it goes by. */
+  /** The agent definition that it follows. */
   readonly definition?: AgentDefinition;
 }
 
@@ -78,13 +104,31 @@ export function commandAsked(words: string[], options: RunOptions): AskedFor {
   return { spec: specOf(words, options), title: commandLine(words).slice(0, 200), words };
 }
 
+/** The steps of a file. Words beside it are its `${task}`. */
+export async function scriptAsked(path: string, prompt: string, options: RunOptions): Promise<AskedFor> {
+  const agent = await fileScript(path, prompt, options);
+  const title = prompt || basename(path);
+  const spec = { ...commonSpec(options), agent, definition: `script:${basename(path)}`.slice(0, 200) };
+  return { spec, title: title.slice(0, 200), words: [title] };
+}
+
 export async function agentAsked(
   dispatcher: Dispatcher,
   prompt: string,
   options: RunOptions,
 ): Promise<AskedFor> {
-  const { chooseAgent } = await import("./agent-choice.ts");
-  const definition = await definitionFor(dispatcher, options);
+  const { chooseAgent } = await import("../face/index.ts");
+  const { definition, which } = await definitionFor(dispatcher, options);
+  if (definition?.script !== undefined) {
+    const agent = await definedScript(dispatcher.home, definition, which, { prompt, var: options.var });
+    return askedOf(agent, prompt, options, { name: definition.name, definition });
+  }
+  if (options.var !== undefined)
+    throw new HoldfastError(
+      "usage",
+      "--var needs a script: --script FILE, or an agent definition that names one",
+    );
+  if (!options.interactive && !options.continue) assertPrompt(prompt);
   const model = options.model ?? definition?.model;
   const chosen = await chooseAgent(
     dispatcher.home,
@@ -95,36 +139,44 @@ export async function agentAsked(
   const name = definition?.name ?? chosen.name;
   const shown = name === chosen.name ? name : `${name} (${chosen.name})`;
   if (!options.json) note(`[agent]   ${shown}, ${chosen.key}`);
+  return askedOf(chosen.spec, prompt, options, { name, definition });
+}
+
+function askedOf(
+  agent: AgentSpec,
+  prompt: string,
+  options: RunOptions,
+  { name, definition }: { readonly name: string; readonly definition: AgentDefinition | undefined },
+): AskedFor {
   const spec = {
     ...commonSpec({ ...options, ...present({ lane: options.lane ?? definition?.lane }) }),
-    agent: chosen.spec,
+    agent,
     definition: `agent:${name}`,
     ...(definition && definition.env.length > 0 && { env: [...definition.env] }),
   };
   return { spec, title: (prompt || name).slice(0, 200), words: [prompt || name], ...present({ definition }) };
 }
 
-/** A session keeps the one that it was opened from, unless another agent is named. */
-async function definitionFor(
-  dispatcher: Dispatcher,
-  options: RunOptions,
-): Promise<AgentDefinition | undefined> {
+interface Defined {
+  readonly definition: AgentDefinition | undefined;
+  /** Where the definition was found. */
+  readonly which: WhichFile | undefined;
+}
+
+/** A session keeps the definition that it was opened from, unless another agent is named. */
+async function definitionFor(dispatcher: Dispatcher, options: RunOptions): Promise<Defined> {
   const { agent, session } = options;
   const from = { ...present({ base: options.base, isFresh: options.fresh, isDirty: options.dirty }) };
-  if (session === undefined)
-    return requireDefinition(
-      dispatcher,
-      agent,
-      options.repo === false ? undefined : { repo: options.repo ?? ".", ...from },
-    );
+  if (session === undefined) {
+    const which = options.repo === false ? undefined : { repo: options.repo ?? ".", ...from };
+    return { which, definition: await requireDefinition(dispatcher, agent, which) };
+  }
   const { id } = await sessionOf(dispatcher.holdfast, session, options);
   const state = await dispatcher.holdfast.showSession(id, scope(options));
-  if (state.definition && (agent ?? state.definition.name) === state.definition.name) return state.definition;
-  return requireDefinition(
-    dispatcher,
-    agent,
-    state.repo === null ? undefined : { repo: state.repo, state, ...from },
-  );
+  const which = state.repo === null ? undefined : { repo: state.repo, state, ...from };
+  const { definition: kept } = state;
+  const isKept = kept !== null && (agent ?? kept.name) === kept.name;
+  return { which, definition: isKept ? kept : await requireDefinition(dispatcher, agent, which) };
 }
 
 function specOf(command: string[], options: RunOptions): TaskSpec {

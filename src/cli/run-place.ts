@@ -1,5 +1,5 @@
 /**
- * Owns the options of `run` that say where a task begins.
+ * Owns the options of `run` that set where a task begins.
  */
 import type { Command } from "commander";
 import { HoldfastError } from "../contract/index.ts";
@@ -15,18 +15,25 @@ export interface PlaceOptions {
 }
 
 export function withPlace(command: Command): Command {
-  // To the parser they are one option, of which the last counts.
+  // For the parser, --repo and --no-repo are one option, of which the last counts.
   const said = new Set<string>();
   for (const option of ["repo", "no-repo"]) command.on(`option:${option}`, () => said.add(option));
   command.hook("preAction", () => {
-    if (said.size > 1) throw new HoldfastError("usage", "--repo names one, --no-repo wants none: choose one");
+    if (said.size > 1)
+      throw new HoldfastError("usage", "--repo and --no-repo exclude each other: choose one");
   });
   return command
-    .option("--cwd <dir>", "start in this directory of the repo (default: where you are in it, else its top)")
-    .option("--no-repo", "without a repo, in an empty directory; the session keeps what comes of it")
+    .option(
+      "--cwd <dir>",
+      "start in this directory of the repo (default: the one that you are in, else the top)",
+    )
+    .option(
+      "--no-repo",
+      "run without a repo, in an empty directory; the session keeps what the task writes there",
+    )
     .option(
       "--dirty",
-      "begin clean, with the checkout as it is: uncommitted changes and untracked files too",
+      "begin clean with the checkout as it is, including uncommitted changes and untracked files",
     );
 }
 
@@ -36,20 +43,20 @@ export function placeOf({ repo, cwd, dirty, base }: PlaceOptions): BeginningPlac
   if (dirty && base !== undefined)
     throw new HoldfastError(
       "usage",
-      "--dirty begins with the checkout, --base with the commit that it names: choose one",
+      "--dirty begins with the checkout, and --base with the commit that it names: choose one",
     );
   if (repo === false && (dirty || base !== undefined))
-    throw new HoldfastError(
-      "usage",
-      "without a repo there is nothing to begin with: leave --dirty and --base out",
-    );
+    throw new HoldfastError("usage", "--dirty and --base need a repo: leave them out with --no-repo");
   const where = { here: process.cwd(), ...present({ repo: repo || undefined, cwd }) };
   return { where, ...present({ isDirty: dirty }) };
 }
 
 type Unseen = NonNullable<Awaited<ReturnType<Asked["unseen"]>>>;
 
-/** What the task begins without, though it lies in the checkout: one line, and one for a configuration among it. */
+/**
+ * Tells which files of the checkout the task does not see: one line for all, and one for a configuration file
+ * among them.
+ */
 export async function tellUnseen(
   asked: Pick<Asked, "unseen">,
   { json }: { readonly json?: boolean },
@@ -61,7 +68,7 @@ export async function tellUnseen(
   else for (const line of [unseenText(unseen), ...unseen.named.map(uncommittedText)]) tell(line);
 }
 
-const uncommittedText = (file: string) => `${file} is not committed: the task goes by the one of its base`;
+const uncommittedText = (file: string) => `${file} is not committed: the task uses the one of its base`;
 
 function unseenText({ changed, untracked }: Unseen): string {
   const counts = [
@@ -69,5 +76,5 @@ function unseenText({ changed, untracked }: Unseen): string {
     ...(untracked > 0 ? [`${untracked} untracked`] : []),
   ];
   const isOne = changed + untracked === 1;
-  return `the checkout has ${counts.join(" and ")} ${isOne ? "file" : "files"} that the task does not see: --dirty begins with ${isOne ? "it" : "them"}`;
+  return `the checkout has ${counts.join(" and ")} ${isOne ? "file" : "files"} that the task does not see; --dirty includes ${isOne ? "it" : "them"}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the running of a verb: finds it, loads only that one, and turns every failure into one line on stderr and an
- * exit status.
+ * Owns the running of a verb: finds it, loads only that one, and turns every failure into one line on stderr
+ * and an exit status.
  */
 import { CommanderError } from "commander";
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
@@ -12,7 +12,10 @@ import { verbs } from "./verbs.ts";
 
 const MIN_NODE = 24;
 
-/** The exit status. `spare`: a session process that was started early, for what the verb may need it for. */
+/**
+ * Resolves to the exit status. `spare`: a session process that was started early because the verb may need
+ * one.
+ */
 export async function runVerb(name: string, args: readonly string[], spare?: Spare): Promise<number> {
   process.stdout.on("error", onBrokenOutput);
   keepSpare(spare);
@@ -80,7 +83,7 @@ function statusOf(error: unknown): number {
   return exitStatus.bug;
 }
 
-/** A reader that has seen enough closes the pipe: that is no failure. */
+/** A reader that has read enough closes the pipe. That is no failure. */
 function onBrokenOutput(error: NodeJS.ErrnoException): void {
   if (error.code === "EPIPE") process.exit(exitStatus.done);
   complain("file_unwritable", `the output can't be written: ${error.message}`, "check where it goes");

@@ -1,5 +1,6 @@
 /**
- * Owns what reaches the terminal. All untrusted text goes through `printable`; colour only where a terminal is.
+ * Owns what reaches the terminal. All untrusted text goes through `printable`. Colour is used only on a
+ * terminal.
  */
 import { styleText } from "node:util";
 import { printable, printableJson } from "../util/index.ts";
@@ -11,7 +12,7 @@ export function paint(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }
 
-/** Own words and text that has been made printable. */
+/** Prints Holdfast's own words, and text that has been made printable. */
 export function say(line: string): void {
   progress.clear();
   process.stdout.write(`${line}\n`);
@@ -21,13 +22,13 @@ export function sayJson(value: unknown): void {
   say(printableJson(value));
 }
 
-/** Notes that are not the answer: to stderr, so that a pipe gets only the answer. */
+/** Notes are not the answer: they go to stderr, so that a pipe gets only the answer. */
 export function note(line: string): void {
   progress.clear();
   process.stderr.write(`${line}\n`);
 }
 
-/** Bytes that a task wrote: to a pipe as they are, to a terminal without what could play tricks with it. */
+/** Bytes that a task wrote: unchanged to a pipe; to a terminal without sequences that could affect it. */
 export function stream(target: NodeJS.WriteStream, chunk: Buffer): void {
   const harmless = (text: string) =>
     text.split(/([\n\t])/).map((part, index) => (index % 2 === 0 ? printable(part) : part));
@@ -36,7 +37,10 @@ export function stream(target: NodeJS.WriteStream, chunk: Buffer): void {
   target.write(target.isTTY ? harmless(chunk.toString("utf8").replaceAll("\r\n", "\n")).join("") : chunk);
 }
 
-/** Columns as wide as they need to be; the last one is not padded, and is cut where a terminal ends. */
+/**
+ * Columns are as wide as they need to be. The last one is not padded, and is cut at the width of the
+ * terminal.
+ */
 export function tableLines(
   rows: readonly (readonly string[])[],
   width: number | undefined = process.stdout.columns,
@@ -71,7 +75,7 @@ export function ago(iso: string, nowMs: number): string {
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
-/** Never so short that nothing is said. Colours count as text here: what has some is short. */
+/** Never so short that nothing is left. Colours count as text here, and texts that have some are short. */
 function cut(cell: string, before: readonly number[], width: number | undefined): string {
   if (width === undefined) return cell;
   const left = width - before.reduce((sum, one) => sum + one + 2, 0);

@@ -1,6 +1,6 @@
 /**
- * Owns the way to the terminal of a session's task: what its process is at until there is one, the window, and what is
- * said when a person leaves it.
+ * Owns how a person gets to the terminal of a session's task: what its process is doing until there is one,
+ * the window, and what is printed when the person leaves it.
  */
 import type { Dispatcher } from "../dispatch/index.ts";
 import { progress } from "./progress.ts";
@@ -20,11 +20,11 @@ export async function inWindow(
   const path = await whenOpen(dispatcher, id, options, request);
   if (path === undefined) return "ended";
   const end = await openWindow(path).catch(() => "ended" as const);
-  if (end === "left") note(`\r\nit goes on without you: holdfast attach ${label} comes back`);
+  if (end === "left") note(`\r\ndetached; it goes on: holdfast attach ${label} comes back`);
   return end;
 }
 
-/** Undefined where it never comes to have one, or has had it: the journal tells the rest. */
+/** Undefined if the task never gets a terminal, or has had one: the journal has the rest. */
 async function whenOpen(
   dispatcher: Dispatcher,
   id: string,
@@ -59,7 +59,7 @@ async function tellProgress(
   request: string,
   signal: AbortSignal,
 ): Promise<void> {
-  // Records are told when the window is closed.
+  // Records are shown after the window is closed.
   const following = { ...scope(options), request, fromSeq: Number.MAX_SAFE_INTEGER, signal };
   for await (const happening of dispatcher.follow(id, following)) {
     if (happening.kind === "progress" && happening.step) progress.step(happening.step);

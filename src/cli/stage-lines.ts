@@ -1,9 +1,10 @@
 /**
- * Owns the lines of a task's stages: what is said of each when it is over, from the records of the task.
+ * Owns the lines of a task's stages: what is printed about each when it is over, from the records of the
+ * task.
  */
 import type { JournalRecord, Json } from "../contract/index.ts";
+import { type CommandEnding, endingText } from "../face/index.ts";
 import { plural } from "./amounts.ts";
-import { type CommandEnding, endingText } from "./task-outcome.ts";
 import type { NamedSession } from "./which-session.ts";
 import { wideningText } from "./widening-text.ts";
 
@@ -16,7 +17,7 @@ export interface StageLine {
   readonly text: string;
 }
 
-/** Of each type, the data of the task's last record. */
+/** For each type, the data of the task's last record. */
 export type TaskRecords = ReadonlyMap<string, Data>;
 
 export interface Whose {
@@ -37,7 +38,7 @@ export function routeLines(records: TaskRecords, { session, user }: Whose): Stag
   const started = of(records, "task_started");
   const { task, carried, lane = null, hosts = [] } = started;
   const reached = Array.isArray(hosts) && hosts.length > 0 ? ` hosts=${hosts.join(",")}` : "";
-  // A journal of before there were lanes names none.
+  // A journal from before there were lanes names none.
   const inLane = lane === null ? "" : ` lane=${lane}${reached}`;
   const isSandboxed = !records.has("sandbox_waived");
   const unguarded = isSandboxed ? "" : " sandbox=none";
@@ -49,23 +50,23 @@ export function routeLines(records: TaskRecords, { session, user }: Whose): Stag
   return [routed, ...notAcceptedLines(started["notAccepted"]), ...carriedLines(carried)];
 }
 
-/** What the repo's file asked for, and the task has not. */
+/** What the repo's file asked for and the task did not get. */
 function notAcceptedLines(words: Data[string] | undefined): StageLine[] {
   if (!Array.isArray(words)) return [];
   const named = words.map((word) => wideningText(word as { key: string; value: Json }));
   const more = named.length > NAMED_WORDS ? `, and ${named.length - NAMED_WORDS} more` : "";
-  const text = `holdfast.yaml asks for more, which you have not accepted: ${named.slice(0, NAMED_WORDS).join(", ")}${more}; holdfast trust shows it and accepts it`;
+  const text = `holdfast.yaml asks for more, which you have not accepted: ${named.slice(0, NAMED_WORDS).join(", ")}${more}; to see and accept it: holdfast trust`;
   return [{ stage: "trust", facts: { notAccepted: words }, text }];
 }
 
 const NAMED_WORDS = 5;
 
-/** Worth a line where the last task did not end as it should. */
+/** Printed only if the last task did not end well. */
 function carriedLines(carried: Data[string] | undefined): StageLine[] {
   if (typeof carried !== "object" || carried === null || Array.isArray(carried)) return [];
   const { task, outcome = "never ended" } = carried;
   if (outcome === "done" || outcome === "unverified") return [];
-  const text = `goes on with what task ${task} left, which ${HOW[String(outcome)] ?? outcome}`;
+  const text = `begins with what task ${task} left, which ${HOW[String(outcome)] ?? outcome}`;
   return [{ stage: "router", facts: { carried }, text }];
 }
 
@@ -85,15 +86,21 @@ export function capsuleLines(records: TaskRecords): StageLine[] {
     ...missing.map((path) => ({
       stage: "capsule",
       facts: { missing: path },
-      text: `capsule.include: ${path} is not there`,
+      text: `capsule.include: ${path} does not exist in the checkout`,
     })),
     ...(records.has("sandbox_waived")
-      ? [{ stage: "sandbox", facts: { waived: true }, text: "waived: the command can do whatever you can" }]
+      ? [
+          {
+            stage: "sandbox",
+            facts: { waived: true },
+            text: "waived: the command can do everything that you can do",
+          },
+        ]
       : []),
   ];
 }
 
-/** How the agent ended; and what it changed, where that is counted by now. */
+/** How the agent ended, and what it changed, if that was counted by then. */
 export function actLines(records: TaskRecords): StageLine[] {
   const { exitCode, signal } = commandOf(records);
   const isInterrupted = isTurnInterrupted(records);
@@ -110,7 +117,7 @@ export function actLines(records: TaskRecords): StageLine[] {
 const changedText = ({ files, insertions, deletions }: ReturnType<typeof statOf>) =>
   `${plural(files, "file")} changed, +${insertions} -${deletions}`;
 
-/** What of the files is not kept, or not published. */
+/** What was not kept of the files, or not published. */
 function snapshotLines(snapshot: Data): StageLine[] {
   const lines: StageLine[] = [];
   const add = (facts: StageLine["facts"], text: string) => lines.push({ stage: "snapshot", facts, text });
@@ -123,7 +130,7 @@ function snapshotLines(snapshot: Data): StageLine[] {
     const named = snapshot["unansweredPaths"];
     const paths = Array.isArray(named) ? named.map(String) : [];
     const more = unanswered > paths.length ? ", …" : "";
-    const why = `${plural(unanswered, "file")} kept and not published, because git gave no answer about them`;
+    const why = `${plural(unanswered, "file")} kept but not published, because git could not classify them`;
     add({ unanswered, paths }, `${why}: ${paths.join(", ")}${more}`);
   }
   return lines;
@@ -133,12 +140,12 @@ function omittedIn(home: Data[string] | undefined): number {
   return typeof home === "object" && home !== null && "omitted" in home ? Number(home["omitted"]) : 0;
 }
 
-/** The work stands on an earlier commit, or on another one. */
+/** The work is based on an earlier commit, or on another one. */
 export function publishedLines(records: TaskRecords): StageLine[] {
   const { branch, replaced } = of(records, "work_published");
   if (typeof replaced !== "string") return [];
   const short = replaced.slice(0, 12);
-  const text = `${branch} was at ${short} before; git branch <name> ${short} brings that back`;
+  const text = `${branch} was at ${short} before; git branch <name> ${short} restores that`;
   return [{ stage: "persist", facts: { branch, replaced }, text }];
 }
 
@@ -156,7 +163,7 @@ export function persistLines(records: TaskRecords, { session }: Whose): StageLin
       : unpublished?.code === "no_repo"
         ? unpublished.reason
         : `not published; holdfast diff ${session.label} shows it`;
-  // Where there were checks, the agent's line came before anything was counted.
+  // Where there were checks, the agent's line was printed before anything was counted.
   const counted = records.has("check_started") ? `${changedText(stat)}, ` : "";
   return [
     {

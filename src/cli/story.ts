@@ -1,6 +1,6 @@
 /**
- * Owns how a session's records read as a story: tasks, in them turns, in these who said and did what, and how long it
- * took. What only keeps the machinery going is left out; `log --raw` has all of it.
+ * Owns how a session's records are printed as a story: tasks, their turns, what was said and done in them,
+ * and how long it took. Records that only keep Holdfast going are left out; `log --raw` has all of them.
  */
 import type { JournalRecord, Json, JsonObject } from "../contract/index.ts";
 import { parkedOf, parkedText } from "../dispatch/index.ts";
@@ -12,22 +12,22 @@ const MIN_WIDTH = 40;
 const INDENT = "  ";
 
 export class Story {
-  /** So many columns; undefined: nothing is shortened. */
+  /** How many columns there are; undefined: nothing is shortened. */
   readonly #width: number | undefined;
-  /** When each call that is open was begun. */
+  /** When each open call began. */
   readonly #calls = new Map<string, string>();
   #files = "";
   #ending = "";
   #turnDepth = "";
   #title: Json = null;
-  /** The turn is one command, and told as that. */
+  /** The turn consists of one command, and is printed as that. */
   #isCommand = false;
 
   constructor(width: number | undefined) {
     this.#width = width;
   }
 
-  /** The lines that a record adds; none where it adds nothing to tell. */
+  /** The lines that a record adds; empty if it adds nothing. */
   tell(record: JournalRecord): string[] {
     const { type, data, at } = record;
     switch (type) {
@@ -56,7 +56,7 @@ export class Story {
         this.#files = "";
         return [this.#taskStart(data, at)];
       case "sandbox_waived":
-        return [this.#head(at, "no sandbox", `task ${text(data["task"])} can do whatever you can`)];
+        return [this.#head(at, "no sandbox", `task ${text(data["task"])} can do everything that you can do`)];
       case "task_refused":
         return [this.#head(at, "refused", `${text(data["code"])}: ${text(data["reason"])}`)];
       case "task_halted":
@@ -96,8 +96,16 @@ export class Story {
       case "tool_returned":
         return this.#result(data, at);
       case "question_asked":
+        return [this.#line(INDENT, "asks you", `${text(data["text"])} (${text(data["question"])})`)];
+      case "question_answered":
+        return [this.#line(INDENT, `answer of ${text(data["by"])}`, text(data["text"]))];
       case "approval_requested":
-        return [this.#line(INDENT, "asks you", text(data["text"] ?? data["tool"]))];
+      case "approval_granted":
+      case "approval_denied":
+      case "approval_expired":
+      case "action_begun":
+      case "action_ended":
+        return [this.#line(INDENT, ...approvalStory(type, data))];
       case "quota_reached":
         return [
           this.#line(
@@ -156,7 +164,7 @@ export class Story {
   #taskStart(data: JsonObject, at: string): string {
     const lane = text(data["lane"]);
     const what = `task ${text(data["task"])}${lane === "" ? "" : `, lane ${lane}`}`;
-    // What the session is about need not be said again.
+    // What the session is about is not repeated.
     return this.#head(at, what, data["asked"] === this.#title ? "" : text(data["asked"]));
   }
 
@@ -197,7 +205,7 @@ const WORTH_TELLING_MS = 1000;
 
 const PAUSES: Readonly<Record<string, string>> = {
   budget: "its budget is reached",
-  quota: "it took more than its share",
+  quota: "it used more than its quota",
   import: "",
 };
 
@@ -205,12 +213,32 @@ function fieldsOf(value: Json | undefined): JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 }
 
+/** What a person is asked to approve, and what came of it. */
+function approvalStory(type: string, data: JsonObject): [who: string, what: string] {
+  const approval = text(data["approval"]);
+  const named = `${text(data["tool"])} (${approval})`;
+  switch (type) {
+    case "approval_requested":
+      return ["needs approval", `${named} ${text(data["args"])}`];
+    case "approval_granted":
+      return [`granted by ${text(data["by"])}`, approval];
+    case "approval_denied":
+      return [`denied by ${text(data["by"])}`, `${approval} ${text(data["reason"])}`.trim()];
+    case "approval_expired":
+      return ["expired", approval];
+    case "action_begun":
+      return ["acts", named];
+    default:
+      return [`action ${text(data["outcome"])}`, `${named} ${text(data["output"])}`.trim()];
+  }
+}
+
 function commandIn(input: Json | undefined): string {
   const { command } = fieldsOf(input);
   return Array.isArray(command) ? shellText(command.map(text)) : text(input);
 }
 
-/** Of a command what it wrote, without how it ended. */
+/** What a command wrote, without how it ended. */
 function outputIn(output: Json | undefined): string {
   return text(fieldsOf(output)["output"] ?? output);
 }

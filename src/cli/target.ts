@@ -21,12 +21,15 @@ export function parseTarget(text: string): Target {
   if (slash < 0) return { prefix: text };
   const number = text.slice(slash + 1);
   if (!/^[1-9]\d{0,8}$/.test(number))
-    throw new HoldfastError("usage", `${JSON.stringify(text)}: behind the / stands the number of a task`);
+    throw new HoldfastError(
+      "usage",
+      `${JSON.stringify(text)}: after the / comes the number of a task, as in fix-login/2`,
+    );
   return { prefix: text.slice(0, slash), task: Number(number) };
 }
 
 export interface TaskTarget extends NamedSession {
-  /** The latest where none was named; undefined where the session had none yet. */
+  /** The latest task, if none was named; undefined if the session has had none. */
   readonly task?: number;
 }
 

@@ -1,14 +1,15 @@
 /**
- * Owns what is shown of a task that runs: the lines of each stage when it is over, its output in between, and how it
- * ended.
+ * Owns what is shown of a running task: the lines of each stage when it is over, the output in between, and
+ * how the task ended.
  *
- * | over is                 | when                                                                          |
- * |-------------------------|-------------------------------------------------------------------------------|
- * | route, capsule          | its `stage_ended` is there                                                    |
- * | act                     | what it changed is counted, with `task_ended`                                 |
- * | persist                 | `task_ended` is there                                                         |
+ * | stage           | it is over when                                                  |
+ * |-----------------|------------------------------------------------------------------|
+ * | route, capsule  | its `stage_ended` is on record                                   |
+ * | act             | its checks begin, or `task_ended` is on record                   |
+ * | persist         | `task_ended` is on record                                        |
  *
- * A journal of before there were stages has no `stage_ended`: there, what comes behind a stage says that it is over.
+ * A journal from before there were stages has no `stage_ended`. There, a stage is over when a record of a
+ * later one follows.
  */
 import {
   type ErrorCode,
@@ -19,6 +20,7 @@ import {
   whyNoHost,
 } from "../contract/index.ts";
 import { type Happening, parkedOf, parkedText } from "../dispatch/index.ts";
+import { statusOfCommand, statusOfOutcome, statusOfPark } from "../face/index.ts";
 import { printable } from "../util/index.ts";
 import { progress } from "./progress.ts";
 import { note, sayJson, stream } from "./screen.ts";
@@ -33,14 +35,13 @@ import {
   type StageLine,
   type Whose,
 } from "./stage-lines.ts";
-import { statusOfCommand, statusOfOutcome, statusOfPark } from "./task-outcome.ts";
-import { checkLines, verificationLines } from "./verify-lines.ts";
+import { approvalLines, checkLines, verificationLines } from "./verify-lines.ts";
 
 interface TaskViewOptions extends Whose {
   readonly json: boolean;
-  /** Undefined: whichever the session is at. */
+  /** Undefined: the task that the session is at. */
   readonly request?: string;
-  /** Its output was seen already, in a window. */
+  /** Its output was already shown, in a window. */
   readonly wasShown?: boolean;
 }
 
@@ -53,7 +54,7 @@ type FirstStage = (typeof FIRST_STAGES)[number];
 
 const SAID_IN: Readonly<Record<FirstStage, string>> = { route: "task_started", capsule: "capsule_created" };
 
-/** What can only come behind a stage. */
+/** Records that can come only after a stage. */
 const BEHIND: Readonly<Record<FirstStage, readonly string[]>> = {
   route: ["capsule_created"],
   capsule: ["turn_started", "task_halted", "task_ended"],
@@ -62,8 +63,10 @@ const BEHIND: Readonly<Record<FirstStage, readonly string[]>> = {
 export class TaskView {
   readonly #options: TaskViewOptions;
   readonly #records = new Map<string, JsonObject>();
-  /** Of the stages that a task begins with, those whose lines are yet to come. */
+  /** The first stages of a task whose lines are still to be printed. */
   readonly #ahead = new Set(FIRST_STAGES);
+  /** The tool of each approval, by its id. */
+  readonly #tools = new Map<string, string>();
   #isOurs: boolean;
   #isRefused = false;
   #isSetUp = false;
@@ -76,7 +79,7 @@ export class TaskView {
       progress.divert((_text, step, elapsedMs) => sayJson({ stage: "progress", ...step, elapsedMs }));
   }
 
-  /** It never began. */
+  /** The task never began. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
@@ -86,7 +89,7 @@ export class TaskView {
     else note(`[${stage}]`.padEnd(10) + printable(text));
   }
 
-  /** The ending, when this was it. */
+  /** The ending, if this was it. */
   show(happening: Happening): TaskEnding | undefined {
     switch (happening.kind) {
       case "output":
@@ -112,11 +115,11 @@ export class TaskView {
   #tellRefused(host: string): void {
     const { label } = this.#options.session;
     const isName = whyNoHost(host) === undefined;
-    const way = `holdfast allow ${label} ${host} lets this task reach it, run --host ${host} another one`;
+    const way = `holdfast allow ${label} ${host} allows it for this task, run --host ${host} for another one`;
     this.tell("network", { host, isAllowed: false }, `${host} was refused${isName ? `: ${way}` : ""}`);
   }
 
-  /** The command's own status, where it ended by itself and not well; otherwise that of its task. */
+  /** The command's own status, if it ended by itself and failed; otherwise that of the task. */
   statusWithin(status: number): number {
     const own = isTurnInterrupted(this.#records) ? undefined : statusOfCommand(commandOf(this.#records));
     return own === undefined || own === 0 ? status : own;
@@ -124,7 +127,7 @@ export class TaskView {
 
   #output(name: "stdout" | "stderr" | "setup", chunk: Buffer): void {
     if (name === "setup" && !this.#isSetUp) {
-      this.tell("setup", {}, "capsule.setup runs, once for this base");
+      this.tell("setup", {}, "running capsule.setup, once for this base");
       this.#isSetUp = true;
     }
     if (!this.#options.json) stream(name === "stdout" ? process.stdout : process.stderr, chunk);
@@ -134,7 +137,7 @@ export class TaskView {
   #record({ type, data }: JournalRecord): TaskEnding | undefined {
     const { request } = this.#options;
     if (type === "task_started") this.#begin(data);
-    // Of another task of the same session.
+    // A record of another task of the same session.
     if (!this.#isOurs && OF_A_TASK.has(type)) return undefined;
     this.#records.set(type, data);
     for (const stage of FIRST_STAGES.filter((one) => isOver(one, type, data))) this.#tellStage(stage);
@@ -154,6 +157,18 @@ export class TaskView {
         return undefined;
       case "message_set_aside":
         this.tell("message", data, `${data["message"]} was set aside: ${data["reason"]}`);
+        return undefined;
+      case "approval_requested":
+        this.#tools.set(String(data["approval"]), String(data["tool"]));
+        this.#tellAll(approvalLines(type, data, String(data["tool"])));
+        return undefined;
+      case "approval_granted":
+      case "approval_denied":
+      case "approval_expired":
+        this.#tellAll(approvalLines(type, data, this.#tools.get(String(data["approval"])) ?? "approval"));
+        return undefined;
+      case "question_asked":
+        this.tell("ask", data, `${data["text"]} (to answer: holdfast answer ${data["question"]} TEXT)`);
         return undefined;
       case "check_started":
         this.#tellAct();
@@ -184,24 +199,24 @@ export class TaskView {
     }
   }
 
-  /** Once: before its checks where it has some. */
+  /** Printed once: before the checks, if the task has some. */
   #tellAct(): void {
     if (this.#isActTold) return;
     this.#isActTold = true;
     this.#tellAll(actLines(this.#records));
   }
 
-  /** It goes on later: whoever looks on has seen what there is to see. */
+  /** The task goes on later; there is nothing more to see now. */
   #tellParked(data: JsonObject): TaskEnding {
     progress.end();
     const { label } = this.#options.session;
     const parked = parkedOf(data);
-    const text = `${parkedText(parked)}: holdfast show ${label} says what lets it go on`;
+    const text = `${parkedText(parked)}: holdfast show ${label} tells what lets it go on`;
     this.tell("parked", data, text);
     return { status: statusOfPark(parked.reason) };
   }
 
-  /** What was on record before is of another task, but for what is said before a task begins. */
+  /** Earlier records are of another task, except those that are written before a task begins. */
   #begin({ request, task }: JsonObject): void {
     this.#isOurs = this.#options.request === undefined || request === this.#options.request;
     if (!this.#isOurs) return;
@@ -212,7 +227,10 @@ export class TaskView {
     for (const stage of FIRST_STAGES) this.#ahead.add(stage);
   }
 
-  /** Once, and only where its own record was seen: not of a stage that was over before anyone looked on. */
+  /**
+   * Printed once, and only if the stage's own record was seen: not for a stage that was over before the
+   * person began to watch.
+   */
   #tellStage(stage: FirstStage): void {
     if (!this.#records.has(SAID_IN[stage]) || !this.#ahead.delete(stage)) return;
     this.#tellAll(stage === "route" ? routeLines(this.#records, this.#options) : capsuleLines(this.#records));
@@ -246,7 +264,7 @@ const OF_A_TASK: ReadonlySet<string> = new Set([
   "host_allowed",
 ]);
 
-/** A failure of the session process, as if it had happened here. */
+/** A failure of the session process, reported as if it had happened here. */
 function failure({ code, reason }: JsonObject): Error {
   const name = String(code);
   return Object.hasOwn(errorCodes, name)

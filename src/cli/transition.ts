@@ -10,14 +10,14 @@ import { say, sayJson } from "./screen.ts";
 import { type CommonOptions, openDispatcher, scope, stopping, verb } from "./verb.ts";
 import { SESSION_HELP, sessionOf } from "./which-session.ts";
 
-/** What it resolves to is told, in JSON beside the session. */
+/** What it resolves to is added to the JSON output, beside the session. */
 type Move = (
   dispatcher: Dispatcher,
   id: string,
   options: ReturnType<typeof stopping>,
 ) => Promise<Archived | undefined>;
 
-/** `ending`: what is asked where its agent runs; without it, nothing is lost. */
+/** `ending`: what is asked if its agent is running; without it, nothing is lost. */
 export function transition(
   name: string,
   summary: string,
@@ -36,6 +36,6 @@ export function transition(
       const archived = await move(dispatcher, id, stopping(options, label));
       if (options.json) return sayJson({ ...(await dispatcher.show(id, scope(options))), ...archived });
       const freed = archived?.cacheBytes ?? 0;
-      say(`${label} ${done}${freed > 0 ? `, ${bytes(freed)} of caches in its HOME given back` : ""}`);
+      say(`${label} ${done}${freed > 0 ? `, ${bytes(freed)} of caches in its HOME deleted` : ""}`);
     });
 }

@@ -1,7 +1,7 @@
 /**
- * Owns the question whether what a repo's file asks for is to count: before a task begins, on a terminal, with every
- * word that is new. It is asked once for each such file; a no is kept too, and the task runs without. Where nobody can
- * answer, the task runs without, and says so.
+ * Owns the question whether what a repo's file asks for may count: before a task begins, on a terminal, with
+ * every word that is new. It is asked once for each such file; a no is remembered, too, and the task runs
+ * without. Where no answer is possible, the task runs without, and a line says so.
  */
 import type { Dispatcher } from "../dispatch/index.ts";
 import { decideOnFile, type RepoFile, readRepoFile, type WhichFile } from "../task/index.ts";
@@ -20,7 +20,7 @@ export async function askTrust({ home }: Dispatcher, which: WhichFile): Promise<
 export function tellOpen({ open, widenings }: RepoFile): void {
   const isSome = open.length < widenings.length;
   note(
-    `holdfast.yaml of this repo asks for ${isSome ? "more than you have accepted" : "more than a task gets by itself"}:`,
+    `holdfast.yaml of this repo asks for ${isSome ? "more than you have accepted" : "more than a task gets by default"}:`,
   );
   for (const line of wideningLines(open)) note(line);
 }

@@ -1,5 +1,5 @@
 /**
- * Owns what verbs share: their options, their help, and how they get to the home.
+ * Owns what verbs share: their options, their help, and how they open the home.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Budget } from "../contract/index.ts";
@@ -15,15 +15,15 @@ export interface CommonOptions {
   readonly json?: boolean;
 }
 
-/** A verb with its examples under its help. Every verb speaks JSON. */
+/** A verb with examples after its help. Every verb has --json. */
 export function bareVerb(name: string, summary: string, examples: readonly string[]): Command {
   return new Command(`holdfast ${name}`)
     .description(summary)
-    .option("--json", "one JSON document, or one line per record or step")
+    .option("--json", "print JSON: one document, or one line for each record or step")
     .addHelpText("after", `\nExamples:\n${examples.map((line) => `  ${line}`).join("\n")}`);
 }
 
-/** A verb of a whole home. */
+/** A verb for a whole home. */
 export function homeVerb(name: string, summary: string, examples: readonly string[]): Command {
   return bareVerb(name, summary, examples).option(
     "--home <dir>",
@@ -31,22 +31,25 @@ export function homeVerb(name: string, summary: string, examples: readonly strin
   );
 }
 
-/** A verb of one user's sessions. */
+/** A verb for one user's sessions. */
 export function verb(name: string, summary: string, examples: readonly string[]): Command {
   return homeVerb(name, summary, examples).option(
     "--user <name>",
-    "whose sessions (default: your user name; a filter, not a wall)",
+    "the user whose sessions to use (default: your user name); a filter, not a protection",
   );
 }
 
-/** Of the homes that somebody named, only the verbs that bring a session in make one: a typo is no new home. */
+/**
+ * A home that is named explicitly is made only by the verbs that bring a session in, so that a typo does not
+ * make a new home.
+ */
 export function openHome(options: CommonOptions, { create = false } = {}): Promise<Holdfast> {
   return openHoldfast(homeOptions(options, create));
 }
 
 function homeOptions(options: CommonOptions, create: boolean, isQuiet = false) {
   const isNamed = options.home !== undefined || Boolean(process.env["HOLDFAST_HOME"]);
-  // What a verb answers with one document is not told piece by piece.
+  // A verb that prints one document reports no progress.
   const onProgress = options.json || isQuiet ? undefined : progress.step;
   return { ...present({ home: options.home }), create: create || !isNamed, onProgress };
 }
@@ -63,7 +66,9 @@ export function scope(options: CommonOptions): { user?: string } {
   return present({ user: options.user });
 }
 
-/** For what ends a session process first: whoever waits for one that does not end is told what for. */
+/**
+ * For verbs that first end a session process: if it does not end, the person is told what the verb waits for.
+ */
 export function stopping(options: CommonOptions, label: string): Required<StopOptions> & { user?: string } {
   return {
     ...scope(options),
@@ -83,7 +88,10 @@ export interface BudgetOptions {
 
 export function withBudget(command: Command): Command {
   for (const limit of ["tokens", "usd", "minutes", "turns"]) {
-    const option = new Option(`--budget-${limit} <n>`, `pause when so many ${limit} are spent`);
+    const option = new Option(
+      `--budget-${limit} <n>`,
+      `pause the session when it has spent this many ${limit}`,
+    );
     command.addOption(option.argParser(parsePositive));
   }
   return command;
@@ -103,15 +111,15 @@ export function budgetOf(options: BudgetOptions): Budget | undefined {
 function parsePositive(text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0) return value;
-  throw new InvalidArgumentError("a number above 0 is needed.");
+  throw new InvalidArgumentError("give a number above 0.");
 }
 
 export function parsePositiveCount(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("a whole number above 0 is needed.");
+  throw new InvalidArgumentError("give a whole number above 0.");
 }
 
 export function parseCount(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("a whole number is needed.");
+  throw new InvalidArgumentError("give a whole number.");
 }

@@ -1,5 +1,6 @@
 /**
- * Owns the list of verbs. A verb's file is loaded when it is called, so the start costs only what it needs.
+ * Owns the list of verbs. The file of a verb is loaded only when the verb is called, which keeps a start
+ * short.
  */
 import type { Command } from "commander";
 
@@ -12,17 +13,17 @@ export interface VerbEntry {
 export const verbs: readonly VerbEntry[] = [
   {
     name: "demo",
-    summary: "a tour of what holdfast does, in a throwaway home",
+    summary: "take a tour of what holdfast does, in a temporary home",
     load: () => import("./verbs/demo.ts"),
   },
   {
     name: "run",
-    summary: "run a command as a task, in a capsule of its own",
+    summary: "run an agent or a command as a task, in a capsule of its own",
     load: () => import("./verbs/run.ts"),
   },
   {
     name: "attach",
-    summary: "look on while a session works, and speak to it",
+    summary: "watch a session while it works, and send it messages",
     load: () => import("./verbs/attach.ts"),
   },
   {
@@ -30,26 +31,27 @@ export const verbs: readonly VerbEntry[] = [
     summary: "wait until sessions have nothing left to do",
     load: () => import("./verbs/wait.ts"),
   },
-  { name: "queue", summary: "what waits in a session", load: () => import("./verbs/queue.ts") },
+  { name: "queue", summary: "list the tasks that wait in a session", load: () => import("./verbs/queue.ts") },
   {
     name: "cancel",
-    summary: "take a task back that waits, or interrupt it",
+    summary: "cancel a task that waits, or interrupt the one that runs",
     load: () => import("./verbs/cancel.ts"),
   },
   { name: "send", summary: "send a message to a session", load: () => import("./verbs/send.ts") },
   {
     name: "interrupt",
-    summary: "end the turn that a session is at",
+    summary: "end the turn that is open in a session",
     load: () => import("./verbs/interrupt.ts"),
   },
+  { name: "tools", summary: "list the tools of a session", load: () => import("./verbs/tools.ts") },
   {
     name: "checks",
-    summary: "what the checks said of a task's work",
+    summary: "show the results of a task's checks",
     load: () => import("./verbs/checks.ts"),
   },
   {
     name: "branch",
-    summary: "publish what a session has, also of a task that failed",
+    summary: "publish a session's work, also that of a failed task",
     load: () => import("./verbs/branch.ts"),
   },
   {
@@ -59,12 +61,12 @@ export const verbs: readonly VerbEntry[] = [
   },
   {
     name: "rebase",
-    summary: "bring a session onto a newer branch of yours",
+    summary: "rebase a session onto a branch of yours",
     load: () => import("./verbs/rebase.ts"),
   },
   {
     name: "conflicts",
-    summary: "which sessions will collide when they are merged",
+    summary: "show which sessions will conflict when they are merged",
     load: () => import("./verbs/conflicts.ts"),
   },
   {
@@ -75,13 +77,33 @@ export const verbs: readonly VerbEntry[] = [
   { name: "retry", summary: "run the last task again", load: () => import("./verbs/retry.ts") },
   {
     name: "allow",
-    summary: "let the task that runs reach a host",
+    summary: "let a running task reach one more host",
     load: () => import("./verbs/allow.ts"),
   },
-  { name: "lanes", summary: "what tasks may do, lane by lane", load: () => import("./verbs/lanes.ts") },
+  {
+    name: "approvals",
+    summary: "list what waits for you: actions to approve, questions to answer",
+    load: () => import("./verbs/approvals.ts"),
+  },
+  {
+    name: "approve",
+    summary: "approve one action of a session, once",
+    load: () => import("./verbs/approve.ts"),
+  },
+  {
+    name: "deny",
+    summary: "refuse an action of a session, with a reason",
+    load: () => import("./verbs/deny.ts"),
+  },
+  {
+    name: "answer",
+    summary: "answer a question of a session's agent",
+    load: () => import("./verbs/answer.ts"),
+  },
+  { name: "lanes", summary: "show what tasks may do, lane by lane", load: () => import("./verbs/lanes.ts") },
   {
     name: "trust",
-    summary: "accept what a repo's holdfast.yaml asks for",
+    summary: "show and accept what a repo's holdfast.yaml asks for",
     load: () => import("./verbs/trust.ts"),
   },
   { name: "new", summary: "open a session without a task", load: () => import("./verbs/new.ts") },
@@ -90,21 +112,33 @@ export const verbs: readonly VerbEntry[] = [
     summary: "open a session's files in your editor",
     load: () => import("./verbs/open.ts"),
   },
-  { name: "shell", summary: "a shell in a session's files", load: () => import("./verbs/shell.ts") },
+  {
+    name: "shell",
+    summary: "open a shell in a running task's files",
+    load: () => import("./verbs/shell.ts"),
+  },
   { name: "ls", summary: "list sessions", load: () => import("./verbs/ls.ts") },
-  { name: "show", summary: "what a session is and how it stands", load: () => import("./verbs/show.ts") },
-  { name: "log", summary: "what happened in a session", load: () => import("./verbs/log.ts") },
-  { name: "output", summary: "what a task wrote", load: () => import("./verbs/output.ts") },
-  { name: "search", summary: "find words in all sessions", load: () => import("./verbs/search.ts") },
-  { name: "usage", summary: "what was spent", load: () => import("./verbs/usage.ts") },
+  {
+    name: "show",
+    summary: "show a session, how it stands, and what to do next",
+    load: () => import("./verbs/show.ts"),
+  },
+  { name: "log", summary: "show what happened in a session", load: () => import("./verbs/log.ts") },
+  { name: "output", summary: "print what a task wrote", load: () => import("./verbs/output.ts") },
+  {
+    name: "search",
+    summary: "find words in the records of all sessions",
+    load: () => import("./verbs/search.ts"),
+  },
+  { name: "usage", summary: "show what sessions have spent", load: () => import("./verbs/usage.ts") },
   {
     name: "agents",
-    summary: "which agents are here, and whose models they can use",
+    summary: "list the agents that are installed, and their providers",
     load: () => import("./verbs/agents.ts"),
   },
   {
     name: "budget",
-    summary: "what a session may spend, and raise that",
+    summary: "show or raise what a session may spend",
     load: () => import("./verbs/budget.ts"),
   },
   { name: "pause", summary: "pause a session", load: () => import("./verbs/pause.ts") },
@@ -122,56 +156,56 @@ export const verbs: readonly VerbEntry[] = [
   { name: "rm", summary: "remove a session for good", load: () => import("./verbs/rm.ts") },
   {
     name: "keep",
-    summary: "keep a session from retention and gc",
+    summary: "keep a session, however old, from retention and gc",
     load: () => import("./verbs/keep.ts"),
   },
   {
     name: "fork",
-    summary: "a new session with the history up to a turn",
+    summary: "make a new session with the history and files of a turn",
     load: () => import("./verbs/fork.ts"),
   },
   {
     name: "handoff",
-    summary: "give the files to a person, and take them back",
+    summary: "give a session's files to a person, and take them back",
     load: () => import("./verbs/handoff.ts"),
   },
-  { name: "diff", summary: "what a session changed", load: () => import("./verbs/diff.ts") },
+  { name: "diff", summary: "show what a session changed", load: () => import("./verbs/diff.ts") },
   {
     name: "teardown",
-    summary: "take a session's capsule away; nothing is lost",
+    summary: "remove a session's capsule, after a snapshot",
     load: () => import("./verbs/teardown.ts"),
   },
   {
     name: "restore",
-    summary: "bring the files back after a teardown",
+    summary: "restore the files after a teardown",
     load: () => import("./verbs/restore.ts"),
   },
   { name: "audit", summary: "check what a session has on disk", load: () => import("./verbs/audit.ts") },
   {
     name: "doctor",
-    summary: "what this machine can do, and how the sessions stand",
+    summary: "check this machine and all sessions",
     load: () => import("./verbs/doctor.ts"),
   },
   {
     name: "gc",
-    summary: "archive what is old, clear what was left over",
+    summary: "archive old sessions, and remove what crashes left behind",
     load: () => import("./verbs/gc.ts"),
   },
-  { name: "export", summary: "everything of a session in one file", load: () => import("./verbs/export.ts") },
-  { name: "import", summary: "take a session in from such a file", load: () => import("./verbs/import.ts") },
+  { name: "export", summary: "write a whole session into one file", load: () => import("./verbs/export.ts") },
+  { name: "import", summary: "import a session from such a file", load: () => import("./verbs/import.ts") },
   {
     name: "serve",
-    summary: "look after a home, and answer its API",
+    summary: "look after a home all the time, and answer its API",
     load: () => import("./verbs/serve.ts"),
   },
   {
     name: "token",
-    summary: "change or revoke a session's token",
+    summary: "replace or revoke a session's token",
     load: () => import("./verbs/token.ts"),
   },
   {
     name: "completion",
-    summary: "completion for bash, zsh or fish",
+    summary: "print a completion script for bash, zsh or fish",
     load: () => import("./verbs/completion.ts"),
   },
 ];

@@ -1,7 +1,8 @@
 /**
- * Owns the lines that are said of checks: one for each receipt, and what is to be known beside them.
+ * Owns the lines about checks: one for each receipt, and one for each further fact that a person should know.
  */
 import type { JsonObject } from "../contract/index.ts";
+import { present } from "../util/index.ts";
 import { plural } from "./amounts.ts";
 import type { StageLine } from "./stage-lines.ts";
 
@@ -9,7 +10,7 @@ const NAMED = 5;
 const SHOWN_LINES = 20;
 const DOTS = 24;
 
-/** `npm-test ........ PASS  tree=9b1e…`, and of one that failed the end of what it wrote. */
+/** `npm-test ........ PASS  tree=9b1e…`; after a failed check, the end of its output. */
 export function checkLines(receipt: JsonObject): StageLine[] {
   const { check, tree, passed, exitCode = null, signal = null, reason = null, durationMs, output } = receipt;
   const name = String(check);
@@ -24,20 +25,39 @@ export function checkLines(receipt: JsonObject): StageLine[] {
   ];
 }
 
-/** What the checks don't say by themselves. */
+/** `gh_pr_create .... HOLD  approve with: holdfast approve appr_…`, and what became of it. */
+export function approvalLines(type: string, data: JsonObject, tool: string): StageLine[] {
+  const { approval, by, reason } = data;
+  const verdicts: Readonly<Record<string, string>> = {
+    approval_requested: `HOLD  approve with: holdfast approve ${approval}`,
+    approval_granted: `GRANTED  by ${by}`,
+    approval_denied: `DENIED  by ${by}${reason ? `: ${reason}` : ""}`,
+    approval_expired: "EXPIRED",
+  };
+  const verdict = verdicts[type];
+  if (verdict === undefined) return [];
+  const dots = ".".repeat(Math.max(3, DOTS - tool.length));
+  const facts = { approval, tool, event: type, ...present({ by, reason, fingerprint: data["fingerprint"] }) };
+  return [{ stage: "verify", facts, text: `${tool} ${dots} ${verdict}` }];
+}
+
+/** What the receipts alone do not show. */
 export function verificationLines(data: JsonObject): StageLine[] {
   const { verdict, tree } = data;
   const lines: StageLine[] = [];
   const add = (facts: StageLine["facts"], text: string) => lines.push({ stage: "verify", facts, text });
   if (verdict === "unverified")
-    add({ verdict, tree }, "unverified: no check ran on this tree (checks in holdfast.yaml name some)");
+    add(
+      { verdict, tree },
+      "unverified: no check ran on this tree (to have some, add checks to holdfast.yaml)",
+    );
   const skipped = listed(data["skipped"]);
   if (skipped.length > 0) add({ skipped }, `not run, because none of their paths changed: ${some(skipped)}`);
   if (verdict !== "passed" && verdict !== "failed") return lines;
   const watched = Array.isArray(data["watched"]) ? (data["watched"] as unknown as Watched[]) : [];
   if (watched.length > 0) {
     const files = watched.map(({ path, why }) => `${path} (${why})`);
-    add({ watched }, `the change has a say in what checks do: ${some(files)}`);
+    add({ watched }, `the change includes files that decide what checks do: ${some(files)}`);
   }
   const uncovered = listed(data["uncovered"]);
   if (uncovered.length > 0)

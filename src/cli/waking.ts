@@ -1,10 +1,9 @@
 /**
- * Owns the waking of a session that is at rest by what a person says to it: where its agent is known, a task begins that
- * goes on in its conversation, with the same model, and the message is the first that it hears. What a person paused stays
- * paused, and so does a task that is parked.
- *
- * A message gives no leave: the task may do no more than the one that it continues, and no more than one gets by default.
- * Hosts that were allowed by hand were for that task alone.
+ * Owns how a person's message wakes a session at rest. If its agent is known, a task begins that goes on in
+ * the agent's conversation, with the same model, and the message is the first that it gets. A session that a
+ * person paused stays paused, and a parked task stays parked. A message permits nothing: the new task may do
+ * no more than the task that it continues, and no more than a task may by default. Hosts that were allowed by
+ * hand were for the old task alone.
  */
 import { closeSync } from "node:fs";
 import { defaultConfig } from "../config/index.ts";
@@ -32,7 +31,7 @@ type Resting = Pick<
   | "task"
 >;
 
-/** Says whether it was. */
+/** Resolves to whether the session was woken. */
 export async function wake(
   dispatcher: Dispatcher,
   { id }: NamedSession,
@@ -41,7 +40,7 @@ export async function wake(
 ): Promise<boolean> {
   if (!resting.conversation || !mayBeWoken(resting)) return false;
   const last = await dispatcher.lastConversed(id, scope(common));
-  if (!last || last.agent.adapter === "exec") return false;
+  if (!last || last.agent.adapter === "exec" || last.agent.adapter === "script") return false;
   const { name: agent } = last;
   const lane = last.lane === undefined ? undefined : await laneFor(dispatcher, resting, agent, last.lane);
   const { spec } = await agentAsked(dispatcher, "", {
@@ -76,7 +75,7 @@ async function laneFor(
 const STAYING: readonly string[] = ["closed", "archived", "damaged", "interrupted", "parked"];
 
 function mayBeWoken({ due, handoff, pausedFor, status, task }: Resting): boolean {
-  // A person waived the sandbox for that task, and for no other.
+  // A person waived the sandbox for the last task alone.
   if (task && !task.isSandboxed) return false;
   const isStopped =
     pausedFor === "asked" || pausedFor === "budget" || pausedFor === "quota" || pausedFor === "import";

@@ -1,6 +1,6 @@
 /**
- * Owns how a person names a session on the command line, and how it is called back to them: by its name, where it has
- * one.
+ * Owns how a person names a session on the command line, and how it is printed for them: by its name, if it
+ * has one.
  */
 import { HoldfastError } from "../contract/index.ts";
 import type { Holdfast } from "../library/index.ts";
@@ -8,11 +8,12 @@ import { present } from "../util/index.ts";
 import { type CommonOptions, scope } from "./verb.ts";
 
 /** The help of every argument that is a session. */
-export const SESSION_HELP = "its name, its id or the beginning of that, or @ for the last one of this repo";
+export const SESSION_HELP =
+  "its name, its id or the first characters of that, or @ for the last one of this repo";
 
 export interface NamedSession {
   readonly id: string;
-  /** What it is called in what is said of it. */
+  /** How the session is called in messages. */
   readonly label: string;
 }
 
@@ -30,7 +31,7 @@ export async function sessionOf(
   return { id, label: labelOf({ id, name }) };
 }
 
-/** Undefined where the directory was removed under the person's feet. */
+/** Undefined if the current directory was removed. */
 export function here(): string | undefined {
   try {
     return process.cwd();
@@ -39,13 +40,16 @@ export function here(): string | undefined {
   }
 }
 
-/** For what takes something away: which session is the last one may have changed since the person looked. */
+/** For verbs that take something away: `@` may have changed its meaning since the person looked. */
 export async function namedSessionOf(
   holdfast: Holdfast,
   text: string,
   options: CommonOptions,
 ): Promise<NamedSession> {
   if (text === "@")
-    throw new HoldfastError("usage", "@ is not enough where something is taken away: name the session");
+    throw new HoldfastError(
+      "usage",
+      "@ is not accepted by a verb that removes something: give the session's name or id",
+    );
   return sessionOf(holdfast, text, options);
 }

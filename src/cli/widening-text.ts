@@ -1,6 +1,6 @@
 /**
- * Owns how the words of a repo's file read that widen what a task may do. A repo wrote them: all of them are made
- * printable.
+ * Owns how the words of a repo's file that widen what a task may do are printed. They come from a repo, so
+ * all of them are made printable.
  */
 import type { Json, JsonObject } from "../contract/index.ts";
 import type { Widening } from "../lane/index.ts";
@@ -13,7 +13,7 @@ export function wideningText({ key, value }: Word): string {
   return printable(`${key}: ${valueText(value)}`);
 }
 
-/** A line each: the word, and what it lets a task do. */
+/** One line each: the word, and what it lets a task do. */
 export function wideningLines(words: readonly Widening[]): string[] {
   const texts = words.map(wideningText);
   const width = Math.min(MAX_WIDTH, Math.max(0, ...texts.map(({ length }) => length)));
@@ -24,9 +24,9 @@ const MAX_WIDTH = 50;
 
 function meaning({ key, value, lane, agent }: Widening): string {
   if (agent !== undefined) return agentMeaning(key, printable(agent));
-  if (key === "capsule.include") return "every task gets a copy of it from your checkout";
+  if (key === "capsule.include") return "every task gets a copy of this file from your checkout";
   if (key === "setup_hosts") return "capsule.setup may reach it";
-  if (key === "lane") return "tasks get this lane without being asked for it";
+  if (key === "lane") return "tasks get this lane by default";
   const named = printable(lane ?? "");
   if (key.endsWith(".hosts")) return `tasks in lane ${named} may reach it`;
   const tools = externalIn(value);
@@ -36,7 +36,7 @@ function meaning({ key, value, lane, agent }: Widening): string {
 
 function agentMeaning(key: string, agent: string): string {
   if (key.endsWith(".env")) return `tasks of agent ${agent} get this variable of yours`;
-  if (key.endsWith(".lane")) return `tasks of agent ${agent} get this lane without being asked for it`;
+  if (key.endsWith(".lane")) return `tasks of agent ${agent} get this lane by default`;
   return `sessions of agent ${agent} may spend more than your settings say`;
 }
 

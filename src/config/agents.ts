@@ -11,9 +11,10 @@ const agents = z.record(z.string(), agentSectionSchema).check((context) => {
   const names = Object.keys(context.value);
   const refuse = (path: string[], message: string) =>
     context.issues.push({ code: "custom", path, message, input: context.value });
-  if (names.length > MAX_AGENTS) refuse([], `more than ${MAX_AGENTS} agents`);
+  if (names.length > MAX_AGENTS) refuse([], `has more than ${MAX_AGENTS} agents`);
   for (const name of names) {
-    if (isKnownAgentName(name)) refuse([name], "is an agent that holdfast knows: choose another name");
+    if (isKnownAgentName(name))
+      refuse([name], "is the name of an agent that holdfast knows: choose another name");
     const reason = agentNameSchema.safeParse(name).error?.issues[0]?.message;
     if (reason !== undefined) refuse([name], reason);
   }

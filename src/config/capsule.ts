@@ -6,9 +6,14 @@ import { variableSchema } from "../contract/index.ts";
 import { orNothing } from "./document.ts";
 import { megabytes } from "./quota.ts";
 
-/** A number in the place of one of these would break the command: beside those that no task may be given. */
+/**
+ * A port number in one of these variables would break the command. Variables that no task may be given are
+ * refused, too.
+ */
 const NO_PORT = /^(SHELL|USER|LOGNAME|LANG|TERM|NODE_OPTIONS|(LC|GIT)_.*)$/;
-const variable = variableSchema.check(z.refine((name) => !NO_PORT.test(name), "has a meaning of its own"));
+const variable = variableSchema.check(
+  z.refine((name) => !NO_PORT.test(name), "is reserved: a port number in it would break commands"),
+);
 
 const isInside = (path: string) =>
   path

@@ -1,6 +1,6 @@
 /**
- * Owns the sections `checks` and `protect`: what decides whether a task's work is done, and which paths a person looks
- * at before it is published.
+ * Owns the sections `checks` and `protect`: what decides whether a task's work is done, and which paths a
+ * person looks at before the work is published.
  */
 import * as z from "zod/mini";
 import { hostListSchema } from "../contract/index.ts";
@@ -13,19 +13,22 @@ const DEFAULT_MINUTES = 10;
 const isPattern = (text: string) => text !== "" && !text.includes("\0") && !text.split("/").includes("..");
 const pattern = z
   .string()
-  .check(z.maxLength(500), z.refine(isPattern, "is not a pattern of paths inside the repo"));
+  .check(z.maxLength(500), z.refine(isPattern, "is not a pattern for paths inside the repo"));
 const patterns = z.array(pattern).check(z.maxLength(MAX_PATTERNS));
 
 const check = z.strictObject({
   name: z
     .string()
     .check(
-      z.regex(/^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,99}$/, "is no name of a check: letters, digits, . _ : / -"),
+      z.regex(
+        /^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,99}$/,
+        "is not a name for a check: use letters, digits, . _ : / -",
+      ),
     ),
-  /** A shell's line: exit status 0 is a pass. */
+  /** A command line for the shell: exit status 0 is a pass. */
   run: z.string().check(z.minLength(1), z.maxLength(10_000)),
   timeout_minutes: z._default(z.number().check(z.positive(), z.maximum(MAX_MINUTES)), DEFAULT_MINUTES),
-  /** What it covers: it runs where one of these changed. Without it, everything. */
+  /** The paths that it covers: it runs if one of these changed. Without it, the check covers everything. */
   paths: z.optional(patterns.check(z.minLength(1))),
   hosts: z._default(hostListSchema, []),
 });
@@ -39,12 +42,12 @@ export const checksSection = z._default(
       context.issues.push({
         code: "custom",
         path: [twice, "name"],
-        message: "is the name of another check too",
+        message: "is the name of another check, too",
         input: names[twice],
       });
   }),
   [],
 );
 
-/** Beside those that are protected in any case. */
+/** In addition to the paths that are always protected. */
 export const protectSection = z._default(patterns, []);

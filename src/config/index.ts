@@ -1,5 +1,6 @@
 export type { CheckSettings } from "./checks.ts";
 export { CONFIG_FILE, type Config, defaultConfig, parseConfig } from "./config.ts";
+export { parseDocument } from "./document.ts";
 export { DEFAULT_LANE, type LaneSettings, ownLane } from "./lanes.ts";
 export {
   type Api,
@@ -10,3 +11,4 @@ export {
 } from "./providers.ts";
 export { type QuotaSettings, within } from "./quota.ts";
 export { defaultSettings, parseSettings, type Settings } from "./settings.ts";
+export type { ServerSettings, ToolSettings } from "./tools.ts";

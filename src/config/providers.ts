@@ -1,29 +1,30 @@
 /**
- * Owns the sections `providers`, `keys` and `logins`: where models are, and where the keys to them come from. A key
- * itself can't be written down in here: only where it is.
+ * Owns the sections `providers`, `keys`, `variables` and `logins`: where models are, and where the keys to
+ * them and the variables of tools come from. A key itself can't be written down here, only where it is.
  */
 import * as z from "zod/mini";
 import { variableSchema } from "../contract/index.ts";
 import { orNothing } from "./document.ts";
 import { pathSchema } from "./path.ts";
 
-/** The ways in which models are spoken to. */
+/** The APIs through which models are reached. */
 const apis = ["anthropic", "openai", "gemini"] as const;
+/** How a provider of models is spoken to. */
 export type Api = (typeof apis)[number];
 
-/** Those that need no word in the settings. Each has the name of its API. */
+/** The providers that need no settings. Each has the name of its API. */
 export const shippedProviders: readonly Api[] = apis;
 
 const MAX_PROVIDERS = 100;
 const MAX_WORDS = 100;
 const NAME = /^[a-z][a-z0-9-]{0,39}$/;
-/** As providers make them: the beginnings of their keys are known. */
+/** The known beginnings of providers' keys. */
 const KEY_ITSELF = /(^|[^A-Za-z0-9])(sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{20,})/;
 
-const address = z.string().check(z.refine(isAddress, "is no address: https://HOST/PATH, without more"));
+const address = z.string().check(z.refine(isAddress, "is not an address of the form https://HOST/PATH"));
 const provider = z.strictObject({
   api: z.optional(z.enum(apis)),
-  /** What an SDK of its API would be told. */
+  /** The base address, as an SDK of its API takes it. */
   base_url: z.optional(address),
   /** The variable that has its key. */
   key_env: z.optional(variableSchema),
@@ -31,10 +32,10 @@ const provider = z.strictObject({
 
 const word = z.string().check(
   z.maxLength(4096),
-  z.refine((text) => !text.includes("\0"), "is no word of a command"),
+  z.refine((text) => !text.includes("\0"), "is not a word of a command"),
   z.refine(
     (text) => !KEY_ITSELF.test(text),
-    "is a key itself: name a command that prints it, or a file that has it",
+    "is a key itself: give a command that prints the key, or a file that has it",
   ),
 );
 const key = z
@@ -47,21 +48,21 @@ const key = z
     {
       error: ({ code }) =>
         code === "invalid_type"
-          ? "has to name a command or a file: a key itself can't stand here"
+          ? "must name a command or a file: a key itself can't be written here"
           : undefined,
     },
   )
   .check(
     z.refine(
       ({ command, file }) => (command === undefined) !== (file === undefined),
-      "has to name either a command or a file",
+      "must name either a command or a file",
     ),
   );
 
 const login = z.strictObject({
-  /** Whether a token that has run out is renewed, and written back to where the agent keeps it. */
+  /** Whether a token that has expired is renewed, and written back to where the agent keeps it. */
   refresh: z._default(z.boolean(), false),
-  /** Where that is asked for; without it, where the agent asks. */
+  /** Where the renewal is requested; by default, where the agent requests it. */
   token_url: z.optional(address),
 });
 const logins = z.strictObject({ claude: z.prefault(z.pipe(orNothing, login), {}) });
@@ -71,6 +72,8 @@ export const providersSection = z.prefault(
   {},
 );
 export const keysSection = z.prefault(z.pipe(orNothing, z.record(z.string(), key)), {});
+/** Variables that tools get and no task does, by their names. */
+export const variablesSection = z.prefault(z.pipe(orNothing, z.record(variableSchema, key)), {});
 export const loginsSection = z.prefault(z.pipe(orNothing, logins), {});
 
 export type ProviderSettings = z.infer<typeof provider>;
@@ -83,17 +86,18 @@ function checkProviders({ value, issues }: z.core.ParsePayload<Record<string, Pr
   const refuse = (path: string[], message: string) =>
     issues.push({ code: "custom", path, message, input: value });
   const entries = Object.entries(value);
-  if (entries.length > MAX_PROVIDERS) refuse([], `more than ${MAX_PROVIDERS} providers`);
+  if (entries.length > MAX_PROVIDERS) refuse([], `has more than ${MAX_PROVIDERS} providers`);
   for (const [name, { api, base_url }] of entries) {
-    if (!NAME.test(name)) refuse([name], "is no name: small letters, digits and hyphens, a letter first");
+    if (!NAME.test(name))
+      refuse([name], "is not a name for a provider: use small letters, digits and hyphens, a letter first");
     else if (isShipped(name) && api !== undefined && api !== name)
-      refuse([name, "api"], "comes with holdfast: choose another name for one with another API");
+      refuse([name, "api"], "comes with holdfast: choose another name for a provider with another API");
     else if (!isShipped(name) && (api === undefined || base_url === undefined))
       refuse([name], "needs api and base_url");
   }
 }
 
-/** Which of the keys are for a provider that there is none of. */
+/** The keys that are for an unknown provider. */
 export function strayKeys(
   keys: Readonly<Record<string, KeySettings>>,
   providers: Readonly<Record<string, ProviderSettings>>,
@@ -101,7 +105,9 @@ export function strayKeys(
   return Object.keys(keys).filter((name) => !isShipped(name) && !Object.hasOwn(providers, name));
 }
 
-/** No name or password in it, which would be a key; no query, to which nothing could be added. */
+/**
+ * It has no user name or password, which would be a key, and no query, to which nothing could be appended.
+ */
 function isAddress(text: string): boolean {
   const url = URL.parse(text);
   if (!url || !["http:", "https:"].includes(url.protocol)) return false;

@@ -1,5 +1,6 @@
 /**
- * Owns the section `quota`: what one session may take, so that the others have their share; and how much a task may say.
+ * Owns the section `quota`: how much one session may use, so that the others have their share; and how much
+ * output a task may have.
  */
 import * as z from "zod/mini";
 import { orNothing } from "./document.ts";
@@ -14,21 +15,21 @@ const form = z.strictObject({
   files: z._default(whole, 2_000_000),
   processes: z._default(whole, 4096),
   reserve_mb: z._default(megabytes, 512),
-  /** Without it, what the machine has. */
+  /** By default, what the machine has. */
   memory_mb: z.optional(megabytes),
 });
 
 export const quotaSection = z.prefault(z.pipe(orNothing, form), {});
 export type QuotaSettings = z.infer<typeof form>;
 
-/** A repo may ask for less than the user allows, and for nothing more. */
+/** A repo may lower what the user allows, and raise nothing. */
 export function within(asked: QuotaSettings, allowed: QuotaSettings): QuotaSettings {
   const memories = [asked.memory_mb, allowed.memory_mb].filter((one) => one !== undefined);
   return {
     disk_mb: Math.min(asked.disk_mb, allowed.disk_mb),
     files: Math.min(asked.files, allowed.files),
     processes: Math.min(asked.processes, allowed.processes),
-    // What stays free for others: here more is less for the session.
+    // What stays free for others: for this key, a higher number is a lower limit for the session.
     reserve_mb: Math.max(asked.reserve_mb, allowed.reserve_mb),
     ...(memories.length > 0 && { memory_mb: Math.min(...memories) }),
   };

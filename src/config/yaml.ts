@@ -1,6 +1,6 @@
 /**
- * Owns the parser of YAML, in a file of its own: it is loaded where there is something to parse. What is wrong with a
- * text is a fault with a place in it, also where that shows only when its aliases are followed.
+ * Owns the parser of YAML, in a file of its own, which is loaded only if there is something to parse. An
+ * error in a text is a fault with a line, also if it shows only when aliases are followed.
  */
 import { type Alias, LineCounter, parseDocument, visit } from "yaml";
 
@@ -11,7 +11,7 @@ export interface Fault {
 
 export interface Parsed {
   readonly value: unknown;
-  /** Where the value at a path stands; 1 where nothing does. */
+  /** The line of the value at a path; 1 if there is none. */
   lineOf(path: readonly string[]): number;
 }
 
@@ -19,7 +19,8 @@ const MAX_ALIASES = 100;
 
 export function parseYaml(text: string): Parsed | Fault {
   const lines = new LineCounter();
-  // A key that is a collection would be written out as text, which takes minutes for a line that is made for it.
+  // A key that is a collection would be written out as text, which takes minutes for a text that is made for
+  // that.
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, stringKeys: true });
   const [syntax] = document.errors;
   const lineAt = (offset: number) => lines.linePos(offset).line;

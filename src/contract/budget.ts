@@ -12,7 +12,9 @@ export const budgetSchema = z.strictObject({
   minutes: z.optional(limit),
   turns: z.optional(limit),
 });
+/** The limits of a session. A limit that is not set is none. */
 export type Budget = z.infer<typeof budgetSchema>;
+/** What a budget can limit. */
 export type BudgetLimit = keyof Budget;
 
 export function parseBudget(value: unknown): Budget {

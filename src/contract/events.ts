@@ -3,10 +3,12 @@
  * tense. No I/O and no clock: a browser can import this file.
  *
  * Rules for a change:
- * E1 An event type is never renamed or reused; a field may be added if it is optional.
- * E2 Whatever the fold reads is small: numbers, names, ids. Long content is only ever carried along,
- *    because a field over 4 KiB is stored as a blob and the fold never opens one.
- * E3 Unknown fields are kept: a newer writer's record passes through an older reader unharmed.
+ *
+ * event-1 An event type is never renamed or reused; a field may be added if it is optional.
+ * event-2 Unknown fields are kept: a newer writer's record passes through an older reader unharmed.
+ *
+ * Whatever the fold reads is small: numbers, names, ids. Long content is only carried along, because a field
+ * over 4 KiB is stored as a blob, and the fold never opens one.
  */
 import type * as z from "zod/mini";
 import { fields, name } from "./events/fields.ts";
@@ -21,12 +23,15 @@ import { turnEvents } from "./events/turn.ts";
 import { verifyEvents } from "./events/verify.ts";
 
 export { MOMENT } from "./events/fields.ts";
-export { type PauseReason, pauseReasons } from "./events/life.ts";
+export { metadataSchema, type PauseReason, pauseReasons, tagsSchema } from "./events/life.ts";
 export { type Parked, type ParkReason, parkReasons, type Stage, stages } from "./events/task.ts";
 export type { Usage } from "./events/turn.ts";
 export { type PolicyRule, type Verdict, verdicts } from "./events/verify.ts";
 
-/** Every event type, with the form of its data; each is made when it is first needed, because a start is short. */
+/**
+ * Every event type, with the form of its data. Each form is made when it is first needed, to keep a start
+ * short.
+ */
 export const eventForms = {
   ...lifeEvents,
   ...turnEvents,
@@ -37,11 +42,13 @@ export const eventForms = {
   ...verifyEvents,
   ...processEvents,
   ...laterEvents,
-  /** Events of other harnesses: the name is theirs, and so is the rest. */
+  /** Events of other harnesses: they choose the name and the other fields. */
   custom: () => fields({ name }),
 } as const satisfies Record<string, () => z.ZodMiniType>;
 
+/** The name of an event. */
 export type EventType = keyof typeof eventForms;
+/** The data of an event. */
 export type EventData<T extends EventType> = z.input<ReturnType<(typeof eventForms)[T]>>;
 
 const made = new Map<EventType, z.ZodMiniType>();

@@ -1,6 +1,8 @@
 /**
- * Owns what an identifier may look like. An id becomes a path, so its form is checked here,
- * before any file system sees it: I1 no id that passes can name a path outside its folder.
+ * Owns the form of identifiers. An id becomes a path, so its form is checked here, before it reaches the file
+ * system.
+ *
+ * id-1 No id that passes can name a path outside its folder.
  */
 import { HoldfastError } from "./errors.ts";
 
@@ -19,7 +21,9 @@ export function parseSessionId(text: string): SessionId {
   throw new HoldfastError("invalid_id", `${JSON.stringify(text)} is not a session id`);
 }
 
-/** A prefix that a person typed: with or without `sess_`, and any number of characters behind it. */
+/**
+ * The beginning of an id that a person typed: with or without `sess_`, and any number of characters after it.
+ */
 export function parseIdPrefix(text: string): string {
   const tail = text.startsWith("sess_") ? text.slice("sess_".length) : text;
   if (text.length > 0 && prefixOfSuffix.test(tail)) return `sess_${tail}`;
@@ -29,8 +33,14 @@ export function parseIdPrefix(text: string): string {
   );
 }
 
-/** User names become directory names later, and are shown in terminals: letters, digits and ._-@ only. */
+/**
+ * User names become directory names, and are shown in terminals, so they have only letters, digits and ._-@.
+ */
 export function parseUser(text: string): string {
   if (/^[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}$/.test(text)) return text;
-  throw new HoldfastError("invalid_data", `${JSON.stringify(text)} is not a user name`, { field: "user" });
+  throw new HoldfastError(
+    "invalid_data",
+    `${JSON.stringify(text)} is not a user name: use letters, digits and . _ - @`,
+    { field: "user" },
+  );
 }

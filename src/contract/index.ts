@@ -1,4 +1,5 @@
 export * from "./agent.ts";
+export * from "./approval.ts";
 export * from "./budget.ts";
 export * from "./errors.ts";
 export * from "./events.ts";

@@ -1,22 +1,40 @@
 /**
- * Owns what a lane may be called, and the classes of tools that a lane sorts. What a lane is, is said in `lane/`.
+ * Owns the names of lanes, and the classes of tools that a lane sorts. What a lane is, is defined in `lane/`.
  */
 import * as z from "zod/mini";
 
-/** Those that come with the program. No repo can say otherwise what they are. */
+/** The lanes that come with the program. No repo can redefine them. */
 export const shippedLanes = ["read-only", "repo-fix", "online"] as const;
 export type ShippedLane = (typeof shippedLanes)[number];
 export const isShippedLane = (name: string): name is ShippedLane =>
   shippedLanes.some((shipped) => shipped === name);
 
 export const toolClasses = ["read", "write", "external"] as const;
+/** What a tool can do at the most. */
+export type ToolClass = (typeof toolClasses)[number];
 
-/** As a session's name: a word that a person can type. */
+/** In place of names: every tool of its class. */
+export const EVERY_TOOL = "*";
+
+/** Which tools a lane has, by class, and for which classes a person is asked each time. */
+export interface LaneTools extends Readonly<Record<ToolClass, readonly string[]>> {
+  readonly approval: readonly ToolClass[];
+}
+
+/** For a lane that does not name its tools. */
+export const usualTools: LaneTools = {
+  read: [EVERY_TOOL],
+  write: [EVERY_TOOL],
+  external: [],
+  approval: ["external"],
+};
+
+/** As for a session's name: a word that a person can type. */
 export const laneNameSchema = z
   .string()
   .check(
     z.regex(
       /^[a-z][a-z0-9-]{0,39}$/,
-      "is no name for a lane: small letters, digits and hyphens, a letter first, 40 characters at most",
+      "is not a name for a lane: use small letters, digits and hyphens, a letter first, 40 characters at most",
     ),
   );

@@ -1,14 +1,15 @@
 /**
- * Owns what a session may be called, and what it is called where nobody says: pure, from text to names.
+ * Owns what a session may be called, and how a name is made if none is given. Pure: text in, names out.
  *
- * I2 A name is a word that a person can type, that a branch can have and that no path can leave: small letters, digits
- *    and hyphens, a letter first, 40 characters at most. It is never the beginning of an id, which has a digit first.
+ * name-1 A name is a word that a person can type, that a branch can have and that no path can leave: small
+ *        letters, digits and hyphens, a letter first, 40 characters at most. It is never the beginning of an
+ *        id, which has a digit first.
  */
 import { HoldfastError } from "./errors.ts";
 
 const NAME = /^[a-z][a-z0-9-]{0,39}$/;
 const MAX_LENGTH = 40;
-/** What is made from a text is shorter, so that it can be typed. */
+/** A name that is made from a text is shorter, so that it can be typed. */
 const MADE_LENGTH = 32;
 const COMMAND_WORDS = 3;
 
@@ -21,7 +22,10 @@ export function parseSessionName(text: string): string {
   throw new HoldfastError("invalid_name", `${JSON.stringify(text)} is not a name for a session`);
 }
 
-/** `Fix the login timeout!` → `fix-the-login-timeout`. Undefined where the text has no letter that a name can have. */
+/**
+ * `Fix the login timeout!` → `fix-the-login-timeout`. Undefined if the text has no letter that a name can
+ * have.
+ */
 export function nameFromText(text: string): string | undefined {
   const words = text
     .normalize("NFKD")
@@ -38,7 +42,7 @@ export function nameFromText(text: string): string | undefined {
   return name;
 }
 
-/** Of a command its program and its first plain words: no option, no assignment, nothing that was quoted. */
+/** For a command: its program and its first plain words, without options, assignments and quoted text. */
 export function nameFromCommand(command: readonly string[]): string | undefined {
   const [program = "", ...rest] = scriptOf(command) ?? command;
   const words = [program.split("/").at(-1) ?? "", ...rest.filter((word) => PLAIN_WORD.test(word))];
@@ -48,7 +52,7 @@ export function nameFromCommand(command: readonly string[]): string | undefined 
 const PLAIN_WORD = /^[A-Za-z][\w./-]{0,24}$/;
 const SHELLS = /(^|\/)(ba|da|z|k)?sh$/;
 
-/** What a shell is to run first; without what it is given before it. */
+/** The first command of a shell's text, without the assignments before it. */
 function scriptOf([program = "", option = "", script = ""]: readonly string[]): string[] | undefined {
   if (!SHELLS.test(program) || !/^-\w*c$/.test(option)) return undefined;
   const words = (script.split(/[|;&<>\n]/, 1)[0] ?? "").trim().split(/\s+/);
@@ -57,7 +61,7 @@ function scriptOf([program = "", option = "", script = ""]: readonly string[]): 
   return PLAIN_WORD.test(called.replace(/^\.*\//, "")) ? [called, ...rest] : undefined;
 }
 
-/** The n-th of a name: the first is the name itself. */
+/** The n-th form of a name: the first is the name itself. */
 export function numberedName(name: string, number: number): string {
   const suffix = number === 1 ? "" : `-${number}`;
   return name.slice(0, MAX_LENGTH - suffix.length).replace(/-+$/, "") + suffix;

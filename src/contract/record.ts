@@ -1,5 +1,5 @@
 /**
- * Owns the shape of one record of a journal, as every layer above the bytes sees it.
+ * Owns the shape of one record of a journal, for every layer above the bytes.
  */
 import type { JsonObject } from "./json.ts";
 
@@ -7,14 +7,14 @@ export interface JournalRecord {
   readonly seq: number;
   /** ISO 8601, UTC, milliseconds; never earlier than the record before it. */
   readonly at: string;
-  /** Which owner wrote it. */
+  /** The owner that wrote it. */
   readonly epoch: number;
   /** The highest seq that its writer knew to be on disk. */
   readonly durable: number;
-  /** One of the event types, or one that a newer version knows. */
+  /** One of the event types, or one of a newer version. */
   readonly type: string;
   readonly data: JsonObject;
-  /** Redaction rules that fired on this record. */
+  /** Redaction rules that matched in this record. */
   readonly redacted?: readonly string[];
   readonly hash: string;
 }
@@ -25,7 +25,7 @@ export interface Appended {
   readonly hash: string;
 }
 
-/** What stands in `data` in place of a field over 4 KiB. */
+/** Stands in `data` in place of a field over 4 KiB. */
 export interface BlobReference {
   readonly $blob: { readonly sha256: string; readonly bytes: number; readonly as: "text" | "json" };
 }

@@ -1,6 +1,7 @@
 /**
- * Owns where a trace is sent, as OpenTelemetry's variables say it in the environment of the process that gives a task: the
- * address of a collector, and headers for it, which are secrets. None of them is for the task's own processes.
+ * Owns where a trace is sent, from OpenTelemetry's variables in the environment of the process that gives a
+ * task: the address of a collector, and headers for it, which are secrets. The task's own processes get none
+ * of them.
  */
 import type { Values } from "./variables.ts";
 
@@ -11,7 +12,7 @@ const TRACES_HEADERS = "OTEL_EXPORTER_OTLP_TRACES_HEADERS";
 const TIMEOUT = "OTEL_EXPORTER_OTLP_TIMEOUT";
 const TRACES_TIMEOUT = "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT";
 
-/** What OpenTelemetry waits where it is not told otherwise; we wait no longer. */
+/** OpenTelemetry's default timeout; we wait no longer. */
 const MAX_TIMEOUT_MS = 10_000;
 
 /** Undefined: no trace is sent. A variable that is set to nothing counts as not set. */
@@ -31,7 +32,10 @@ export interface Collector {
   readonly timeoutMs: number;
 }
 
-/** Undefined where the address is none that a trace is sent to: http and https, without a name or a password in it. */
+/**
+ * Undefined if no trace can be sent to the address: it must be http or https, without a user name or a
+ * password.
+ */
 export function collectorOf(telemetry: Values): Collector | undefined {
   const own = telemetry[TRACES_ENDPOINT];
   const text = own ?? telemetry[ENDPOINT] ?? "";
@@ -39,14 +43,14 @@ export function collectorOf(telemetry: Values): Collector | undefined {
   const url = new URL(text);
   if (!["http:", "https:"].includes(url.protocol) || url.username !== "" || url.password !== "")
     return undefined;
-  // The address for all signals is a base; that for traces is taken as it is.
+  // The address for all signals is a base; the one for traces is taken as it is.
   if (own === undefined) url.pathname = `${url.pathname.replace(/\/+$/, "")}/v1/traces`;
   const asked = Number(telemetry[TRACES_TIMEOUT] ?? telemetry[TIMEOUT]);
   const timeoutMs = asked > 0 && asked < MAX_TIMEOUT_MS ? Math.ceil(asked) : MAX_TIMEOUT_MS;
   return { url, headers: headersIn(telemetry[TRACES_HEADERS] ?? telemetry[HEADERS] ?? ""), timeoutMs };
 }
 
-/** `name=value`, with commas between them; values as they are in a URL. */
+/** `name=value`, separated by commas; values are encoded as in a URL. */
 function headersIn(text: string): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const pair of text.split(",")) {
@@ -65,7 +69,10 @@ function decoded(value: string): string {
   }
 }
 
-/** Whatever of them must not stand in a text: headers as they are given, each as it is sent, and a token without its scheme. */
+/**
+ * The parts that must not appear in a text: headers as they are given, each as it is sent, and a token
+ * without its scheme.
+ */
 export function telemetrySecrets(telemetry: Values): Values[] {
   return [HEADERS, TRACES_HEADERS].flatMap((name) => {
     const given = telemetry[name];

@@ -1,6 +1,6 @@
 /**
- * Owns allowing a host to the task that a session is at: its process writes that down, and lets the task reach it until
- * it ends. The next task knows nothing of it.
+ * Owns allowing a host for the task that runs in a session: the session process records the host, and lets
+ * the task reach it until the task ends. The next task does not get it.
  */
 import { HoldfastError, parseHosts } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
@@ -9,7 +9,10 @@ import { deadline } from "../util/index.ts";
 import { Ears } from "./ears.ts";
 import { put, ringSession, stamp } from "./post.ts";
 
-/** To look into an inbox and write a record takes a moment; longer than this, something is wrong. */
+/**
+ * The session process looks into its inbox and writes a record in a moment. If it takes longer than this,
+ * something is wrong.
+ */
 const RECORD_MS = 10_000;
 
 export interface Allowed {
@@ -17,7 +20,7 @@ export interface Allowed {
   readonly host: string;
 }
 
-/** Resolves when it is on record. */
+/** Resolves when the record is on disk. */
 export async function allowHost(home: Home, found: FoundSession, named: string): Promise<Allowed> {
   const [host = ""] = parseHosts([named]);
   const record = readProcessRecord(found.dir);
@@ -37,13 +40,16 @@ export async function allowHost(home: Home, found: FoundSession, named: string):
   } finally {
     ears.close();
   }
-  throw new HoldfastError("process_silent", `the process of session ${found.id} does not take it in`);
+  throw new HoldfastError(
+    "process_silent",
+    `the process of session ${found.id} did not take in the request to allow a host`,
+  );
 }
 
 function notRunning({ id }: FoundSession): HoldfastError {
   return new HoldfastError(
     "not_running",
-    `no task runs in session ${id}: a host is allowed to one that runs, and to the next one by run --host`,
+    `no task runs in session ${id}: holdfast allow is for a running task; for the next task, use run --host`,
     { session: id },
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the asking for a task: in a session that is there, or as the first of a new one. What it begins with is settled
- * here, and its values are in nothing that is written.
+ * Owns asking for a task, in an existing session or as the first task of a new one. What the task begins with
+ * is decided here. The values of its variables are in nothing that is written to the journal or an envelope.
  */
 import { resolve } from "node:path";
 import { noRepoDir, openRepo, type Repo, type Unseen } from "../capsule/index.ts";
@@ -22,7 +22,7 @@ import { type SubmitOptions, type Submitted, submitFirstTask, submitTask } from 
 
 /** A task that was asked for. */
 export interface Asked extends Submitted {
-  /** What it does not see of the checkout that it begins with, as far as that is known. */
+  /** Which files of the checkout the task does not see, as far as that is known. */
   readonly unseen: () => Promise<Unseen | undefined>;
 }
 
@@ -42,17 +42,14 @@ export async function askTask(
   const { state } = await inspectSession(found.dir);
   const path = repoPathOf(home, state);
   if (path === null)
-    throw new HoldfastError(
-      "no_repo",
-      "the session was imported without its repo, so no task can be run in it",
-    );
+    throw new HoldfastError("no_repo", "the session was imported without its repo, so it can't run a task");
   const request = { session: found.id, path, open: () => open(home, path), state };
   const settled = await settleSpec(home, withNames(spec, options.env), request, options);
   const submitted = await submitTask(home, found, settled.spec, options);
   return { ...submitted, unseen: settled.unseen };
 }
 
-/** A new session, with its first task; without a repo, in an empty capsule. */
+/** Opens a new session with its first task. Without a repo, the task gets an empty capsule. */
 export async function askFirstTask(
   home: Home,
   session: NewSession,
@@ -64,7 +61,7 @@ export async function askFirstTask(
   let unseen: Settled["unseen"] = async () => undefined;
   const describe = async (id: SessionId) => {
     const opened = await open(home, repo === undefined ? noRepoDir(home) : resolve(repo));
-    // By the name that the session will know it by.
+    // By the name that the session will have.
     const path = opened.checkout ?? opened.gitDir;
     const request = { session: id, path, open: async () => opened, state: emptyState };
     const settled = await settleSpec(home, asked, request, options);
@@ -76,7 +73,10 @@ export async function askFirstTask(
   return { ...task, id: found.id, user: found.user, unseen };
 }
 
-/** Its title and its name are on record before it has a directory, and so before its values lie anywhere. */
+/**
+ * Takes the values out of its title and name here: these are recorded before the session has a directory,
+ * from which the redactor could read the values.
+ */
 async function withoutValues(
   home: Home,
   { title, nameFrom, ...session }: NewSession,
@@ -97,7 +97,7 @@ async function open(home: Home, path: string): Promise<Repo> {
   }
 }
 
-/** As it goes on record: with the names of its variables, all of which are given. */
+/** The form that is recorded: the names of its variables, each of which has a value. */
 function withNames(spec: TaskSpec, env: Values = {}): TaskSpec {
   assertValues(env);
   const missing = spec.env?.find((name) => !Object.hasOwn(env, name));

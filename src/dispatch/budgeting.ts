@@ -1,9 +1,8 @@
 /**
- * Owns raising a session's budget: its process writes that down if it has one, and lets a request through that it holds;
- * else it is written down here. What the budget had stopped goes on then.
- *
- * It is raised once, whoever writes it down: what is asked of a process names its epoch, so that the next owner does not
- * obey it, and before it is asked for again the journal is looked at for what was asked before.
+ * Owns raising a session's budget. If the session has a process, that process records the new budget and lets
+ * a request go on that it holds; otherwise the budget is recorded here. What the budget had stopped goes on
+ * then. It is raised exactly once, wherever it is recorded: the envelope names an epoch, so the next owner
+ * does not obey it, and before it is sent again the journal is searched for the first one.
  */
 import { type Budget, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
@@ -26,18 +25,27 @@ import { parkedIn } from "./parked-text.ts";
 import { put, ringSession, stamp } from "./post.ts";
 import { type Resumed, resumeProcess } from "./resuming.ts";
 
-/** To look into an inbox and write a record takes a moment; longer than this, something is wrong. */
+/**
+ * The session process looks into its inbox and writes a record in a moment. If it takes longer than this,
+ * something is wrong.
+ */
 const RECORD_MS = 10_000;
-/** A request that was held too long ends its turn, which takes a moment: so long it may yet be parked. */
+/**
+ * A request that was held too long ends its turn, which takes a moment. Until then its task may still be
+ * parked.
+ */
 const PARKING_MS = 2000;
 
 export interface Raised {
   readonly state: SessionState;
-  /** Of a session that the budget had stopped: as `resume` says it. Null where it was not, or still is. */
+  /**
+   * For a session that the budget had stopped: what `resume` would report. Null if it was not stopped, or
+   * still is.
+   */
   readonly process: Resumed["process"] | null;
 }
 
-/** The amounts are added to the limits in force. Resolves when that is on record. */
+/** Adds the amounts to the limits in force. Resolves when the record is on disk. */
 export async function raiseBudget(
   home: Home,
   holdfast: Holdfast,
@@ -45,7 +53,7 @@ export async function raiseBudget(
   amounts: Budget,
 ): Promise<Raised> {
   const { state: before, position } = await inspectSession(found.dir);
-  // Refused here, where the one who asks reads it.
+  // Refused here, where the caller gets the error.
   raisedBy(before.budget, amounts);
   const spent = spentBy(home.io.clock.nowMs(), before);
   const wasReached = reachedLimits({ ...before, spent }).length > 0;
@@ -78,7 +86,10 @@ async function recordRaise(home: Home, found: FoundSession, amounts: Budget, fro
   } finally {
     ears.close();
   }
-  throw new HoldfastError("process_silent", `the process of session ${found.id} does not take it in`);
+  throw new HoldfastError(
+    "process_silent",
+    `the process of session ${found.id} did not take in the new budget`,
+  );
 }
 
 async function isRaised({ dir }: FoundSession, asked: ReadonlySet<string>, from: Position): Promise<boolean> {
@@ -88,7 +99,7 @@ async function isRaised({ dir }: FoundSession, asked: ReadonlySet<string>, from:
   return false;
 }
 
-/** False: somebody else has it. */
+/** False: another process has the session. */
 async function raiseAsOwner(
   home: Home,
   found: FoundSession,
@@ -101,7 +112,7 @@ async function raiseAsOwner(
     const session = await Session.own({ sessionDir, id, io: home.io, outputOfCut: cut.read });
     try {
       await cut.settle(home, session);
-      // A process may have done it just before it went.
+      // A session process may have recorded it just before it ended.
       if (!(await isRaised(found, asked, from))) await session.raiseBudgetBy(amounts, { by });
       return true;
     } finally {
@@ -113,11 +124,14 @@ async function raiseAsOwner(
   }
 }
 
-/** The process may have been about to park its task when the budget was raised: then it does, and nothing is spent. */
+/**
+ * When the budget was raised, the session process may have been about to park its task. It then parks it
+ * although nothing holds it.
+ */
 async function whenParkedOrNot(home: Home, found: FoundSession, before: SessionState): Promise<SessionState> {
   const ears = new Ears(home, found);
   const patience = deadline(home.io.clock, PARKING_MS);
-  // Its files are put into a checkpoint first, which may take longer.
+  // First its files are put into a checkpoint, which may take longer.
   const forFiles = deadline(home.io.clock, RECORD_MS);
   try {
     for (; ; await ears.next()) {

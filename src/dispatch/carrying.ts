@@ -1,7 +1,7 @@
 /**
- * Owns the carrying of messages from one session's outbox to another's inbox.
+ * Owns carrying messages from one session's outbox to another's inbox.
  *
- * Y5 Carried again after a kill, a message arrives once.
+ * A message that is carried again after a kill arrives once (message-1).
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,9 +15,9 @@ import { assertTakesMessages, knockAtSession, put, putMessage, stamp } from "./p
 const outboxOf = (home: Home, sessionDir: string) => new Maildir(home.io.disk, outboxDir(sessionDir));
 
 /**
- * One at a time for a home, so that the order of each sender is kept; and one that waits for its turn. More need not
- * wait: whatever brought them here lies there already, and the one that waits will find it. Says whether something
- * is left that can be carried at once.
+ * Only one process of a home carries at a time, which keeps the order of each sender; a second one may wait
+ * for its turn. No others need to wait: their messages already lie in the outboxes, and the one that waits
+ * will find them. Resolves to whether messages are left that can be carried at once.
  */
 export async function deliverOutboxes(home: Home): Promise<boolean> {
   const waiting = await tryLockAgain(join(home.dir, "post-next.lock"));
@@ -32,7 +32,7 @@ export async function deliverOutboxes(home: Home): Promise<boolean> {
   }
 }
 
-/** Two who try in the same moment may both find it taken. */
+/** Two processes that try at the same moment may both find it taken. */
 async function tryLockAgain(path: string): Promise<FileLock | undefined> {
   for (let attempt = 1; attempt < LOCK_ATTEMPTS; attempt += 1) {
     const lock = tryFileLock(path);
@@ -47,8 +47,8 @@ async function deliverForAWhile(home: Home): Promise<boolean> {
   for (let pauses = 0; ; ) {
     const left: ("more" | "later" | "none")[] = [];
     let bug: unknown;
-    // A few of each in turn: whoever says much keeps nobody waiting. One whose directories are not in order keeps
-    // nobody else's messages.
+    // Takes a few messages of each session in turn, so that a session with many does not hold up the others.
+    // Directories of one session that are damaged do not hold up other sessions.
     for (const id of await listSessionIds(home))
       try {
         left.push(await deliverFrom(home, id));
@@ -56,33 +56,34 @@ async function deliverForAWhile(home: Home): Promise<boolean> {
         if (!isHoldfastError(error) && errorCode(error) === undefined) bug ??= error;
         left.push("later");
       }
-    // Said when everybody else has had their turn.
+    // Logged after all other sessions had their turn.
     if (bug !== undefined) throw bug;
     const isMore = left.includes("more");
     if (!isMore && !left.includes("later")) return false;
     if (patience.isPast) return isMore;
     if (isMore) continue;
-    // Who comes next tries again.
+    // The next process that carries tries again.
     pauses += 1;
     if (pauses > MAX_PAUSES) return false;
     await sleep(PAUSE_MS);
   }
 }
 
-/** Then others have their turn: those who wait in the line, say. */
+/** Then others have their turn, for example the sessions that wait in the line. */
 const CARRY_MS = 2000;
 const LOCK_ATTEMPTS = 4;
-/** Nothing tells of a lock that is dropped. */
+/** No event reports that the lock was released. */
 const LOCK_REST_MS = 10;
 const MAX_PAUSES = 3;
 /**
- * What could not be delivered may be deliverable in a moment, and nothing may tell of that: a process calls us when it
- * has made room only if its inbox was full when it began to look, and a directory that is put in order tells nobody.
+ * A message that could not be delivered may become deliverable in a moment without any event: a session
+ * process calls a dispatcher after it made room only if its inbox was full when it began to look, and nothing
+ * reports that a damaged directory was repaired.
  */
 const PAUSE_MS = 300;
 const DELIVERED_IN_TURN = 16;
 
-/** Whether there are more, and whether these can be delivered now. */
+/** Whether there are more messages, and whether these can be delivered now. */
 async function deliverFrom(home: Home, id: SessionId): Promise<"more" | "later" | "none"> {
   const outbox = outboxOf(home, sessionDirOf(home, id));
   const names = await outbox.waiting();
@@ -98,18 +99,18 @@ async function deliverFrom(home: Home, id: SessionId): Promise<"more" | "later" 
       continue;
     }
     const reason = await deliver(home, id, receivers, envelope);
-    // The other inbox is full: what comes after waits, too, or the order would be lost.
+    // The other inbox is full: later messages wait, too, or their order would be lost.
     isStuck = reason === "later";
     if (isStuck) break;
     if (reason !== undefined) await returnToSender(home, id, envelope, reason);
     done.push(name);
   }
-  // Killed before this, they are carried again, and known by their ids.
+  // If we are killed before this, the messages are carried again, and are recognized by their ids.
   await outbox.done(done);
   return isStuck ? "later" : names.length > DELIVERED_IN_TURN ? "more" : "none";
 }
 
-/** Those that one session writes to: looked up once for all that goes there in a turn. */
+/** The sessions that one session writes to, each looked up once per turn. */
 class Receivers {
   readonly #home: Home;
   readonly #from: SessionId;
@@ -129,14 +130,14 @@ class Receivers {
   async #lookUp(to: string): Promise<FoundSession> {
     const sender = await readManifest(sessionDirOf(this.#home, this.#from)).catch(() => undefined);
     if (!sender || !isSessionId(to)) throw new HoldfastError("session_not_found", "there is no such session");
-    // Of the same user only: another user's session is not there.
+    // Only within one user: for the sender, a session of another user does not exist.
     const found = await findSession(this.#home, to, sender.user);
     await assertTakesMessages(found);
     return found;
   }
 }
 
-/** Undefined: it is there. Otherwise why it can't be delivered. */
+/** Undefined: it is delivered. Otherwise the reason why it can't be. */
 async function deliver(
   home: Home,
   from: SessionId,
@@ -144,10 +145,11 @@ async function deliver(
   envelope: EnvelopeOf<"message">,
 ): Promise<"later" | string | undefined> {
   try {
-    // Whatever the envelope says: it came from this outbox.
+    // The sender is the session of this outbox, whatever the envelope says.
     const found = await receivers.find(envelope.to);
     await putMessage(home, found, { ...envelope, from });
-    // Whether it was looked is of no use here, and one process that hangs must not hold up the post of all.
+    // Does not wait for the answer: it is of no use here, and one process that hangs must not hold up all
+    // messages of the home.
     await knockAtSession(found.dir);
     return undefined;
   } catch (error) {
@@ -164,7 +166,7 @@ async function returnToSender(
 ): Promise<void> {
   const dir = sessionDirOf(home, id);
   const text = `Message ${message} to ${to} was not delivered: ${reason}`;
-  // Under an id of its own that is the same after a kill.
+  // Under an id of its own, which is the same after a kill.
   const notice = stamp(home, `back_${message}`.slice(0, 64), "dispatcher");
   await put(home, dir, { ...notice, kind: "message", to: id, text });
   await knockAtSession(dir);

@@ -49,7 +49,7 @@ interface Scope {
 
 export class Dispatcher {
   readonly #home: Home;
-  /** All that needs no process. */
+  /** Everything that needs no session process. */
   readonly holdfast: Holdfast;
 
   private constructor(home: Home) {
@@ -70,12 +70,12 @@ export class Dispatcher {
     return askTask(this.#home, await this.#find(id, options), spec, options);
   }
 
-  /** A new session, with its first task; without a repo, in an empty capsule. */
+  /** Opens a new session with its first task. Without a repo, the task gets an empty capsule. */
   begin(session: NewSession, spec: TaskSpec, options: SubmitOptions = {}): Promise<AskedFirst> {
     return askFirstTask(this.#home, session, spec, options);
   }
 
-  /** The last task of a session, to run again: from the same base, in a fresh capsule. Not while others come first. */
+  /** The last task, to run again: from its base, in a fresh capsule. Refused while others come first. */
   async lastTaskAgain(id: string, options: Scope & LaneChoice = {}): Promise<TaskAgain> {
     return taskAgain(this.#home, await this.#find(id, options), options);
   }
@@ -90,7 +90,7 @@ export class Dispatcher {
     return sendMessage(this.#home, found, text, options);
   }
 
-  /** Types a text into its terminal, as a person there would. */
+  /** Types a text into the session's terminal, as a person there would. */
   async type(id: string, text: string, options: TypeOptions & Scope = {}): Promise<Typed> {
     const found = await this.#find(id, options);
     if (options.from !== undefined) await this.#find(options.from, options);
@@ -101,32 +101,32 @@ export class Dispatcher {
     return interruptTurn(this.#home, await this.#find(id, scope));
   }
 
-  /** Takes a task back that has not begun, or interrupts it. */
+  /** Cancels a task that has not begun, or interrupts it. */
   async cancel(id: string, request: string, scope: Scope = {}): Promise<void> {
     return cancelTask(this.#home, await this.#find(id, scope), request);
   }
 
-  /** A shell beside the command that a session runs; the socket of its terminal. */
+  /** Opens a shell beside the running command of a session, and returns the socket of its terminal. */
   async openShell(id: string, command: readonly string[], scope: Scope = {}): Promise<string> {
     return askForShell(this.#home, await this.#find(id, scope), command);
   }
 
-  /** Lets the task that runs in a session reach a host, until it ends. */
+  /** Lets the running task of a session reach a host, until the task ends. */
   async allowHost(id: string, host: string, scope: Scope = {}): Promise<Allowed> {
     return allowHost(this.#home, await this.#find(id, scope), host);
   }
 
-  /** What was run last, or last in a task, without secrets; null where nothing was. */
+  /** The last command of the session or of one task, without secrets; null if there was none. */
   async lastCommand(id: string, options: Scope & { readonly task?: number } = {}): Promise<string | null> {
     return lastCommand((await this.#find(id, options)).dir, options.task);
   }
 
-  /** What waits in it, in the order of beginning. */
+  /** The tasks that wait in the session, in the order in which they will begin. */
   async queue(id: string, scope: Scope = {}): Promise<Queue> {
     return readQueue(this.#home, await this.#find(id, scope));
   }
 
-  /** The same as `cancel`, by the end of a request. */
+  /** The same as `cancel`, with the end of a request's id. */
   async cancelByName(id: string, name: string, scope: Scope = {}): Promise<Cancelled> {
     return cancelByName(this.#home, await this.#find(id, scope), name);
   }
@@ -140,32 +140,32 @@ export class Dispatcher {
     return readProcessRecord(sessionDirOf(this.#home, parseSessionId(id)));
   }
 
-  /** Its place in the line, if it has one. */
+  /** The session's place in the line, if it has one. */
   placeOf(id: string): Place | undefined {
     return readPlace(this.#home, parseSessionId(id));
   }
 
-  /** Resolves when no session process has it. Says whether one had. */
+  /** Resolves when no session process has the session any more, to whether one had it. */
   async stop(id: string, options: Scope & StopOptions = {}): Promise<boolean> {
     return stopProcess(this.#home, await this.#find(id, options), options);
   }
 
-  /** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
+  /** Makes a session ready, and starts its process if there is work. A running session goes on. */
   async resume(id: string, options: ResumeOptions = {}): Promise<Resumed> {
     return resumeProcess(this.#home, this.holdfast, await this.#goingOn(id, options), options);
   }
 
-  /** Adds to the limits of its budget, also while it runs. What the budget had stopped goes on. */
+  /** Adds to the limits of the session's budget, also while it runs. What the budget had stopped goes on. */
   async raiseBudget(id: string, amounts: Budget, scope: Scope = {}): Promise<Raised> {
     return raiseBudget(this.#home, this.holdfast, await this.#goingOn(id, scope), amounts);
   }
 
-  /** Lets its parked task go on, and puts it in the line. */
+  /** Lets the session's parked task go on, and puts the session in the line. */
   async unpark(id: string, { by, ...scope }: Scope & { readonly by: string }): Promise<void> {
     return unparkForWork(this.#home, await this.#goingOn(id, scope), by);
   }
 
-  /** Puts a session in the line that is at rest, for what lies in its inbox. */
+  /** Puts a session at rest in the line, for what lies in its inbox. */
   async wake(id: string, options: Scope & { readonly definition: string }): Promise<void> {
     await makeReady(this.#home, await this.#find(id, options));
     await this.enter(id, options);
@@ -176,7 +176,7 @@ export class Dispatcher {
     return enterForWork(this.#home, await this.#goingOn(id, options), options);
   }
 
-  /** Whether retention and gc leave it alone. One that runs writes that down itself. */
+  /** Sets whether retention and gc leave the session alone. If it has a process, that process records it. */
   async keep(id: string, isKept: boolean, scope: Scope = {}): Promise<void> {
     try {
       await this.holdfast.keepSession(id, isKept, scope);
@@ -186,17 +186,17 @@ export class Dispatcher {
     }
   }
 
-  /** Ends its process, if it has one; what it did is kept. */
+  /** Ends the session's process, if it has one. Its work is kept. */
   async pause(id: string, options: Scope & StopOptions = {}): Promise<void> {
     await this.withoutProcess(id, options, async () => {
       const session = await this.holdfast.showSession(id, options);
-      // Also where its process paused it before it went.
+      // Also if its process paused the session before it ended.
       if (session.status !== "paused") await this.holdfast.pauseSession(id, options);
       else if (goesOnByItself(session)) await pauseParked(this.#home, await this.#find(id, options));
     });
   }
 
-  /** What waits in it will not begin. */
+  /** The tasks that wait in it will not begin. */
   async close(id: string, options: Scope & StopOptions = {}): Promise<void> {
     await this.withoutProcess(id, options, () => this.holdfast.closeSession(id, options));
     const { dir } = await this.#find(id, options);
@@ -207,7 +207,7 @@ export class Dispatcher {
     return this.withoutProcess(id, options, () => this.holdfast.archiveSession(id, options));
   }
 
-  /** For good. What still runs is ended first, unless it is refused before. */
+  /** Removes a session for good. A process of it is ended first, unless the removal is refused before. */
   async remove(id: string, options: Scope & StopOptions & RemovalOptions = {}): Promise<Removal> {
     const { onWait: _, ...removal } = options;
     await this.holdfast.planRemoval(id, removal);
@@ -216,17 +216,17 @@ export class Dispatcher {
     );
   }
 
-  /** What would be cut off, or would not begin, if its process were ended now. */
+  /** What would be cut off, or would not begin, if the session's process were ended now. */
   async underWay(id: string, scope: Scope = {}): Promise<UnderWay> {
     return underWay(this.#home, await this.#find(id, scope));
   }
 
-  /** What still runs is ended first, and kept. */
+  /** A process of the session is ended first, and its work is kept. */
   async withoutProcess<T>(id: string, options: Scope & StopOptions, work: () => Promise<T>): Promise<T> {
     return withoutProcess(this.#home, await this.#find(id, options), options, work);
   }
 
-  /** What is known of a session, its place in the line and its door included. */
+  /** What is known of a session, including its place in the line and its door. */
   async show(id: string, options: Scope & { readonly task?: number } = {}): Promise<SessionView> {
     return viewOf(this.#home, await this.holdfast.showSession(id, options));
   }
@@ -235,7 +235,7 @@ export class Dispatcher {
     return Promise.all((await this.holdfast.listSessions(filter)).map((one) => viewOf(this.#home, one)));
   }
 
-  /** For all sessions of the home together. What is given is kept until it is given again; null lifts it. */
+  /** The limits of all sessions of the home together, in force until set again; null removes one. */
   async limit(limits: Partial<HomeLimits>): Promise<void> {
     if (Object.keys(limits).length > 0)
       await writeLimits(this.#home, { ...(await readLimits(this.#home)), ...limits });
@@ -249,7 +249,7 @@ export class Dispatcher {
     return inboxOf(this.#home, sessionDirOf(this.#home, parseSessionId(id)));
   }
 
-  /** What a task wrote: whole, or what is there of it. */
+  /** What a task wrote: all of it, or what is kept of it. */
   async *output(id: string, options: OutputOptions & Scope): AsyncGenerator<OutputPart> {
     yield* readOutput(this.#home, await this.#find(id, options), options);
   }
@@ -263,7 +263,7 @@ export class Dispatcher {
     return new Ears(this.#home, await this.#find(id, scope));
   }
 
-  /** Its process reads the new one at once; whoever has the old one is out. */
+  /** Replaces the session's token. Its process reads the new one at once, and the old one stops working. */
   async rotateToken(id: string, scope: Scope = {}): Promise<void> {
     const { dir } = await this.#find(id, scope);
     await rotateToken(this.#home.io.disk, dir);
@@ -276,7 +276,7 @@ export class Dispatcher {
     await ringSession(dir);
   }
 
-  /** What is due: those in the line begun, messages carried. Says whether there are more of these. */
+  /** Does what is due: starts sessions, carries messages. Resolves to whether more is due. */
   async look(): Promise<boolean> {
     let isMore = false;
     try {
@@ -287,7 +287,7 @@ export class Dispatcher {
     return isMore;
   }
 
-  /** Whoever lets it go on brings their keys. */
+  /** The keys of the caller who lets the session go on are used. */
   async #goingOn(id: string, scope: Scope): Promise<FoundSession> {
     const found = await this.#find(id, scope);
     await bringKeysAgain(this.#home, found);

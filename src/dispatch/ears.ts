@@ -1,13 +1,16 @@
 /**
- * Owns hearing of a session: by the bell of whichever process has it; where none hangs, by the files that come and go
- * with an owner, a session process and a place in the line. What is heard is only that it is time to look.
+ * Owns hearing about a session: from the bell of the process that has it, or, if there is no bell, from the
+ * files that come and go with an owner, a session process and a place in the line. All that is heard is that
+ * it is time to look.
  */
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
 import { placePath } from "../line/index.ts";
 import { type Listening, listen } from "../mail/index.ts";
 import { ownerPath, processRecordPath, WatchedFiles } from "../util/index.ts";
 
-/** A process that is killed rings no bell and changes no file: so the caller looks now and then in any case. */
+/**
+ * A process that is killed rings no bell and changes no file, so the caller looks now and then in any case.
+ */
 const LOOK_MS = 250;
 
 export class Ears {
@@ -22,7 +25,10 @@ export class Ears {
     this.#files = [ownerPath(dir), processRecordPath(dir), placePath(home, id)];
   }
 
-  /** Until something may have changed, and not for long in any case; at once when it is called first. */
+  /**
+   * Resolves when something may have changed, or after a short time in any case; at once when it is called
+   * first.
+   */
   next(): Promise<void> {
     const path = readProcessRecord(this.#sessionDir)?.bell ?? null;
     if (path !== this.#path) {

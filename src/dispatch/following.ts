@@ -1,6 +1,6 @@
 /**
- * Owns looking on: what happens in a session, from its journal, its output and its place in the line, as one stream.
- * It needs nothing of the session process but a ring now and then; it looks by itself where none comes.
+ * Owns watching a session: what happens in it, from its journal, its output and its place in the line, as one
+ * stream. It needs the session process only to ring now and then, and looks by itself if no ring comes.
  */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { JournalRecord } from "../contract/index.ts";
@@ -14,31 +14,34 @@ import { startWaiting } from "./starting.ts";
 
 export type Happening =
   | { readonly kind: "output"; readonly stream: OutputStream; readonly chunk: Buffer }
-  /** Long work of the session process is at this; null: at none any more. */
+  /** The session process is at this step of some long work; null: the work is over. */
   | { readonly kind: "progress"; readonly step: Progress | null }
-  /** The task was kept from this host. */
+  /** A host that was refused to the task. */
   | { readonly kind: "refused"; readonly host: string }
   | { readonly kind: "record"; readonly record: JournalRecord }
-  /** It is in the line, for this reason. */
+  /** The session waits in the line, for this reason. */
   | { readonly kind: "waits"; readonly reason: string }
   /** No process has the session any more. */
   | { readonly kind: "left" };
 
 export interface FollowOptions {
-  /** Records from this one on. */
+  /** From this record on. */
   readonly fromSeq: number;
-  /** The task whose output is wanted; null: of each that begins. */
+  /** The task whose output is wanted; null: the output of each task that begins. */
   readonly request: string | null;
-  /** Its output, if somebody has it open already. It is closed at the end. */
+  /** The task's output, if the caller has it open already. It is closed at the end. */
   readonly outputFd?: number;
   readonly signal: AbortSignal;
 }
 
-/** Whoever waits in the line looks after it: there may be nobody else. */
+/**
+ * If the session waits in the line, this also lets sessions of the line begin, because no other process may
+ * be there to do it.
+ */
 const ADMIT_MS = 1000;
 const CHUNK_BYTES = 1024 * 1024;
 
-/** Ends by itself only where nobody has the session and nobody will: with `left`. */
+/** Ends by itself, with `left`, only when no process has the session and none will. */
 export async function* followSession(
   home: Home,
   found: FoundSession,
@@ -52,7 +55,7 @@ export async function* followSession(
   try {
     while (!options.signal.aborted) {
       const isThere = isOwned(found.dir);
-      // Records are read first: what an end on record follows was written before it, and so is read here, too.
+      // Records are read first: everything that was written before the end of a task is then found here, too.
       const records = await journal.read();
       for (const happening of inOrder(records, [...output.read()])) {
         if (happening.kind === "record" && options.request === null) output.turnTo(happening.record);
@@ -75,7 +78,7 @@ export async function* followSession(
   }
 }
 
-/** From these on, all that the command wrote stands before a record. */
+/** Before these records, all output that the command has written is passed on. */
 const ENDS: readonly string[] = [
   "process_ended",
   "tool_returned",
@@ -85,7 +88,7 @@ const ENDS: readonly string[] = [
   "task_ended",
 ];
 
-/** What set-up says comes before its task is on record, what the command writes comes after that. */
+/** The output of set-up comes before the record of its task; the output of the command comes after it. */
 function* inOrder(records: readonly JournalRecord[], frames: readonly Frame[]): Generator<Happening> {
   const isOfSetup = ({ stream }: Frame) => stream === "setup" || stream === "progress";
   const firstEnd = records.findIndex(({ type }) => ENDS.includes(type));
@@ -142,7 +145,7 @@ class OutputReader {
     this.#fd = fd;
   }
 
-  /** To the next task's output, when it begins. */
+  /** Switches to the next task's output when that task begins. */
   turnTo({ type, data }: JournalRecord): void {
     if (type !== "task_started") return;
     this.close();
@@ -156,7 +159,7 @@ class OutputReader {
     this.#fd ??= this.#open();
     if (this.#fd === undefined) return;
     const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-    // What a crash cut off is in the journal by now, and the file begins anew.
+    // The output that a crash cut off is in the journal by now, and the file begins anew.
     if (fstatSync(this.#fd).size < this.#position) {
       this.#position = 0;
       this.#rest = Buffer.alloc(0);

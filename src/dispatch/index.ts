@@ -1,9 +1,12 @@
 export type { Asked } from "./asking.ts";
+export type { DecisionMade } from "./deciding.ts";
 export { Dispatcher } from "./dispatcher.ts";
 export type { FollowOptions, Happening } from "./following.ts";
 export { noTask } from "./output.ts";
 export { parkedIn, parkedOf, parkedText } from "./parked-text.ts";
 export type { Queue } from "./queueing.ts";
+export { type AskedOfPerson, approvedAction, diffFor } from "./requests.ts";
+export { Requests } from "./requests-of-person.ts";
 export { type Standing, standings } from "./standing.ts";
 export type { StopOptions } from "./stopping.ts";
 export type { SubmitOptions } from "./submitting.ts";

@@ -1,5 +1,5 @@
 /**
- * Owns what is asked of the last task of a session: how it would be run again, and what it ran.
+ * Owns what is read from the last task of a session: how to run it again, and what it ran.
  */
 import { HoldfastError, type Json, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
 import type { FoundSession, Home } from "../home/index.ts";
@@ -11,13 +11,16 @@ import { assertCanRetry } from "./under-way.ts";
 
 export interface TaskAgain {
   readonly spec: TaskSpec;
-  /** Variables that it had and does not get: it was asked for elsewhere, and they would be filled with the caller's. */
+  /**
+   * Variables that the task had and does not get now: it was asked for elsewhere, so they would be filled
+   * with values of the caller.
+   */
   readonly withheld: readonly string[];
 }
 
 /**
- * The last task of a session, to run again: from the same base, in a fresh capsule, in the same lane unless another is
- * chosen. Not while others come first.
+ * The last task of a session, for another run: from the same base, in a fresh capsule, in the same lane
+ * unless another is chosen. Refused while other tasks come first.
  */
 export async function taskAgain(
   home: Home,
@@ -31,33 +34,39 @@ export async function taskAgain(
   const begun = state.task && (await find("task_started", "task", state.task.number));
   const request = begun?.data["request"];
   if (!state.task || !begun || request === undefined)
-    throw new HoldfastError("no_task", `session ${found.id} has no task that could be run again`);
+    throw new HoldfastError("no_task", `session ${found.id} has had no task, so there is none to run again`);
   const queued = await find("task_queued", "request", request);
   if (!queued)
-    throw new HoldfastError("no_task", `the last task of session ${found.id} is not on record whole`);
+    throw new HoldfastError(
+      "no_task",
+      `the journal of session ${found.id} does not contain all of its last task, so it can't be run again`,
+    );
   assertWhole(queued);
   const { env: had, ...spec } = parseTaskSpec(queued.data["spec"]);
-  // Another session's, or from another home: it was asked for there, by somebody else perhaps.
+  // In another session or another home, perhaps by another person.
   const isFromElsewhere = state.task.request === null;
   if (isFromElsewhere && !spec.sandbox)
-    throw new HoldfastError("no_task", "the last task ran without a sandbox where it was asked for");
+    throw new HoldfastError(
+      "no_task",
+      "the last task was asked for elsewhere, without a sandbox, so it is not run again here",
+    );
   const { base, snapshot, home: asHome, carried } = begun.data;
-  // It begins where it began, whatever that was called then.
+  // It begins at the same commit, whatever name the base had then.
   const begins = { isFresh: undefined, base, snapshot, home: asHome, carried };
   const env = isFromElsewhere ? undefined : had;
   const again = present({ ...spec, env, ...begins, ...laneOf(spec, choice, isFromElsewhere) });
   return { spec: parseTaskSpec(again), withheld: isFromElsewhere ? (had ?? []) : [] };
 }
 
-/** What the task was asked to be that the session's conversation was last held in. */
+/** The spec of the task in which the session's conversation was last held. */
 export interface Conversed extends Pick<TaskSpec, "agent"> {
   /** The agent, or its definition. */
   readonly name: string;
-  /** The one that it was in; undefined for a task of an earlier version. */
+  /** The lane that the task was in; undefined for a task of an earlier version. */
   readonly lane: string | undefined;
 }
 
-/** Undefined where that is not on record. */
+/** Undefined if that is not on record. */
 export async function lastConversed({ dir }: FoundSession): Promise<Conversed | undefined> {
   const { conversation } = (await inspectSession(dir)).state;
   const find = (type: string, key: string, value: Json | undefined) =>
@@ -77,13 +86,13 @@ function laneOf({ lane, hosts }: LaneChoice, choice: LaneChoice, isFromElsewhere
     const had = [...(lane === undefined ? [] : [`lane ${lane}`]), ...(hosts ?? [])].join(", ");
     throw new HoldfastError(
       "usage",
-      `the last task was asked for elsewhere, with ${had}: name the lane that it may have here, --lane repo-fix say`,
+      `the last task was asked for elsewhere, with ${had}: name the lane that it may have here, for example --lane repo-fix`,
     );
   }
   return { lane: choice.lane, hosts: choice.hosts };
 }
 
-/** What was run last, or last in a task, without secrets; null where nothing was. */
+/** The last command that was run, in the session or in one task, without secrets; null if there was none. */
 export async function lastCommand(dir: string, task: number | undefined): Promise<string | null> {
   let current: Json = null;
   const begun = await findLastRecord(dir, ({ type, data }) => {

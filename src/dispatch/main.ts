@@ -1,6 +1,6 @@
 /**
- * A dispatcher that looks once: `main <home>`. A session process calls it when something lies in its outbox or a
- * place in the line is free, so that nothing has to run all the time.
+ * Owns the dispatcher that looks once: `main <home>`. A session process calls it when something lies in its
+ * outbox, or when a place in the line has become free, so that no process has to run all the time.
  */
 import { exitStatus, isHoldfastError } from "../contract/index.ts";
 import { systemClock } from "../util/index.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns the reading of what a task wrote: what is kept of it; of a turn that is not over, what lies there now; and where
- * neither has it, the excerpt that the journal has, which is said.
+ * Owns reading what a task wrote. For a turn that is over, it is what was kept. For an open turn, it is what
+ * was written so far. If neither exists, it is the excerpt in the journal, and the result says so.
  */
 import { closeSync, createReadStream, existsSync, openSync } from "node:fs";
 import { HoldfastError, type JournalRecord } from "../contract/index.ts";
@@ -13,9 +13,12 @@ import { errorCode, present } from "../util/index.ts";
 import { type FollowOptions, followSession } from "./following.ts";
 
 export type OutputPart =
-  /** Without a stream: both, as they came. */
+  /** Without `stream`: both, in the order in which they came. */
   | { readonly kind: "output"; readonly stream: "stdout" | "stderr" | null; readonly chunk: Buffer }
-  /** `cut`: the limit was reached. `excerpt`: what follows is the beginning and the end. `goes_on`: it is not over. */
+  /**
+   * `cut`: the limit was reached. `excerpt`: what follows is the beginning and the end. `goes_on`: the task
+   * is not over.
+   */
   | { readonly kind: "note"; readonly about: "cut" | "excerpt" | "goes_on" };
 
 export interface OutputOptions {
@@ -32,7 +35,7 @@ export async function* readOutput(
 ): AsyncGenerator<OutputPart> {
   const { state } = await inspectSession(found.dir);
   const request = state.task?.number === task ? state.task.request : null;
-  // Opened before the journal is read: it is taken away only when that says that all of it is kept.
+  // Opened before the journal is read: the file is removed only when the journal says that all of it is kept.
   const fd = request === null ? undefined : openIfThere(spoolPath(found.dir, request));
   const outline = await outlineOf(found, task);
   const covered = yield* readKept(found.dir, task, outline);
@@ -57,11 +60,11 @@ export async function* readOutput(
   if (!outline.isOver) yield { kind: "note", about: "goes_on" };
 }
 
-/** What the journal says of one task. */
+/** What the journal has on one task. */
 interface Outline {
   readonly kept: { readonly bytes: number; readonly turn: number; readonly isCut: boolean } | undefined;
   readonly lastTurn: number;
-  /** Of its calls. */
+  /** What the journal has on the task's calls. */
   readonly results: readonly JournalRecord[];
   readonly isOver: boolean;
   readonly seq: number;
@@ -82,7 +85,7 @@ async function outlineOf({ id, dir }: FoundSession, task: number): Promise<Outli
         results: [],
         isOver: false,
       };
-    // Files of the parent stay with it, and so does what ran there.
+    // A fork does not inherit its parent's files, and neither the output of its tasks.
     if (type === "session_forked" && outline) outline = { ...outline, kept: undefined, isOver: true };
     if (!outline || (current !== task && type !== "artifact_written")) continue;
     if (type === "turn_started") outline = { ...outline, lastTurn: Number(data["turn"]) };
@@ -106,7 +109,7 @@ export function noTask(session: string, task: number, last: number): HoldfastErr
   });
 }
 
-/** Up to which turn it is there. */
+/** Up to which turn it is kept. */
 async function* readKept(dir: string, task: number, { kept }: Outline): AsyncGenerator<OutputPart, number> {
   const path = outputPath(dir, task);
   if (!kept || !existsSync(path)) return 0;
@@ -142,7 +145,7 @@ async function* followOutput(
   options: FollowOptions,
   isNew: boolean,
 ): AsyncGenerator<OutputPart> {
-  // What lies there of a turn that is kept already was shown; what the next turn writes was not.
+  // The output of a turn that was kept has been shown; what the next turn writes has not.
   let isWanted = isNew;
   for await (const happening of followSession(home, found, options)) {
     if (happening.kind === "output" && isOfCommand(happening.stream) && isWanted)

@@ -1,5 +1,5 @@
 /**
- * Owns how it is said why a task is parked, and until when.
+ * Owns the words for why a task is parked, and until when.
  */
 import { type JsonObject, type ParkReason, parkReasons } from "../contract/index.ts";
 import { type ParkedState, type SessionState, taskUnderWay } from "../session/index.ts";
@@ -8,15 +8,17 @@ const REASONS: Readonly<Record<ParkReason, string>> = {
   budget: "its budget is reached",
   usage_limit: "the provider's usage limit is reached",
   key: "it has no key",
+  approval: "it waits for an approval",
+  answer: "it waits for an answer",
 };
 
-/** In one sentence, without its end; the time is that of the reader. */
+/** One sentence without its final full stop. The time is in the reader's time zone. */
 export function parkedText({ reason, until, detail }: ParkedState): string {
   const time = until === null ? "" : ` until ${new Date(until).toLocaleString("sv")}`;
   return `${REASONS[reason]}${time}${detail === null ? "" : ` (${detail})`}`;
 }
 
-/** As the record of it has it. */
+/** From the record of the park. */
 export function parkedOf({ reason, until, detail }: JsonObject): ParkedState {
   return {
     reason: parkReasons.find((one) => one === reason) ?? "key",
@@ -25,7 +27,7 @@ export function parkedOf({ reason, until, detail }: JsonObject): ParkedState {
   };
 }
 
-/** Null where its task is not parked. */
+/** Null if the session's task is not parked. */
 export function parkedIn(state: Pick<SessionState, "task">): ParkedState | null {
   return taskUnderWay(state)?.parked ?? null;
 }

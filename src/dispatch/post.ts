@@ -1,8 +1,9 @@
 /**
- * Owns the way of a message into a session's inbox, and the ringing of its process.
+ * Owns putting a message into a session's inbox, and ringing its process.
  *
- * Y5 A message is acknowledged when it is on disk in the inbox; carried again after a kill, it arrives once.
- * Y7 It lies there without secrets: nobody knows for how long.
+ * message-1 A message is acknowledged when it is on disk in the inbox; carried again after a kill, it arrives
+ *           once.
+ * message-2 It lies there without secrets, because it may lie there for long.
  */
 import { HoldfastError, isSessionId, type TaskSpec } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
@@ -30,17 +31,17 @@ const RING_ATTEMPTS = 3;
 export const inboxOf = (home: Home, sessionDir: string) => new Maildir(home.io.disk, inboxDir(sessionDir));
 
 export interface SendOptions {
-  /** Who sends it. Default: the user. */
+  /** The sender. Default: the user. */
   readonly from?: string;
-  /** Sent again under the same id, it arrives once. */
+  /** A message that is sent again under the same id arrives once. */
   readonly id?: string;
 }
 
 export interface Sent {
   readonly message: string;
-  /** False: one was sent under this id before, and this one was not. */
+  /** False: a message was sent under this id before, so this one was not sent. */
   readonly isNew: boolean;
-  /** Whether a process is there to take it in; otherwise it waits until the session goes on. */
+  /** Whether a process is there to take it in. Otherwise it waits until the session goes on. */
   readonly isHeard: boolean;
 }
 
@@ -53,12 +54,15 @@ export async function sendMessage(
   await assertTakesMessages(found);
   const id = options.id ?? home.newId("msg");
   if (!/^msg_[a-z0-9_]{1,60}$/.test(id))
-    throw new HoldfastError("invalid_data", "id: msg_ and up to 60 small letters, digits and _ are needed");
-  if (text === "") throw new HoldfastError("invalid_data", "text: there is nothing to send");
+    throw new HoldfastError(
+      "invalid_data",
+      "id: a message's id is msg_ and up to 60 small letters, digits and _",
+    );
+  if (text === "") throw new HoldfastError("invalid_data", "text: the message is empty");
   const from = options.from ?? `user:${found.user}`;
   const envelope = { ...stamp(home, id, from), kind: "message" as const, to: found.id, text };
   const put = await putMessage(home, found, envelope);
-  return { ...put, isHeard: (await ringSession(found.dir)) !== "nobody" };
+  return { ...put, isHeard: (await ringSession(found.dir)) !== "absent" };
 }
 
 export async function assertTakesMessages({ id, dir }: FoundSession): Promise<void> {
@@ -77,7 +81,8 @@ export async function putMessage(
   const most = isSessionId(envelope.from) ? MAX_WAITING_FROM_SESSIONS : MAX_WAITING;
   if ((await inboxOf(home, dir).waiting()).length >= most)
     throw new HoldfastError("inbox_full", `${most} messages wait in the inbox of ${id}`);
-  // What is too long as it is need not be searched; without its secrets it may be longer, which `put` refuses.
+  // A text that is already too long need not be searched. Without its secrets a text may become longer; `put`
+  // then refuses it.
   assertMessageSize(envelope.text);
   const known = new KnownSecrets(() => dir);
   const text = await withoutSecrets(
@@ -93,16 +98,16 @@ export function put(home: Home, sessionDir: string, envelope: Envelope): Promise
   return inboxOf(home, sessionDir).put(envelope.id, encodeEnvelope(envelope));
 }
 
-/** Asks its process to look into its inbox. */
+/** Asks the session process to look into its inbox. */
 export async function ringSession(sessionDir: string): Promise<RingAnswer> {
   for (let attempt = 1; attempt <= RING_ATTEMPTS; attempt += 1) {
     const record = readProcessRecord(sessionDir);
-    if (!record) return "nobody";
-    // Without a bell it watches its inbox, and answers nothing.
+    if (!record) return "absent";
+    // A process without a bell watches its inbox, and answers nothing.
     const answer = record.bell === null ? "silent" : await ring(record.bell);
-    if (answer !== "nobody") return answer;
+    if (answer !== "absent") return answer;
   }
-  return "nobody";
+  return "absent";
 }
 
 /** The same, without waiting for the answer. */
@@ -111,7 +116,7 @@ export async function knockAtSession(sessionDir: string): Promise<void> {
   if (bell) await knock(bell);
 }
 
-/** As if they had never been put there. */
+/** Removes them as if they had never been put there. */
 export async function takeBackTasks(home: Home, sessionDir: string): Promise<void> {
   const inbox = inboxOf(home, sessionDir);
   const tasks = (await inbox.waiting()).filter((name) => idOf(name).startsWith("task_"));
@@ -119,7 +124,7 @@ export async function takeBackTasks(home: Home, sessionDir: string): Promise<voi
   for (const name of tasks) await removeEnvironment(home.io.disk, sessionDir, idOf(name));
 }
 
-/** What the first task says that nobody has taken in. */
+/** The spec of the first task that has not been taken in. */
 export async function firstTaskIn(inbox: Maildir): Promise<TaskSpec | undefined> {
   for (const name of await inbox.waiting()) {
     const bytes = await inbox.read(name);

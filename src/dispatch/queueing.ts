@@ -1,6 +1,6 @@
 /**
- * Owns what waits in one session: its tasks in the order in which they will begin, by names that are short enough to be
- * typed, and the taking back of one.
+ * Owns the tasks that wait in one session: their order, short names for them that can be typed, and
+ * cancelling one.
  */
 import { HoldfastError, isHoldfastError, parseTaskSpec, type TaskSpec } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
@@ -29,7 +29,7 @@ import { cancelTask } from "./stopping.ts";
 
 export interface WaitingTask {
   readonly request: string;
-  /** The end of the request, as much as tells it from the others of its session. */
+  /** The end of the request's id: as much as tells it from the others of its session. */
   readonly short: string;
   readonly priority: number;
   readonly at: string;
@@ -52,9 +52,9 @@ export interface Queue {
 
 type Lying = Pick<WaitingTask, "request" | "priority" | "at" | "asked">;
 
-/** Those in the inbox, too: they are taken in behind those of the same priority. */
+/** Includes the tasks in the inbox: each is taken in after those of the same priority. */
 export async function readQueue(home: Home, found: FoundSession): Promise<Queue> {
-  // The inbox first: what is taken in meanwhile is in both.
+  // The inbox is read first: a task that is taken in meanwhile is found in both.
   const inInbox = await lyingIn(home, found);
   const { state } = await inspectSession(found.dir);
   const taken = await takenIn(found, state);
@@ -82,7 +82,7 @@ export async function readQueue(home: Home, found: FoundSession): Promise<Queue>
         ...one,
         asked: await withoutSecrets(redact, one.asked),
         short: shorten(one.request),
-        why: index === 0 ? firstWhy : `behind ${shorten(waiting[index - 1]?.request ?? "")}`,
+        why: index === 0 ? firstWhy : `after ${shorten(waiting[index - 1]?.request ?? "")}`,
       })),
     ),
   };
@@ -119,7 +119,7 @@ const titleOf = ({ title, agent }: TaskSpec) => title ?? askedIn(agent);
 
 function whyItWaits(home: Home, { id, dir }: FoundSession, state: SessionState): string | null {
   const parked = parkedIn(state);
-  if (parked) return `behind task ${state.task?.number}, which is parked: ${parkedText(parked)}`;
+  if (parked) return `after task ${state.task?.number}, which is parked: ${parkedText(parked)}`;
   const place = readPlace(home, id);
   if (place?.state === "waiting" && place.reason !== null) return place.reason;
   if (readProcessRecord(dir)) {
@@ -127,13 +127,13 @@ function whyItWaits(home: Home, { id, dir }: FoundSession, state: SessionState):
     return running && `task ${running.number} runs`;
   }
   if (place || probeOwner(dir).held) return null;
-  if (state.status === "paused") return `the session is paused: holdfast resume ${id} goes on with it`;
-  return `no process runs for the session: holdfast resume ${id} goes on with it`;
+  if (state.status === "paused") return `the session is paused: to go on, holdfast resume ${id}`;
+  return `the session has no process: to go on, holdfast resume ${id}`;
 }
 
 const SHORTEST = 6;
 
-/** Ids begin with the time, so those of one session begin alike; their ends differ. */
+/** Ids begin with the time, so ids of one session begin alike and differ at the end. */
 function shortener(requests: readonly string[]): (request: string) => string {
   return (request) => {
     const others = requests.filter((one) => one !== request);
@@ -145,13 +145,13 @@ function shortener(requests: readonly string[]): (request: string) => string {
 
 export interface Cancelled {
   readonly request: string;
-  /** Of one that has begun: it is asked to end, and its work is kept. */
+  /** For a task that has begun: it was asked to end, and its work is kept. */
   readonly wasRunning: boolean;
-  /** Of one that was parked: it has ended, and its work is kept. */
+  /** For a task that was parked: it has ended, and its work is kept. */
   readonly wasParked: boolean;
 }
 
-/** By its request, or the end of it. Resolves when one that waits waits no more. */
+/** By its request, or the end of it. For a waiting task, resolves when it no longer waits. */
 export async function cancelByName(home: Home, found: FoundSession, name: string): Promise<Cancelled> {
   const { current, waiting } = await readQueue(home, found);
   const requests = [...(current ? [current.request] : []), ...waiting.map(({ request }) => request)];
@@ -159,13 +159,13 @@ export async function cancelByName(home: Home, found: FoundSession, name: string
   if (name === "" || matching.length > 1)
     throw new HoldfastError(
       "ambiguous_id",
-      `${JSON.stringify(name)} is the end of ${matching.length} requests`,
+      `${matching.length} requests end in ${JSON.stringify(name)}: give more characters`,
     );
   const [request] = matching;
   if (request === undefined)
     throw new HoldfastError(
       "no_task",
-      `no task of session ${found.id} waits or runs whose request ends in ${JSON.stringify(name)}`,
+      `session ${found.id} has no waiting or running task whose request ends in ${JSON.stringify(name)}`,
     );
   const wasParked = request === current?.request && (await endParked(home, found, request));
   if (wasParked) return { request, wasRunning: false, wasParked };
@@ -177,7 +177,7 @@ export async function cancelByName(home: Home, found: FoundSession, name: string
   return { request, wasRunning, wasParked };
 }
 
-/** Says whether it was parked. Its process may be about to leave: then it is waited for. */
+/** Resolves to whether the task was parked. If its process is about to end, this waits for it. */
 async function endParked(home: Home, found: FoundSession, request: string): Promise<boolean> {
   if (!parkedIn((await inspectSession(found.dir)).state)) return false;
   await whenLeft(home, found);
@@ -202,19 +202,22 @@ async function takeBack(home: Home, found: FoundSession, request: string): Promi
     for (const patience = deadline(home.io.clock, TAKE_BACK_MS); ; await ears.next()) {
       const { waiting } = await readQueue(home, found);
       if (waiting.every((one) => one.request !== request)) return;
-      // Its process went before it looked.
+      // Its process ended before it looked.
       if (await refuseAsOwner(home, found, request)) return;
       if (patience.isPast)
-        throw new HoldfastError("process_silent", `the process of session ${found.id} does not take it back`);
+        throw new HoldfastError(
+          "process_silent",
+          `the process of session ${found.id} did not cancel the task`,
+        );
     }
   } finally {
     ears.close();
   }
 }
 
-/** Where no process has the session, nobody else would write it down. Says whether that was so. */
+/** If no process has the session, no other process would record it. Resolves to whether that was so. */
 function refuseAsOwner(home: Home, found: FoundSession, request: string): Promise<boolean> {
-  // Under the lock of the line none is started meanwhile.
+  // While the lock of the line is held, no session process is started.
   return withLine(home, async (line) => {
     const { state } = await inspectSession(found.dir);
     const isTakenIn = state.queue.some((one) => one.request === request);
@@ -236,7 +239,7 @@ async function recordRefusal(
     const outputOfCut = new CutOutput(dir).read;
     const session = await Session.own({ sessionDir: dir, id, io: home.io, outputOfCut });
     try {
-      await session.append("task_refused", { request, code: "interrupted", reason: "it was taken back" });
+      await session.append("task_refused", { request, code: "interrupted", reason: "it was cancelled" });
       await inboxOf(home, dir).empty(request);
       await removeEnvironment(home.io.disk, dir, request);
       return session.state;
@@ -244,7 +247,7 @@ async function recordRefusal(
       await session.release();
     }
   } catch (error) {
-    // A process took it just now, and does it.
+    // A process has just taken the session, and cancels the task itself.
     if (isHoldfastError(error, "session_owned")) return undefined;
     throw error;
   }

@@ -1,6 +1,6 @@
 /**
- * Owns that a session can go on before a process is started for it: one that is at rest is resumed, and one that is
- * just changing hands is waited for.
+ * Owns making sure that a session can go on before a process is started for it: a session at rest is resumed,
+ * and one that is just changing owners is waited for.
  */
 import { type Budget, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import {
@@ -20,13 +20,13 @@ import { parkedIn } from "./parked-text.ts";
 const SETTLE_MS = 2000;
 const READY_ATTEMPTS = 4;
 
-/** A session that is to go on must be one that can: what keeps it from that is said here, and not in a log. */
+/** What keeps the session from going on is reported here, to the caller, and not in a log. */
 export async function makeReady(home: Home, found: FoundSession, budget?: Budget): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await tryToMakeReady(home, found, budget);
     } catch (error) {
-      // Its next process took it just when we looked: it is waited for.
+      // Its next process took it just as we looked; that process is waited for.
       if (!isHoldfastError(error, "session_owned") || budget || attempt === READY_ATTEMPTS) throw error;
     }
   }
@@ -37,7 +37,7 @@ async function tryToMakeReady(home: Home, found: FoundSession, budget: Budget | 
   const hands = await whenSettled(home, found);
   if (hands.kind === "process" && !budget) return;
   if (hands.kind === "process")
-    throw new HoldfastError("session_owned", `session ${id} runs: pause it to raise its budget`);
+    throw new HoldfastError("session_owned", `session ${id} is running: pause it to raise its budget`);
   if (hands.kind === "owner")
     throw new HoldfastError("session_owned", `the session is open in process ${hands.pid}`, {
       pid: hands.pid ?? null,
@@ -48,8 +48,8 @@ async function tryToMakeReady(home: Home, found: FoundSession, budget: Budget | 
 }
 
 /**
- * As its owner for a moment: that it goes on is on record, and a turn that a crash cut off is closed, with the output
- * that is there.
+ * We own the session for a moment: we record that it goes on, and close a turn that a crash cut off, with the
+ * output that exists.
  */
 export async function resumeBriefly(
   home: Home,
@@ -61,19 +61,19 @@ export async function resumeBriefly(
   await cut.settle(home, session).finally(() => session.release());
 }
 
-/** In whose hands a session is: a session process's, another owner's, or nobody's. */
+/** Who has a session: a session process, another owner, or none. */
 export type Hands =
-  | { readonly kind: "process" | "nobody" }
+  | { readonly kind: "process" | "none" }
   | { readonly kind: "owner"; readonly pid: number | undefined };
 
-/** One process may just be giving the session to the next. */
+/** One process may be handing the session to the next. */
 export async function whenSettled(home: Home, found: FoundSession): Promise<Hands> {
   const ears = new Ears(home, found);
   try {
     for (const patience = deadline(home.io.clock, SETTLE_MS); ; await ears.next()) {
       if (readProcessRecord(found.dir)) return { kind: "process" };
       const { held, owner } = probeOwner(found.dir);
-      if (!held) return { kind: "nobody" };
+      if (!held) return { kind: "none" };
       if (patience.isPast) return { kind: "owner", pid: owner?.pid };
     }
   } finally {
@@ -81,7 +81,10 @@ export async function whenSettled(home: Home, found: FoundSession): Promise<Hand
   }
 }
 
-/** A process that has recorded the pause of its session, or that its task is parked, is about to let go of it. */
+/**
+ * A process that has recorded that its session is paused, or that its task is parked, is about to let go of
+ * it.
+ */
 export async function whenLeft(home: Home, found: FoundSession): Promise<void> {
   const ears = new Ears(home, found);
   try {

@@ -1,5 +1,6 @@
 /**
- * Owns the going on of a session: it is made ready, and gets a process or a place in the line if there is work for one.
+ * Owns how a session goes on: it is made ready, and gets a process or a place in the line if there is work
+ * for one.
  */
 import { parseTaskSpec, type TaskSpec } from "../contract/index.ts";
 import { type FoundSession, type Home, type ResumeOptions, readProcessRecord } from "../home/index.ts";
@@ -22,23 +23,29 @@ import { startUntilOwned } from "./start-until.ts";
 export interface Resumed {
   readonly state: SessionState;
   readonly recovery: Session["recovery"];
-  /** `there`: it was not gone. `in line`: it is started when there is room. `none`: there is nothing to do for one. */
+  /**
+   * `there`: a process already had it. `in line`: its process is started when there is room. `none`: there is
+   * nothing to do.
+   */
   readonly process: "started" | "there" | "in line" | "none";
 }
 
 export interface EnterOptions {
-  /** Who saw that it had crashed, if that was no person. */
+  /** The process that saw that it had crashed, if this was not asked for by a person. */
   readonly by?: string;
   readonly definition?: string;
 }
 
-/** As the session's owner: its task goes on, if it is parked. */
+/** Done as the session's owner: its task goes on, if it is parked. */
 export async function unpark(session: Session, by: string): Promise<void> {
   const { task } = session.state;
   if (task && parkedIn(session.state)) await session.append("task_unparked", { task: task.number, by });
 }
 
-/** Makes a session ready, and starts its process if there is something to do. One that goes on goes on. */
+/**
+ * Makes a session ready, and starts its process if there is something to do. A session that already runs goes
+ * on.
+ */
 export async function resumeProcess(
   home: Home,
   holdfast: Holdfast,
@@ -46,7 +53,7 @@ export async function resumeProcess(
   options: ResumeOptions,
 ): Promise<Resumed> {
   if (!options.takeOver) await whenLeft(home, found);
-  // One that is being killed may still have its pid, but not its session.
+  // A process that is being killed may still have its pid, but no longer its session.
   const isThere = readProcessRecord(found.dir) && probeOwner(found.dir).held;
   if (isThere && !options.takeOver && !options.budget) {
     const { state } = await inspectSession(found.dir);
@@ -81,15 +88,15 @@ export async function enterForWork(home: Home, found: FoundSession, options: Ent
   });
 }
 
-/** What waits in its queue or its inbox, or was cut off. */
+/** Whether a task waits in its queue or its inbox, or was cut off. */
 async function nextSpec(home: Home, found: FoundSession, state: SessionState): Promise<TaskSpec | undefined> {
   const due = workDue(state);
-  // What can only be ended needs no room: the one behind it does.
+  // A task that can only be ended needs no memory; the task after it does.
   const request = due.kind === "end" ? state.queue[0]?.request : due.request;
   return request ? specOf(found, request) : firstTaskIn(inboxOf(home, found.dir));
 }
 
-/** What a task was asked to be that its session has taken in. */
+/** The spec of a task that the session has taken in. */
 export async function specOf({ dir }: FoundSession, request: string): Promise<TaskSpec | undefined> {
   const queued = await findLastRecord(
     dir,

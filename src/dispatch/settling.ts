@@ -1,6 +1,6 @@
 /**
- * Owns what is settled of a task at the moment when it is asked for. What can't begin is refused here, where the one
- * who asks reads it; what only the task's files can tell is refused by the session process.
+ * Owns what is decided about a task at the moment when it is asked for. What can't begin is refused here,
+ * where the caller gets the error. What depends on the task's files is refused by the session process.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -17,21 +17,24 @@ import { directoryIn } from "./where.ts";
 
 export interface SettleRequest {
   readonly session: string;
-  /** Of its repo, as the session knows it. */
+  /** The task's repo, in the form that the session keeps. */
   readonly path: string;
-  /** Opened only where git has something to say. */
+  /** Opened only if git has to be asked. */
   readonly open: () => Promise<Repo>;
-  /** As the session stands, or will when it is opened. */
+  /** The session's state now, or when it will be opened. */
   readonly state: SessionState;
 }
 
 export interface Settled {
   readonly spec: TaskSpec;
-  /** Looks what the task does not see of the checkout: when there is time for it, which a start has not. */
+  /**
+   * Looks which files of the checkout the task does not see. The caller does it later, because a start has no
+   * time for it.
+   */
   readonly unseen: () => Promise<Unseen | undefined>;
 }
 
-/** A checkout that takes longer than this to look at is begun with unseen. */
+/** If it takes longer than this to look at the checkout, the task begins without. */
 const LOOK_MS = 1000;
 
 export async function settleSpec(
@@ -44,7 +47,7 @@ export async function settleSpec(
   const { base, isFresh, snapshot, cwd } = spec;
   const nothing = async () => undefined;
   const beginsClean = base !== undefined || isFresh || !state.task?.snapshot || isDirty;
-  // One that is run again begins where it began.
+  // A task that is run again begins at the same commit.
   const goesOn = snapshot !== undefined || !beginsClean;
   const isOwnLane = spec.lane !== undefined && !isShippedLane(spec.lane);
   if (goesOn && !isOwnLane) return { spec, unseen: nothing };
@@ -67,7 +70,7 @@ export async function settleSpec(
     };
   }
   const unseen = where && base === undefined ? () => unseenOf(home.io.clock, repo) : nothing;
-  // Where there is nothing that could be wrong, nobody waits for git to say so.
+  // If nothing can be wrong, the task does not wait for git to say so.
   const hasConfig = repo.checkout === null || existsSync(join(repo.checkout, CONFIG_FILE));
   if (base !== undefined || cwd !== undefined || hasConfig || isOwnLane) {
     const commit = await cleanBase(repo, base);
@@ -77,12 +80,12 @@ export async function settleSpec(
   return { spec, unseen };
 }
 
-/** What lies in the checkout, and in no commit that the task could begin with. */
+/** What is in the checkout, and in no commit that the task could begin with. */
 function unseenOf(clock: Clock, repo: Repo): Promise<Unseen | undefined> {
   return unseenIn(repo, { clock, timeoutMs: LOOK_MS, files: [CONFIG_FILE] });
 }
 
-/** Set-up, and what is included, may make directories that are in no commit. */
+/** Set-up, and included files, may make directories that are in no commit. */
 async function assertCommitted(
   reading: Parameters<typeof readConfig>[0],
   commit: string | null,

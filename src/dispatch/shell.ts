@@ -1,5 +1,5 @@
 /**
- * Owns the asking for a shell in the files of a task that runs: the session process opens it, and says where.
+ * Owns asking for a shell in the files of a running task: the session process opens it, and tells where.
  */
 import { existsSync } from "node:fs";
 import { HoldfastError } from "../contract/index.ts";
@@ -30,7 +30,7 @@ export async function askForShell(
   const path = shellSocket(bell, id);
   const ears = new Ears(home, found);
   try {
-    // That it is open is on record, and so is the end of the turn: both are news.
+    // The record that the shell is open and the record that the turn has ended are both news.
     for (const patience = deadline(home.io.clock, OPEN_MS); !patience.isPast; await ears.next()) {
       if (existsSync(path)) return path;
       if (!(await inspectSession(found.dir)).state.openTurn) throw notRunning(label);
@@ -38,12 +38,12 @@ export async function askForShell(
   } finally {
     ears.close();
   }
-  throw new HoldfastError("process_silent", `the process of ${label} opens no shell`);
+  throw new HoldfastError("process_silent", `the process of ${label} did not open a shell`);
 }
 
 function notRunning(label: string): HoldfastError {
   return new HoldfastError(
     "not_running",
-    `no command runs in ${label}, so there is no live capsule: holdfast run -i --session ${label} -- sh makes it a task, holdfast open ${label} shows its files`,
+    `no command runs in ${label}, so there is no live capsule for a shell: holdfast run -i --session ${label} -- sh runs a shell as a task, and holdfast open ${label} opens its files`,
   );
 }

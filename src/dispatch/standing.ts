@@ -1,6 +1,6 @@
 /**
- * Owns how a session stands, in the words that a person asks for: does it work, does it wait for me, is it done? Pure:
- * from what its journal, its lock, its process and its place tell.
+ * Owns how a session stands, in the words in which a person asks: does it work, does it wait for me, is it
+ * done? Pure: it is computed from its journal, its lock, its process and its place in the line.
  */
 import type { SessionSummary } from "../home/index.ts";
 import { parkedIn, parkedText } from "./parked-text.ts";
@@ -25,7 +25,7 @@ export type Standing = (typeof standings)[number];
 
 export interface Stand {
   readonly standing: Standing;
-  /** What is to be known beside it: what it waits for, why it was paused. */
+  /** The detail beside the standing: what it waits for, or why it was paused. */
   readonly why: string | null;
 }
 
@@ -33,7 +33,7 @@ export type Stood = Pick<
   SessionSummary,
   "status" | "pausedFor" | "pid" | "task" | "queue" | "pending" | "handoff"
 > & {
-  /** Why it waits for room, if it does. */
+  /** Why it waits in the line, if it does. */
   readonly waits: string | null;
 };
 
@@ -43,15 +43,15 @@ const OUTCOMES: Readonly<Record<string, Standing>> = {
   failed: "failed",
   cancelled: "cancelled",
   interrupted: "interrupted",
-  // A person looked at it, and published it.
+  // A person looked at its work and published it.
   needs_review: "done",
   rewound: "paused",
 };
 
 const PAUSES: Readonly<Record<string, string>> = {
   budget: "its budget is reached",
-  quota: "it took more of the disk or of processes than it may",
-  import: "it came from elsewhere",
+  quota: "it used more disk or processes than its quota allows",
+  import: "it was imported",
 };
 
 export function standOf(session: Stood): Stand {
@@ -64,7 +64,7 @@ export function standOf(session: Stood): Stand {
     case "handed_off":
       return { standing: "handed off", why: handoff && `${handoff.to} has it` };
     case "interrupted":
-      return { standing: "interrupted", why: "its process ended in the middle" };
+      return { standing: "interrupted", why: "its process ended in the middle of a task" };
     default:
       break;
   }
@@ -78,10 +78,10 @@ export function standOf(session: Stood): Stand {
   if (waits !== null) return { standing: "queued", why: waits };
   const parked = parkedIn(session);
   if (parked) return { standing: "parked", why: parkedText(parked) };
-  // All is done, and its process is about to go.
+  // All is done, and its process is about to end.
   const isLeaving = task !== null && task.outcome !== null && queue === 0;
   if (status === "running" || (pid !== null && !isLeaving)) return { standing: "working", why: null };
-  return atRest(session, queue > 0 ? "it has tasks that wait" : null);
+  return atRest(session, queue > 0 ? "tasks wait in it" : null);
 }
 
 function atRest({ pausedFor, task, status }: Stood, waiting: string | null): Stand {
@@ -89,7 +89,7 @@ function atRest({ pausedFor, task, status }: Stood, waiting: string | null): Sta
   const why = PAUSES[pausedFor ?? ""] ?? waiting;
   if (task?.outcome === "needs_review" && task.published === null)
     return { standing: "waiting for you", why: "its work needs a review" };
-  // Whoever paused it wants it to stand still, and what it has left to do is not done.
+  // The person who paused it wants it to stand still, and its waiting work is not done.
   if (pausedFor === "budget" || pausedFor === "quota" || waiting !== null) return { standing: "paused", why };
   if (isOver) return { standing: OUTCOMES[task.outcome ?? ""] ?? "failed", why };
   return { standing: task === null && status !== "paused" ? "new" : "paused", why };

@@ -1,20 +1,21 @@
 /**
- * Owns the way from a session's directory to a process that does what a caller needs: that takes in its task, or that
- * has the session. It ends when that is done, or when the session waits in the line for a reason.
+ * Owns getting a process to do what a caller needs in a session: take in its task, or have the session. It
+ * starts with the session's directory, and ends when that is done, or when the session waits in the line for
+ * a reason.
  *
- * Whoever can answer is asked, and its answer is waited for:
+ * If a process can answer, it is asked, and its answer is awaited:
  *
- *   a process that we start   says on its connection that it has done it, or why it can't; or the connection ends.
+ *   a process that we start   reports on its connection that it is done, or why not; or the connection ends.
  *   a process that is there   is rung, and answers that it has looked.
- *   one that another started  has nothing to say to us: its record comes, or it is gone.
- *   none                      The session enters the line, and where there is room we start one.
+ *   one that another started  can't report to us; we wait for its record, or until it is gone.
+ *   none                      the session enters the line, and if there is room we start a process.
  *
- * One answer is not always enough, so this goes round until it is done:
+ * One answer is not always enough, so this goes round until the work is done:
  *
- *   A process that leaves turns the ring away. What lies in the inbox is for the next process, which can be started only
- *   when this one has given up its place.
- *   A process that has looked may have had no room for the task, and takes it in when it has.
- *   A process may be killed before it answers; its place then goes back to the line.
+ * - A process that is leaving turns the ring away. What lies in the inbox is for the next process, which can
+ *   be started only when this one has given up its place.
+ * - A process that has looked may have had no room for the task, and takes it in later.
+ * - A process may be killed before it answers; its place then goes back to the line.
  */
 import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
@@ -31,7 +32,7 @@ import { startWaiting } from "./starting.ts";
 
 const MOST_MS = 30_000;
 
-/** `started`: its process, if that was started before the session was opened. */
+/** `started`: the session's process, if it was started before the session was opened. */
 export async function startUntilTakenIn(
   home: Home,
   found: FoundSession,
@@ -45,7 +46,8 @@ export async function startUntilTakenIn(
 
 async function isTakenIn(home: Home, { dir }: FoundSession, request: string): Promise<boolean> {
   const isLying = (await inboxOf(home, dir).waiting()).some((name) => idOf(name) === request);
-  // A process that is killed in between has it on record, and leaves its file for the next one to move away.
+  // A process that is killed in between has recorded the task, and leaves its file for the next one to move
+  // away.
   return !isLying || (await inspectSession(dir)).state.arrived.includes(request);
 }
 
@@ -61,9 +63,9 @@ export async function startUntilOwned(
 }
 
 interface Need {
-  /** What a process says that was started here, when it has done it. */
+  /** The word that a process which was started here reports when it is done. */
   readonly word: Word;
-  /** By the session's directory, whoever started the process. */
+  /** Read from the session's directory, whichever caller started the process. */
   readonly isDone: () => Promise<boolean>;
 }
 
@@ -92,9 +94,9 @@ async function startUntil(
       } else {
         // It may have come and gone while we were not looking.
         if (await isDone()) return;
-        // It was started, and is gone without a word: it would be so again.
+        // It was started, and ended without a report. Another start would end the same way.
         if (pid !== undefined && place?.state !== "waiting") throw startFailed(home, found, pid, own);
-        // Somebody has paused it meanwhile: then it waits in the inbox until they go on.
+        // The session was paused meanwhile: the task waits in the inbox until the session is resumed.
         const isPaused = !isReady((await inspectSession(found.dir)).state);
         if (hasEntered && isPaused) return;
         // Its process went to rest just before we came.

@@ -1,5 +1,5 @@
 /**
- * Owns the joining of the line to session processes: a session whose place is granted gets its process.
+ * Owns the connection of the line and session processes: a session whose place is granted gets its process.
  */
 import { existsSync } from "node:fs";
 import type { SessionId } from "../contract/index.ts";
@@ -9,8 +9,9 @@ import { admitWaiting } from "../line/index.ts";
 import { ownProgram } from "../process/index.ts";
 
 /**
- * Starts the processes for which there is room. Returns that of the wanted session, if it was started here; the session
- * may be opened after that. The others are not listened to: their submitters hear of them by their files and bells.
+ * Starts the processes for which there is room. Resolves to the one of the wanted session, if it was started
+ * here; the session may be opened after that. The others are not listened to: their submitters learn of them
+ * from their files and bells.
  */
 export async function startWaiting(home: Home, wanted?: SessionId): Promise<StartedProcess | undefined> {
   let found: StartedProcess | undefined;
@@ -29,7 +30,7 @@ export async function startWaiting(home: Home, wanted?: SessionId): Promise<Star
     },
     wanted,
   );
-  // One that waits in the line gets its process later, perhaps from another.
+  // A session that waits in the line gets its process later, perhaps from another caller.
   await dropSpare();
   return found;
 }

@@ -1,5 +1,5 @@
 /**
- * Owns what is asked of a session process: to interrupt its turn, to pause and be gone, to be kept.
+ * Owns what is asked of a session process: to interrupt its turn, to pause and end, and to keep its session.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
@@ -11,7 +11,10 @@ import { deadline, isAlive, signalIfThere } from "../util/index.ts";
 import { Ears } from "./ears.ts";
 import { inboxOf, knockAtSession, put, ringSession, stamp } from "./post.ts";
 
-/** To end a turn, keep its files and write down where they are takes a moment; longer than this, something is wrong. */
+/**
+ * A session process ends a turn, keeps its files and records where they are in a moment. If it takes longer
+ * than this, something is wrong.
+ */
 const GRACE_MS = 60_000;
 const START_MS = 10_000;
 const ASK_MS = 3000;
@@ -19,55 +22,56 @@ const TELL_MS = 2000;
 const LAST_MOMENTS_MS = 20;
 
 export interface StopOptions {
-  /** Hears of a process that does not end in a moment, once. It is waited for all the same. */
+  /** Called once about a process that does not end in a moment. It is still waited for. */
   readonly onWait?: (waiting: { readonly session: string; readonly pid: number }) => void;
 }
 
 export async function interruptTurn(home: Home, found: FoundSession): Promise<void> {
   const record = readProcessRecord(found.dir);
   if (!record)
-    throw new HoldfastError("not_running", `no process runs for session ${found.id}`, { session: found.id });
+    throw new HoldfastError("not_running", `session ${found.id} has no process`, { session: found.id });
   const { state } = await inspectSession(found.dir);
   if (readPlace(home, found.id)?.state === "waiting")
     throw new HoldfastError(
       "not_running",
-      `session ${found.id} waits for a free place: a pause takes it out`,
+      `session ${found.id} waits in line and has no turn to interrupt: holdfast pause takes it out of the line`,
       {
         session: found.id,
       },
     );
-  // An agent may hang before it comes to its first turn.
+  // An agent may hang before its first turn.
   if (!state.openTurn && !drivenTask(state) && state.queue.length === 0)
-    throw new HoldfastError("not_running", `session ${found.id} is at no turn: it waits for a task`, {
+    throw new HoldfastError("not_running", `session ${found.id} has no open turn: it waits for a task`, {
       session: found.id,
     });
   await putAsked(home, found, record, "interrupt");
   await ringSession(found.dir);
 }
 
-/** Resolves when no session process has it any more. Says whether one had. */
+/** Resolves when no session process has it any more, to whether one had it. */
 export async function stopProcess(
   home: Home,
   found: FoundSession,
   { onWait }: StopOptions = {},
 ): Promise<boolean> {
   await withLine(home, async (line) => {
-    // What waits for its process to be started waits no more; what it was to do stays in its inbox.
+    // A session that waits in the line leaves it. Its tasks stay in its inbox.
     if (line.get(found.id)?.state === "waiting") line.remove(found.id);
   });
   const record = await whenStarted(home, found);
   if (!record) return false;
   const stop = new AbortController();
-  // Before it is asked: its bell goes before it does.
+  // Connected before the process is asked, because its bell goes away before the process ends.
   const gone = whenGone(record, stop.signal);
   try {
     await putAsked(home, found, record, "pause");
-    // The answer is its end.
+    // The answer is the end of the process.
     await knockAtSession(found.dir);
     if (await isWithin(gone, TELL_MS)) return true;
     onWait?.({ session: found.id, pid: record.pid });
     if (await isWithin(gone, ASK_MS - TELL_MS)) return true;
-    // One that does not find the time to look into its inbox hears this all the same, and does the same.
+    // A process that does not find the time to look into its inbox gets this signal all the same, and pauses,
+    // too.
     signalIfThere(record.pid, "SIGTERM");
     if (await isWithin(gone, GRACE_MS - ASK_MS)) return true;
   } finally {
@@ -78,11 +82,12 @@ export async function stopProcess(
   });
 }
 
-/** Its last connection ends with it. */
+/** The last connection of the process ends with it. */
 async function whenGone(record: ProcessRecord, signal: AbortSignal): Promise<void> {
   if (record.bell !== null) await whenBellGone(record.bell, signal);
-  // Without a bell, or with one that was taken down before we came, nothing tells of its end: it is no child of ours.
-  // And for a moment after its last connection has ended, it is still there.
+  // Without a bell, or with one that was taken down before we connected, nothing reports the end of the
+  // process, because it is not our child. Also, for a moment after its last connection has ended, it still
+  // exists.
   while (isAlive(record) && !signal.aborted)
     await sleep(LAST_MOMENTS_MS, undefined, { signal }).catch(() => {});
 }
@@ -97,7 +102,7 @@ async function isWithin(done: Promise<void>, timeoutMs: number): Promise<boolean
   }
 }
 
-/** A process that was started just now is there in a moment; undefined when there is none, and none comes. */
+/** Waits a moment for a process that was just started; undefined if none exists and none comes. */
 async function whenStarted(home: Home, found: FoundSession): Promise<ProcessRecord | undefined> {
   const ears = new Ears(home, found);
   try {
@@ -121,23 +126,26 @@ async function putAsked(
   await put(home, dir, { ...stamp(home, home.newId("ask"), `user:${user}`), kind, epoch });
 }
 
-/** Resolves when it is on record. */
+/** Resolves when the record is on disk. */
 export async function askToKeep(home: Home, found: FoundSession, isKept: boolean): Promise<void> {
   const { id, user, dir } = found;
   await put(home, dir, { ...stamp(home, home.newId("ask"), `user:${user}`), kind: "keep", isKept });
   await ringSession(dir);
   const ears = new Ears(home, found);
   try {
-    // One that leaves, or has no room for it now, leaves it to the next, or for later.
+    // A process that is leaving, or has no room for it now, leaves it to the next one, or for later.
     for (const patience = deadline(home.io.clock, START_MS); !patience.isPast; await ears.next())
       if ((await inspectSession(dir)).state.isKept === isKept) return;
   } finally {
     ears.close();
   }
-  throw new HoldfastError("process_silent", `the process of session ${id} does not take it in`);
+  throw new HoldfastError("process_silent", `the process of session ${id} did not take it in`);
 }
 
-/** Also where no process has it yet: then it is taken out of the inbox, as if it had never been put there. */
+/**
+ * Also if the session has no process yet: the envelope is then removed from the inbox as if it had never been
+ * put there.
+ */
 export async function cancelTask(home: Home, found: FoundSession, request: string): Promise<void> {
   const isTakenBack = await withLine(home, async (line) => {
     if (hasProcess(line.get(found.id)) || readProcessRecord(found.dir)) return false;
@@ -147,7 +155,7 @@ export async function cancelTask(home: Home, found: FoundSession, request: strin
     if (name === undefined) return false;
     await inbox.done([name]);
     await removeEnvironment(home.io.disk, found.dir, request);
-    // Its session keeps its place for what else it has to do.
+    // Its session keeps its place for its other tasks.
     const { state } = await inspectSession(found.dir);
     const isLast = !waiting.some((one) => one !== name && idOf(one).startsWith("task_"));
     if (isLast && state.queue.length === 0) line.remove(found.id);

@@ -1,6 +1,7 @@
 /**
- * Owns the way of a task into a session: into its inbox, and then a process that takes it from there, or a place in
- * the line. Whoever is killed in between has lost nothing but time: what lies in an inbox is found.
+ * Owns how a task gets into a session: into its inbox, and then to a process that takes it from there, or to
+ * a place in the line. A caller that is killed in between loses only time, because the task in the inbox is
+ * found later.
  */
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import {
@@ -21,7 +22,7 @@ import {
 } from "../home/index.ts";
 import { type StartedProcess, spoolPath } from "../host/index.ts";
 import { enterLine, type PlaceWish, withLine } from "../line/index.ts";
-import { removeEnvironment, writeEnvironment } from "../session/index.ts";
+import { inspectSession, removeEnvironment, writeEnvironment } from "../session/index.ts";
 import { logDir, present } from "../util/index.ts";
 import { bringKeysFor } from "./own-keys.ts";
 import { put, stamp } from "./post.ts";
@@ -32,23 +33,26 @@ import { cancelTask } from "./stopping.ts";
 import type { Where } from "./where.ts";
 
 export interface SubmitOptions {
-  /** Where it is asked for. Without this, it starts where its spec says. */
+  /** The directory in which the task is asked for. Without it, the task starts where its spec says. */
   readonly where?: Where;
-  /** Begin with the checkout as it is at this moment, and not with its HEAD. */
+  /** Begin with the checkout as it is at this moment, not with its HEAD. */
   readonly isDirty?: boolean;
   /** Higher is earlier, in the session's queue and in the line. */
   readonly priority?: number;
-  /** Raised before the task begins. */
+  /** The budget is raised before the task begins. */
   readonly budget?: Budget;
   readonly maxSessions?: number;
   readonly maxMemoryBytes?: number;
-  /** Variables for its environment. Their names are on record, their values in a file that goes when it is over. */
+  /**
+   * Variables for its environment. Their names are recorded. Their values are in a file that is removed when
+   * the task is over.
+   */
   readonly env?: Values;
 }
 
 export interface Submitted {
   readonly request: string;
-  /** Of its output, from the first byte on. The caller closes it. */
+  /** A descriptor of its output, open from the first byte on. The caller closes it. */
   readonly outputFd: number;
 }
 
@@ -60,18 +64,20 @@ export async function submitTask(
   options: SubmitOptions = {},
 ): Promise<Submitted> {
   await makeReady(home, found, options.budget);
-  await bringKeysFor(home, found.id, spec);
+  await bringKeysFor(home, found.id, spec, (await inspectSession(found.dir)).state);
   const task = await putTask(home, found, spec, options);
   return startTask(home, found, wishOf(found.id, spec, options), task);
 }
 
-/** A session that is yet to be opened, and its first task. */
+/** A session that is to be opened, and its first task. */
 export interface Described {
   readonly session: NewSession;
   readonly spec: TaskSpec;
 }
 
-/** For a new session: its process is started first, and gets ready while the session is described and opened. */
+/**
+ * For a new session: its process is started first, and gets ready while the session is described and opened.
+ */
 export async function submitFirstTask(
   home: Home,
   describe: (id: SessionId) => Promise<Described>,
@@ -86,12 +92,12 @@ export async function submitFirstTask(
     const { session, spec } = await describe(id);
     const opened = await openSession(home, session, id);
     const found = { id, dir: sessionDirOf(home, id), user: opened.state.user };
-    await bringKeysFor(home, id, spec);
+    await bringKeysFor(home, id, spec, opened.state);
     const task = await putTask(home, found, spec, options).finally(() => opened.release());
     started?.sayOpened();
     return { ...(await startTask(home, found, wish, task, started)), found, name: opened.state.name };
   } catch (error) {
-    // A process that waits for a session which is never opened hears this, and ends.
+    // A process that waits for a session which is never opened gets this, and ends.
     started?.close();
     await withLine(home, async (line) => {
       if (!readProcessRecord(sessionDirOf(home, id))) line.remove(id);
@@ -100,7 +106,7 @@ export async function submitFirstTask(
   }
 }
 
-/** Resolves when it is taken in. */
+/** Resolves when the task is taken in. */
 async function startTask(
   home: Home,
   found: FoundSession,
@@ -112,7 +118,7 @@ async function startTask(
     await startUntilTakenIn(home, found, wish, task.request, started);
     return task;
   } catch (error) {
-    // What we say has failed must not run later.
+    // A task that was reported as failed must not run later.
     await cancelTask(home, found, task.request);
     closeSync(task.outputFd);
     throw error;
@@ -127,7 +133,7 @@ async function putTask(
 ): Promise<Submitted> {
   const request = home.newId("task");
   const { disk } = home.io;
-  // Before anybody can find the task.
+  // Before any process can find the task.
   const telemetry = telemetryIn(process.env);
   if (telemetry || Object.keys(env).length > 0)
     await writeEnvironment(disk, dir, request, { values: env, ...present({ telemetry }) });
@@ -151,7 +157,9 @@ function wishOf(
   return { session, definition, priority, ...present({ maxSessions, maxMemoryBytes }) };
 }
 
-/** Before the session process opens it: what it writes can be read from here also when it has been removed. */
+/**
+ * Before the session process opens it: the output can then be read from here even after the file was removed.
+ */
 function openOutput(sessionDir: string, request: string): number {
   mkdirSync(logDir(sessionDir), { recursive: true, mode: 0o700 });
   return openSync(spoolPath(sessionDir, request), "a+", 0o600);

@@ -1,12 +1,11 @@
 /**
- * Owns looking after a home all the time: messages are carried, those in the line begin, what crashed is resumed,
- * what is old is archived. All of it can be done by one call of the command line, too; nothing is lost while nobody
- * looks.
+ * Owns looking after a home all the time: it carries messages, starts sessions of the line, resumes sessions
+ * that crashed, and archives old ones. One call of the command line can do all of that, too, and nothing is
+ * lost when no process looks. A parked task is no crash: it goes on by itself when its time has come, and not
+ * before.
  *
- * A task that is parked is no crash: it goes on by itself when the time has come that it was parked until, and not before.
- *
- * U3 A session that crashes again and again is left alone after a few times, and waits for a person. After a reboot
- *    not all are resumed at once: a few at a time, and each through the line.
+ * supervise-1 A session that crashes again and again is left alone after a few times, and waits for a person.
+ *             After a reboot sessions are resumed a few at a time, and each through the line.
  */
 
 import type { SessionSummary } from "../home/index.ts";
@@ -19,7 +18,7 @@ import { isParkOver } from "./unparking.ts";
 export const MAX_CRASHES = 5;
 const FIRST_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 60_000;
-/** So many are resumed by one look. */
+/** How many one look resumes. */
 const RESUMED_AT_ONCE = 2;
 const RETENTION_MS = 60 * 60 * 1000;
 
@@ -30,9 +29,9 @@ export class Supervisor {
   /** When a crash was first seen, by a clock that does not jump. */
   readonly #seen = new Map<string, number>();
   readonly #givenUp = new Set<string>();
-  /** How often one was resumed that never came to record anything. */
+  /** How often each session was resumed and then recorded nothing. */
   readonly #resumed = new Map<string, number>();
-  /** How often one was started that never came to have its task. */
+  /** How often each session was started and then never got its task. */
   readonly #tried = new Map<string, number>();
   #retentionAtMs = 0;
 
@@ -42,7 +41,7 @@ export class Supervisor {
     this.#say = say;
   }
 
-  /** Says whether there is more to do at once. */
+  /** Resolves to whether there is more to do at once. */
   async look(): Promise<boolean> {
     const isMore = await this.#dispatcher.look();
     const sessions = await this.#dispatcher.holdfast.listSessions({ user: null });
@@ -61,11 +60,11 @@ export class Supervisor {
     const due = crashed.filter((one) => this.#isDue(one)).slice(0, RESUMED_AT_ONCE);
     for (const one of due) {
       this.#resumed.set(keyOf(one), (this.#resumed.get(keyOf(one)) ?? 0) + 1);
-      // From now on it is waited for again.
+      // From now on its crash is waited for again.
       this.#seen.delete(keyOf(one));
       await this.#try(one.id, async () => {
         await this.#dispatcher.enter(one.id, { user: one.user, by: "serve" });
-        this.#say(`${one.id} crashed, and is resumed`);
+        this.#say(`${one.id} crashed, and was resumed`);
       });
     }
     if (due.length > 0) await this.#dispatcher.look();
@@ -76,7 +75,7 @@ export class Supervisor {
     const due = sessions.filter((one) => isParkOver(one, nowMs) && !this.#givenUp.has(keyOf(one)));
     const free = due.filter(({ id }) => !this.#dispatcher.placeOf(id) && !this.#dispatcher.processOf(id));
     for (const one of free.slice(0, RESUMED_AT_ONCE)) {
-      // Tried once: whatever keeps it from that is on its record when it is gone.
+      // Tried once: what keeps it from going on is recorded when its process has ended.
       this.#givenUp.add(keyOf(one));
       await this.#try(one.id, async () => {
         await this.#dispatcher.unpark(one.id, { user: one.user, by: "serve" });
@@ -85,7 +84,7 @@ export class Supervisor {
     }
   }
 
-  /** What is wrong with one session keeps nobody from the others. */
+  /** An error in one session does not keep the others from going on. */
   async #try(id: string, work: () => Promise<void>): Promise<void> {
     await work().catch((error: unknown) => {
       this.#say(`${id} can't be started: ${error instanceof Error ? error.message : String(error)}`);
@@ -94,15 +93,15 @@ export class Supervisor {
 
   #isDue(session: SessionSummary): boolean {
     const { id } = session;
-    // With its budget reached it would be refused, as often as it is tried.
+    // With its budget reached, a session would be refused each time it is tried.
     if (this.#dispatcher.placeOf(id) || reachedLimits(session).length > 0) return false;
     const key = keyOf(session);
-    // One that dies before it can record its start is on no record as crashed again.
+    // A process that dies before it can record its start does not count as another crash on record.
     const crashes = session.crashes + (this.#resumed.get(key) ?? 0);
     if (crashes >= MAX_CRASHES) {
       if (!this.#givenUp.has(id))
         this.#say(
-          `${id} crashed ${crashes + 1} times in a row: it waits for a person (holdfast resume ${id})`,
+          `${id} crashed ${crashes + 1} times in a row and is not resumed again; to try it: holdfast resume ${id}`,
         );
       this.#givenUp.add(id);
       return false;
@@ -114,7 +113,7 @@ export class Supervisor {
     return this.#clock.monotonicMs() - seenMs >= backoffMs;
   }
 
-  /** A task in the inbox of a session that nobody started: whoever put it there was killed. */
+  /** A task in the inbox of a session that was never started: the caller that put it there was killed. */
   async #findForgotten(sessions: readonly SessionSummary[]): Promise<void> {
     for (const one of sessions) {
       const { id, user, status } = one;
@@ -143,5 +142,8 @@ const isAtRest = ({ status, pausedFor }: SessionSummary) =>
 const isInterrupted = ({ status }: SessionSummary) => status === "interrupted";
 const keyOf = ({ id, records }: SessionSummary) => `${id} ${records}`;
 
-/** Driven by a session process, not by a harness of somebody else's, who goes on by himself. */
+/**
+ * True for a session that a session process drives, not for one of another harness, which goes on with its
+ * session itself.
+ */
 const isOurs = ({ due }: SessionSummary) => due !== "nothing";

@@ -1,7 +1,7 @@
 /**
- * Owns typing into a session's terminal from afar: for an agent that reads its keyboard and not its inbox. What is
- * typed goes to its process over the terminal's socket, never through a file; so a secret in it reaches the terminal,
- * while the journal says who typed what without it.
+ * Owns typing into a session's terminal from outside, for an agent that reads its keyboard and not its inbox.
+ * The text goes to the session process over the terminal's socket, never through a file. So a secret in it
+ * reaches the terminal, and the journal has the text, and who typed it, without the secret.
  */
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -18,15 +18,15 @@ export interface TypeOptions {
 }
 
 export interface Typed {
-  /** The message that it is on record as. */
+  /** The message under which the text is recorded. */
   readonly message: string;
 }
 
-/** A program could take these for keys: they are pressed in a window. Tabs and ends of lines are text. */
+/** A program could take these for keys, and keys are for a window. Tabs and line ends are text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about these.
 const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
 
-/** Resolves when it is typed, and on record. */
+/** Resolves when the text is typed and recorded. */
 export async function typeText(
   home: Home,
   found: FoundSession,
@@ -39,13 +39,14 @@ export async function typeText(
       "no_terminal",
       `session ${found.id} has no terminal: nothing interactive runs in it`,
     );
-  // The end of the last line is what Enter is for.
+  // The end of the last line is left out, because Enter follows.
   const words = isEntered ? text.replace(/[\r\n]+$/, "") : text;
-  if (text === "" && !isEntered) throw new HoldfastError("invalid_data", "text: there is nothing to type");
+  if (text === "" && !isEntered)
+    throw new HoldfastError("invalid_data", "text: it is empty, and there is no Enter to press");
   if (CONTROLS.test(text))
     throw new HoldfastError(
       "invalid_data",
-      "text: control characters can't be typed; holdfast attach takes keys",
+      "text: it has control characters, which can't be typed this way; to press keys, use holdfast attach",
     );
   const message = home.newId("msg");
   await say(path, { message, from, text: words, isEntered });
@@ -58,7 +59,7 @@ export async function typeText(
   return { message };
 }
 
-/** Until its process ends the connection, because it has done what it could. */
+/** Until the session process ends the connection, because it has done what it could. */
 async function say(path: string, typed: TypedText): Promise<void> {
   const frame = encodeText(typed);
   const socket = connect(path);
@@ -69,6 +70,6 @@ async function say(path: string, typed: TypedText): Promise<void> {
     socket.resume().write(frame);
     await closed;
   } catch {
-    // Its program has ended just now.
+    // Its program has just ended.
   }
 }

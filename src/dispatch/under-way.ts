@@ -1,6 +1,6 @@
 /**
- * Owns the question what would be cut off or would not begin, if a session's process were ended now. A session at rest
- * loses nothing, and neither does one whose process has done all it had to do.
+ * Owns the question what would be cut off, or would not begin, if a session's process were ended now. A
+ * session at rest loses nothing, and neither does one whose process has nothing left to do.
  */
 import { HoldfastError } from "../contract/index.ts";
 import { type FoundSession, type Home, readProcessRecord } from "../home/index.ts";
@@ -20,7 +20,7 @@ export interface UnderWay {
 export async function underWay(home: Home, { id, dir }: FoundSession): Promise<UnderWay> {
   const { state } = await inspectSession(dir);
   const lying = (await inboxOf(home, dir).waiting()).map(idOf).filter((one) => one.startsWith("task_"));
-  // What is being taken in is in both.
+  // A task that is just being taken in is in both.
   const queued = new Set([...state.queue.map(({ request }) => request), ...lying]).size;
   const isAtTask = state.openTurn !== null || drivenTask(state) !== null;
   const place = readPlace(home, id);
@@ -29,7 +29,9 @@ export async function underWay(home: Home, { id, dir }: FoundSession): Promise<U
   return { isRunning: isStarting || (isThere && (isAtTask || queued > 0)), queued };
 }
 
-/** What is run again from where it began would move the branch away from the work of those that come before it. */
+/**
+ * A task that is run again from its old base would move the branch away from the work of the tasks before it.
+ */
 export async function assertCanRetry(home: Home, found: FoundSession): Promise<void> {
   const { isRunning, queued } = await underWay(home, found);
   const { state } = await inspectSession(found.dir);
@@ -38,8 +40,8 @@ export async function assertCanRetry(home: Home, found: FoundSession): Promise<v
   if (parked)
     throw new HoldfastError(
       "illegal_transition",
-      `task ${state.task?.number} of ${label} is parked: ${parkedText(parked)}; holdfast resume ${label} goes on ` +
-        `with it, holdfast queue ${label} says how to end it`,
+      `task ${state.task?.number} of ${label} is parked: ${parkedText(parked)}; holdfast resume ${label} continues ` +
+        `it, holdfast queue ${label} tells how to end it`,
       { session: found.id },
     );
   if (!isRunning && queued === 0) return;
@@ -47,7 +49,7 @@ export async function assertCanRetry(home: Home, found: FoundSession): Promise<v
   throw new HoldfastError(
     "illegal_transition",
     `${what} in ${label}, so its last task can't be run again yet: holdfast wait ${label} waits for the end, ` +
-      `holdfast queue ${label} lists what holdfast cancel takes back`,
+      `holdfast queue ${label} lists what holdfast cancel can cancel`,
     { session: found.id, queued },
   );
 }

@@ -1,5 +1,5 @@
 /**
- * Owns a session as it is shown, in every place that shows one.
+ * Owns the view of a session that is shown wherever a session is shown.
  */
 import { parseSessionId } from "../contract/index.ts";
 import { type Home, type SessionSummary, sessionDirOf } from "../home/index.ts";
@@ -12,9 +12,9 @@ import { type Stand, standOf } from "./standing.ts";
 export interface SessionView extends SessionSummary, Stand {
   /** Why it waits in the line, if it does. */
   readonly waits: string | null;
-  /** What lies in its inbox and was not taken in. */
+  /** The envelopes in its inbox that were not taken in. */
   readonly inbox: number;
-  /** Requests at its door that had not its token. */
+  /** Requests at its door that did not have its token. */
   readonly refused: number;
 }
 
@@ -23,7 +23,8 @@ export async function viewOf(home: Home, summary: SessionSummary): Promise<Sessi
   const place = readPlace(home, id);
   const dir = sessionDirOf(home, id);
   const lying = await inboxOf(home, dir).waiting();
-  // Whether it was taken in makes no difference to those who wait for an answer.
+  // A message in the inbox counts as unread, too: a person who waits for an answer does not care whether it
+  // was taken in.
   const unread = summary.unread + lying.filter((name) => idOf(name).startsWith("msg_")).length;
   const waits = place?.state === "waiting" ? (place.reason ?? "it is about to begin") : null;
   const stand = standOf({ ...summary, waits });

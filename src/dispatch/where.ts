@@ -1,6 +1,6 @@
 /**
- * Owns where in the repo a command starts: in the directory that it is asked for from, or in the one that is named.
- * Both are paths of the checkout; inside the capsule the same path is taken.
+ * Owns where in the repo a command starts: in the directory that it is asked for from, or in a directory that
+ * is named. Both are paths of the checkout; the capsule has the same path.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { isAbsolute, join, relative, resolve } from "node:path";
@@ -9,15 +9,17 @@ import { HoldfastError } from "../contract/index.ts";
 export interface Where {
   /** The directory in which it is asked for. */
   readonly here: string;
-  /** The repo, as it was named. */
+  /** The repo, as it was given. */
   readonly repo?: string;
-  /** The directory to start in, as it was named: from here, or from the top of a repo that is elsewhere. */
+  /**
+   * The directory to start in, as it was given: relative to here, or to the top of a repo that is elsewhere.
+   */
   readonly cwd?: string;
 }
 
-/** By its path from the top; undefined for the top itself. */
+/** Its path from the top; undefined for the top itself. */
 export function directoryIn(repo: string, { here, repo: named, cwd }: Where): string | undefined {
-  // A bare repo has no checkout to be in.
+  // A bare repo has no checkout.
   const isCheckout = existsSync(join(repo, ".git"));
   const inside = isCheckout
     ? [here, named ?? here].map((dir) => realpathOf(dir)).filter((dir) => pathFrom(repo, dir) !== undefined)
@@ -39,7 +41,7 @@ function realpathOf(path: string): string {
   }
 }
 
-/** Undefined where it leads out. */
+/** Undefined if the path leads out of the repo. */
 function pathFrom(top: string, path: string): string | undefined {
   const way = relative(top, path);
   return way === ".." || way.startsWith("../") || isAbsolute(way) ? undefined : way;

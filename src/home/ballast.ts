@@ -1,5 +1,6 @@
 /**
- * Owns the ballast of a home: where it lies, how much it is, and that it is laid again when there is space.
+ * Owns the ballast of a home, a file that is deleted when the disk is full: where it is, its size, and when
+ * it is made.
  */
 import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
@@ -7,17 +8,17 @@ import { findOutsideProgram, runProgram } from "../process/index.ts";
 import { ballastPath, freeBytes, temporaryPath } from "../util/index.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Less than this would be of no use to anybody. */
+/** A smaller ballast would not help. */
 const MIN_BYTES = 4 * 1024 * 1024;
-/** Of what is free, it takes so much at most. */
+/** The ballast takes at most this fraction of the free space. */
 const PART = 16;
 
-/** A hint: where it can't be laid, a full disk is only full a little earlier. */
+/** Makes the ballast if possible. If it can't be made, the disk only becomes full a little earlier. */
 export async function layBallast(homeDir: string): Promise<void> {
   const path = ballastPath(homeDir);
   if (existsSync(path)) return;
   const bytes = Math.min(MAX_BYTES, Math.floor(freeBytes(homeDir) / PART));
-  // Its blocks have to be taken, not only its name; written by hand, that would take its time.
+  // The disk blocks have to be allocated. `fallocate` does that at once; writing the bytes would take longer.
   if (bytes < MIN_BYTES || !findOutsideProgram("fallocate")) return;
   const temporary = temporaryPath(path);
   const env = { PATH: process.env["PATH"] ?? "" };

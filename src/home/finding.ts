@@ -1,6 +1,6 @@
 /**
- * Owns which sessions are in a home, and who may look at one: a session is there for its own user only. One that is
- * damaged is there, too.
+ * Owns which sessions a home has and who may see them: each session is visible to its own user only. A
+ * damaged session is listed too.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -22,7 +22,7 @@ export async function listSessionIds(home: Home): Promise<SessionId[]> {
   return names.filter(isSessionId).sort();
 }
 
-/** For those who can't wait. */
+/** For callers that need the list synchronously. */
 export function listSessionIdsNow(home: Pick<Home, "dir">): SessionId[] {
   return readdirSync(sessionsDir(home.dir)).filter(isSessionId).sort();
 }
@@ -33,12 +33,12 @@ export interface FoundSession {
   readonly user: string;
 }
 
-/** Another user's session is as little there as one that never was. */
+/** A session of another user gets the same answer as one that does not exist. */
 export async function findSession(home: Home, idText: string, user = defaultUser()): Promise<FoundSession> {
   const id = parseSessionId(idText);
   const dir = sessionDirOf(home, id);
   const manifest = await readManifest(dir).catch(() => undefined);
-  // A spoiled or missing manifest hides nobody's session: the journal knows whose it is.
+  // A spoiled or missing manifest must not hide a session from its user: the journal names the user too.
   const owner =
     manifest?.user ?? (existsSync(journalDir(dir)) ? (await inspectSession(dir)).state.user : undefined);
   if (owner !== user) throw notFound(id);
@@ -46,14 +46,17 @@ export async function findSession(home: Home, idText: string, user = defaultUser
   return { id, dir, user };
 }
 
-/** A damaged journal may not reach the record that names its session: the directory and the manifest do. */
+/**
+ * If damage hides the record that names the session, its id comes from the directory and its user from the
+ * manifest.
+ */
 export async function inspectIn(home: Home, id: SessionId, from?: CachedFold): Promise<Inspected> {
   const dir = sessionDirOf(home, id);
   const inspected = await inspectSession(dir, from).catch(unreadable);
   const { state } = inspected;
   if (!inspected.damage && (state.seq === 0 || state.id === id)) return inspected;
   const manifest = await readManifest(dir).catch(() => undefined);
-  // Neither a manifest nor a journal: no session was ever here.
+  // Without a manifest and a journal, there never was a session in this directory.
   if (!manifest && !existsSync(journalDir(dir))) return { ...inspected, damage: undefined };
   const reason = `the directory holds the journal of ${state.id}`;
   const damage = inspected.damage ?? { file: journalDir(IN_SESSION), offset: 0, seq: state.seq, reason };
@@ -61,7 +64,7 @@ export async function inspectIn(home: Home, id: SessionId, from?: CachedFold): P
   return { ...inspected, damage, state: { ...state, status: "damaged", id, user } };
 }
 
-/** One session that can't be read must not hide the others: it is shown, with the reason. */
+/** One unreadable session must not hide the others: it is listed, with the reason. */
 function unreadable(error: unknown): Inspected {
   if (!(error instanceof HoldfastError) && errorCode(error) === undefined) throw error;
   const reason = `it can't be read: ${error instanceof Error ? error.message : String(error)}`;

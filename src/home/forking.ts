@@ -1,6 +1,7 @@
 /**
- * Owns the journal's half of a fork: where it is cut, and the child that is built aside with the history up to there.
- * F2 Nothing is forked from a session that is damaged: what the fork stands on was found good, all of it.
+ * Owns the journal's half of a fork: where the history is cut, and the child, which is built aside with the
+ * history up to the cut.
+ * fork-2 A damaged session can't be forked: every record and blob that the fork is built on is checked first.
  */
 import { HoldfastError, parseSessionId, type SessionId } from "../contract/index.ts";
 import {
@@ -27,23 +28,23 @@ import { type NewSession, named } from "./opening.ts";
 import { stageSession } from "./staging.ts";
 
 export interface ForkOptions extends NewSession {
-  /** The last turn that the fork has. The default: the last one that ended. 0: none. */
+  /** The last turn that the fork contains. Default: the last turn that ended. 0: no turn. */
   readonly atTurn?: number;
 }
 
-/** Where a fork is cut, and what it begins with. */
+/** Where the history of a fork is cut, and what the fork begins with. */
 export interface ForkPoint {
   readonly cut: Cut;
-  /** At the cut. */
+  /** The parent's state at the cut. */
   readonly stateThere: SessionState;
-  /** The parent's, now: an imported session's history names the repo of another machine. */
+  /** The parent's state now. The history of an imported session may name the repo of another machine. */
   readonly stateNow: SessionState;
-  /** What was read need not be read again. */
+  /** Saves the next check from reading everything again. */
   remember(): void;
 }
 
 export async function forkPoint(dir: string, turn: number | undefined): Promise<ForkPoint> {
-  // Not by its cached fold, which hides what is damaged before it.
+  // The cached fold is not used here: it would hide damage before its position.
   const { state, position, damage, remember } = await verifySession(dir);
   if (damage) throw damaged(damage);
   const last = state.turns - (state.openTurn ? 1 : 0);
@@ -51,10 +52,10 @@ export async function forkPoint(dir: string, turn: number | undefined): Promise<
   if (!Number.isSafeInteger(atTurn) || atTurn < 0 || atTurn > last) {
     throw new HoldfastError(
       "turn_not_found",
-      `there is no turn ${atTurn} to fork at; the last that ended is ${last}`,
+      `there is no turn ${atTurn} to fork at; the last turn that ended is ${last}`,
     );
   }
-  // The end, unless a task was begun behind the last turn.
+  // The cut is at the end of the journal, unless a task was begun after the last turn.
   const isEnd = atTurn === lastTurnOf(state) && (state.task === null || state.task.snapshot !== null);
   const end = { position, fold: { position, state } };
   const cut: Cut = isEnd ? end : ((await cutAfterTurn(dir, atTurn)) ?? end);
@@ -73,13 +74,13 @@ async function stateAt(dir: string, position: Position): Promise<SessionState> {
 
 export interface Cut {
   readonly position: Position;
-  /** The state there, if it is known: saves reading what stands before. */
+  /** The state at the cut, if it is known. It saves reading the history before the cut. */
   readonly fold?: CachedFold;
-  /** Blobs that the history up to here names; without it, all of them. */
+  /** The blobs that the history up to the cut names. Without it, all blobs of the parent are taken. */
   readonly blobs?: ReadonlySet<string>;
 }
 
-/** Of the conversation as it stands. */
+/** The last turn of the conversation that has ended. */
 function lastEndedTurn({ history, openTurn }: SessionState): number {
   const isEnded = (turn: number) => turn !== openTurn?.turn;
   const [first = 0, last = 0] = history.at(-1) ?? [];
@@ -87,7 +88,10 @@ function lastEndedTurn({ history, openTurn }: SessionState): number {
   return first < last ? last - 1 : (history.at(-2)?.[1] ?? 0);
 }
 
-/** Before the next turn, the task that it is the first of, or a rewind. Undefined where nothing of the kind follows. */
+/**
+ * Cuts before the next turn, before the task that this turn begins, or before a rewind. Undefined when none
+ * follows.
+ */
 async function cutAfterTurn(dir: string, turn: number): Promise<Cut | undefined> {
   const blobs = new Set<string>();
   let turns = 0;
@@ -100,7 +104,7 @@ async function cutAfterTurn(dir: string, turn: number): Promise<Cut | undefined>
   return undefined;
 }
 
-/** Builds the child aside: linked history, then a record of its own that says where it comes from. */
+/** Builds the child aside: it links the history, then adds the record that names its parent. */
 export async function forkAt(
   home: Home,
   parent: FoundSession,
@@ -122,8 +126,8 @@ export async function forkAt(
         ...present({
           name,
           agent: options.agent ?? state.agent ?? undefined,
-          // Another agent works by another definition, or by none. Not the one at the cut: of an imported session that may
-          // be what came with it.
+          // Another agent does not use this definition. It is read from the parent's present state: at the
+          // cut, an imported session may have the definition that came with it.
           definition: options.agent === undefined ? (stateNow.definition ?? undefined) : undefined,
           repo: options.repo ?? undefined,
           title: options.title ?? state.title ?? undefined,

@@ -1,5 +1,5 @@
 /**
- * Owns what a home is to all who work in it, and who is meant where nothing is said: which home, which user.
+ * Owns what a home is to all code that uses it, and the default home and user.
  */
 import { homedir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -13,16 +13,16 @@ export interface Home {
   readonly io: JournalIo;
   /** A new id that sorts by time: `sess_01k…`. */
   readonly newId: (prefix: string) => string;
-  /** Hears what long work is at. */
+  /** Gets the progress of long work. */
   readonly onProgress?: OnProgress | undefined;
 }
 
 export function defaultHomeDir(): string {
-  // Set to nothing is not set: an empty path would be the current directory.
+  // An empty value counts as unset: an empty path would be the current directory.
   return process.env["HOLDFAST_HOME"] || join(homedir(), ".holdfast");
 }
 
-/** The OS user's name, as far as it is one of ours; in a container there may be none for the uid. */
+/** The OS user's name, as far as it is valid here. In a container there may be none for the uid. */
 export function defaultUser(): string {
   let name: string;
   try {

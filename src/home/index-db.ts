@@ -1,6 +1,6 @@
 /**
- * Owns `index.db`: a cache over all sessions, for lists and for search. The journals are the truth.
- * X1 Deleting it changes nothing but the time of the next call.
+ * Owns `index.db`, a cache over all sessions, for lists and for search. The journals are the truth.
+ * index-1 Deleting it changes nothing but the duration of the next call.
  */
 import { chmodSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -18,7 +18,7 @@ const schema = `
   CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5(session UNINDEXED, seq UNINDEXED, turn UNINDEXED, at UNINDEXED, type UNINDEXED, text);
 `;
 
-/** Opens the index for one piece of work. One that turns out to be spoiled is made anew, once (X1). */
+/** Opens the index for one piece of work. A spoiled index is rebuilt, once (index-1). */
 export async function withIndex<T>(home: Home, work: (database: DatabaseSync) => Promise<T>): Promise<T> {
   const path = indexPath(home.dir);
   try {
@@ -33,7 +33,7 @@ export async function withIndex<T>(home: Home, work: (database: DatabaseSync) =>
   return await work(database);
 }
 
-/** X1: the next call makes it anew. */
+/** index-1: the next call rebuilds it. */
 export function removeIndex(home: Home): void {
   removeDatabase(indexPath(home.dir));
 }
@@ -49,12 +49,12 @@ export function transact(database: DatabaseSync, work: () => void): void {
   }
 }
 
-/** A spoiled cache is thrown away, and one that can't be kept at all lives in memory. */
+/** Replaces a spoiled cache. If no file can be written at all, the index is kept in memory. */
 function openDatabase(path: string): DatabaseSync {
   try {
     return tryDatabase(path);
   } catch {
-    // Not a database, of another version, or not readable.
+    // It is not a database, has another version, or is not readable.
   }
   try {
     removeDatabase(path);

@@ -1,4 +1,5 @@
 export { layBallast } from "./ballast.ts";
+export { Feed } from "./feed.ts";
 export {
   type FoundSession,
   findSession,

@@ -1,6 +1,6 @@
 /**
- * Owns the rows of the index that lists are made from: what each session was when it was last looked at.
- * X2 A row is used only while the files it was made from are as they were.
+ * Owns the rows of the index that lists are made from: the state of each session when it was last inspected.
+ * index-2 A row is used only while the files that it was made from are unchanged.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { inspectIn, listSessionIds } from "./finding.ts";
 import { type Home, sessionDirOf } from "./home.ts";
 import { transact, withIndex } from "./index-db.ts";
 
-/** File systems tell times apart only if they are this far from each other. */
+/** File systems may give two changes within this time the same timestamp. */
 const TIMESTAMP_GRAIN_MS = 50;
 
 interface Row {
@@ -22,7 +22,7 @@ interface Row {
   readonly inspected: Inspected;
 }
 
-/** Every session that has a record, oldest first. */
+/** All sessions that have a record, oldest first. */
 export function inspectAll(home: Home): Promise<Inspected[]> {
   return withIndex(home, (database) => inspectAllWith(home, database));
 }
@@ -38,11 +38,11 @@ export async function inspectAllWith(home: Home, database: DatabaseSync): Promis
     known.delete(id);
     const cached = row && (JSON.parse(String(row["inspected"])) as Inspected);
     const dir = sessionDirOf(home, id);
-    // Before the look: what changes during it makes the row stale, not wrong.
+    // The stamp is taken before the inspection, so a change during it makes the row stale, never wrong.
     const stamp = stampOf(dir, home.io.clock.nowMs());
     const isFresh = cached !== undefined && row?.["stamp"] === stamp && endsAt(dir, cached.position);
     const inspected = isFresh ? cached : await inspect(home, id, usable(cached));
-    // What is damaged may be mended without a trace in the directory: it is looked at each time.
+    // A damaged session is inspected each time: a repair may leave the directory's stamp unchanged.
     if (!isFresh && !inspected.damage) changed.push({ id, inspected, stamp });
     if (inspected.state.seq > 0 || inspected.damage) all.push(inspected);
   }
@@ -50,7 +50,7 @@ export async function inspectAllWith(home: Home, database: DatabaseSync): Promis
   return all;
 }
 
-/** A row is no witness: what does not continue it is looked at without it. */
+/** If the journal does not continue from the row, the session is inspected without it. */
 async function inspect(home: Home, id: SessionId, row: CachedFold | undefined): Promise<Inspected> {
   const inspected = await inspectIn(home, id, row);
   return row && inspected.damage ? inspectIn(home, id) : inspected;
@@ -66,8 +66,8 @@ function update(database: DatabaseSync, changed: readonly Row[], gone: readonly 
 }
 
 /**
- * Changes whenever a segment is added to the journal or compressed, and with the witness. While the change is so young that
- * another could carry the same time, it equals no other stamp.
+ * Changes when a segment is added to the journal or compressed, and when the witness changes. A very recent
+ * change could share its timestamp with the next one, so its stamp never equals another.
  */
 function stampOf(sessionDir: string, nowMs: number): string {
   const directory = statSync(journalDir(sessionDir), { throwIfNoEntry: false, bigint: true });
@@ -77,7 +77,7 @@ function stampOf(sessionDir: string, nowMs: number): string {
   return ageMs > TIMESTAMP_GRAIN_MS ? stamp : `young ${nowMs}`;
 }
 
-/** Whether the last segment still has the length that was read. A compressed one can't grow. */
+/** Whether the last segment still has the length that was read. A compressed segment can't grow. */
 function endsAt(sessionDir: string, { segment, bytes }: Position): boolean {
   const last = statSync(join(journalDir(sessionDir), segmentName(segment)), { throwIfNoEntry: false });
   return last === undefined || last.size === bytes;

@@ -1,5 +1,5 @@
 /**
- * Owns what a home can leave behind when something is killed: sockets, and directories of questions to the machine.
+ * Owns the list of what a kill can leave behind in a home: sockets, and directories of probes of the machine.
  */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -16,7 +16,7 @@ export async function homeLeftovers(home: Home): Promise<Leftover[]> {
   return [...sockets(home), ...(await temporaries(home))];
 }
 
-/** Of session processes that were killed: their sockets, and the copy of a token. */
+/** What killed session processes left: their sockets, and the copy of a token. */
 function sockets(home: Home): Leftover[] {
   const runtime = findHomeRuntimeDir(home.dir);
   if (runtime === undefined) return [];
@@ -27,7 +27,7 @@ function sockets(home: Home): Leftover[] {
     .map((id) => {
       const what = join(runtime, id.slice("sess_".length));
       const clear = async () => {
-        // Of a session that is gone there is no lock.
+        // A removed session has no lock.
         const lock = existsSync(sessionDirOf(home, id))
           ? await acquireOwner(sessionDirOf(home, id))
           : undefined;
@@ -37,11 +37,13 @@ function sockets(home: Home): Leftover[] {
           lock?.release();
         }
       };
-      return { what, why: "sockets of a process that is gone", isCache: false, clear };
+      return { what, why: "holds sockets of a process that ended", isCache: false, clear };
     });
 }
 
-/** Of a question to the machine that was cut off: its directory, and what may hold a mount in it. */
+/**
+ * What an interrupted probe of the machine left: its directory, and a process that may hold a mount in it.
+ */
 async function temporaries(home: Home): Promise<Leftover[]> {
   const found: Leftover[] = [];
   for (const name of (await readdir(home.dir)).filter((one) => one.startsWith(TEMPORARY_PREFIX))) {

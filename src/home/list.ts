@@ -1,5 +1,6 @@
 /**
- * Owns the looking-up of sessions: all of a user's, the ones that hold some words, the one that is meant.
+ * Owns finding sessions: all sessions of a user, the sessions that contain some words, and the one that a
+ * person named.
  */
 import { HoldfastError, type SessionId } from "../contract/index.ts";
 import { stateOfTask } from "../session/index.ts";
@@ -13,11 +14,15 @@ const DEFAULT_HITS = 50;
 const MAX_HITS = 10_000;
 
 export interface SessionFilter {
-  /** Default: the OS user's name. Null: of all users, for whoever looks after the home. */
+  /** Default: the OS user's name. Null: all users, for upkeep of the whole home. */
   readonly user?: string | null;
   readonly status?: readonly ShownStatus[];
   readonly agent?: string;
   readonly repo?: string;
+  /** Sessions that have all of these tags. */
+  readonly tags?: readonly string[];
+  /** Sessions whose metadata has all of these, with these texts. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** Oldest first. */
@@ -29,13 +34,18 @@ export async function listSessions(home: Home, filter: SessionFilter): Promise<S
     .map((one) => summarise(sessionDirOf(home, one.state.id as SessionId), one))
     .filter(({ status }) => filter.status?.includes(status) ?? true)
     .filter(({ agent }) => filter.agent === undefined || agent === filter.agent)
-    .filter(({ repo }) => filter.repo === undefined || repo === filter.repo);
+    .filter(({ repo }) => filter.repo === undefined || repo === filter.repo)
+    .filter(({ tags }) => filter.tags?.every((tag) => tags.includes(tag)) ?? true)
+    .filter(({ metadata }) => hasAll(metadata, filter.metadata ?? {}));
 }
+
+const hasAll = (there: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>) =>
+  Object.entries(wanted).every(([name, text]) => Object.hasOwn(there, name) && there[name] === text);
 
 export interface ShowOptions {
   /** Default: the OS user's name. */
   readonly user?: string;
-  /** What is said of its task is said of this one, as it ended. */
+  /** Report the state of this task, as it ended, and not of the latest one. */
   readonly task?: number;
 }
 
@@ -51,7 +61,7 @@ export async function showSession(
 
 export interface SearchOptions {
   readonly user?: string;
-  /** At most so many; default 50. */
+  /** The maximum number of hits; default 50. */
   readonly limit?: number;
 }
 
@@ -61,10 +71,10 @@ export async function searchSessions(
   options: SearchOptions,
 ): Promise<SearchHit[]> {
   if (words.every((word) => word.trim() === ""))
-    throw new HoldfastError("usage", "search needs a word to look for");
+    throw new HoldfastError("usage", "no search words were given: name at least one word");
   const limit = options.limit ?? DEFAULT_HITS;
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_HITS) {
-    throw new HoldfastError("invalid_data", `limit: a whole number from 1 to ${MAX_HITS} is needed`, {
+    throw new HoldfastError("invalid_data", `limit: must be a whole number from 1 to ${MAX_HITS}`, {
       field: "limit",
     });
   }

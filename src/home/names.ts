@@ -1,13 +1,14 @@
 /**
- * Owns the names of sessions: that no two sessions of a repo get the same one, nor one that a branch of it has, also
- * when they are opened in the same moment.
+ * Owns the names of sessions. No two sessions of a repo get the same name, and no session gets the name of a
+ * branch, even when sessions are opened at the same moment.
  *
- * I3 A name is claimed before its session is there: `names/<repo>/<name>`, a file that says which session it is
- *    for, and until that is there, which process makes it. It holds as long as one of the two is there. So a crash
- *    leaves a claim that holds nothing, and a session that is removed need not give its name back.
+ * name-2 A name is claimed before its session exists: `names/<repo>/<name>` is a file that names the session,
+ *    and until the session exists, the process that makes it. The claim holds while one of the two exists. So
+ *    a crash leaves a claim without effect, and a session that is removed does not have to give its name
+ *    back.
  *
- * The journal says what a session is called; claims are needed only to choose. Where some are lost, two sessions may be
- * called the same: then a name alone is refused, and their ids tell them apart.
+ * The journal records the name of a session; claims are needed only to choose one. If claims are lost, two
+ * sessions may get the same name. That name alone is then refused, and their ids tell them apart.
  */
 import { existsSync } from "node:fs";
 import { link, mkdir, readdir, rename, rm, unlink, writeFile } from "node:fs/promises";
@@ -32,17 +33,17 @@ import {
 } from "../util/index.ts";
 import { type Home, sessionDirOf } from "./home.ts";
 
-/** What a session is to be called: exactly so, or so with a number where that is taken. */
+/** The name that a session is to get: exactly this one, or this one with a number if it is taken. */
 export type NameWish = { readonly exactly: string } | { readonly like: string };
 
 export interface Claimant {
   readonly id: SessionId;
   readonly repo: string | null;
-  /** One of its own, where it published before it came here: that is no reason to be called otherwise. */
+  /** The session's own branch from where it came from. It does not count as taken. */
   readonly branch?: string | undefined;
 }
 
-/** Settled when the session is there, released when it will never be. */
+/** Settle it once the session exists; release it when the session will never exist. */
 export interface Claim {
   readonly name: string;
   settle(): Promise<void>;
@@ -61,7 +62,7 @@ class RepoNames {
   readonly #home: Home;
   readonly #session: SessionId;
   readonly #branch: string | undefined;
-  /** Where the branches are that must not have the name either. */
+  /** Where the repo's branches are, which must not have the name either. */
   readonly #refsDir: string | undefined;
 
   constructor(home: Home, { id, repo, branch }: Claimant) {
@@ -69,7 +70,7 @@ class RepoNames {
     this.#session = id;
     this.#branch = branch;
     this.#refsDir = repo === null ? undefined : refsDirOf(repo);
-    // Linked working trees have one repo, and one set of branches.
+    // All linked working trees of a repo share its branches.
     const place = this.#refsDir ?? repo;
     this.dir = join(namesDir(home.dir), place === null ? "none" : sha256Hex(place).slice(0, 16));
   }
@@ -78,19 +79,22 @@ class RepoNames {
     if ("like" in wish) return this.#chooseLike(wish.like);
     const name = parseSessionName(wish.exactly);
     if (await this.#claim(name)) return name;
-    throw new HoldfastError("name_taken", `a session or a branch of this repo is called ${name} already`, {
+    throw new HoldfastError("name_taken", `a session or a branch of this repo is already called ${name}`, {
       name,
     });
   }
 
-  /** The session is there, and the claim as good as the session from now on: its maker need not be known any more. */
+  /**
+   * The session exists: from now on the claim holds as long as the session does, and its maker is not
+   * recorded any more.
+   */
   async settle(name: string): Promise<void> {
     const temporary = temporaryPath(join(this.dir, name));
     try {
       await writeFile(temporary, `${this.#session}\n`, { mode: 0o600 });
       await rename(temporary, join(this.dir, name));
     } catch {
-      // A full disk, say: while the session is there, the claim holds as it is.
+      // For example on a full disk. While the session exists, the claim holds as it is.
       await rm(temporary, { force: true });
     }
   }
@@ -108,21 +112,24 @@ class RepoNames {
     }
   }
 
-  /** Whether it is this session's now. */
+  /** Returns whether the name now belongs to this session. */
   async #claim(name: string): Promise<boolean> {
     const isOwn = this.#branch === publishedBranch({ id: this.#session, name });
     if (this.#refsDir && !isOwn && (await isBranchTaken(this.#refsDir, name))) return false;
     const path = join(this.dir, name);
     if (await this.#link(path)) return true;
     if (await this.#holds(path)) return false;
-    // Looked at again under a lock: it may have been cleared, and claimed, since.
+    // Checked again under a lock, because the claim may have been cleared and renewed meanwhile.
     await withFileLock(join(this.dir, ".lock"), async () => {
       if (!(await this.#holds(path))) await unlink(path).catch(() => {});
     });
     return this.#link(path);
   }
 
-  /** Whole from the first moment: others may read it at once. Not synced: what a power loss takes is chosen again. */
+  /**
+   * Links a complete file, because other processes may read it at once. It is not synced: after a power loss
+   * the name is chosen again.
+   */
   async #link(path: string): Promise<boolean> {
     const { pid, startTicks } = identityOf(process.pid);
     const temporary = temporaryPath(path);
@@ -146,7 +153,7 @@ class RepoNames {
   }
 }
 
-/** `fix-login-3` is the third of `fix-login`. */
+/** `fix-login-3` has the number 3 for `fix-login`. */
 function numberIn(taken: string, name: string): number {
   const number = /-(\d{1,9})$/.exec(taken)?.[1];
   return number !== undefined && taken === numberedName(name, Number(number)) ? Number(number) : 1;

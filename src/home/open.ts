@@ -1,5 +1,5 @@
 /**
- * Owns the ways to a home: what it is opened with, and what holds where nothing is said.
+ * Owns the opening of a home: its options and their defaults.
  */
 import { resolve } from "node:path";
 import { typeid } from "typeid-js";
@@ -20,17 +20,17 @@ import { prepareHome } from "./preparing.ts";
 export interface HoldfastOptions {
   /** Default: `HOLDFAST_HOME`, else `~/.holdfast`. */
   readonly home?: string;
-  /** Whether a home that is not there is made. Default: true. */
+  /** Whether to make the home if it does not exist. Default: true. */
   readonly create?: boolean;
   readonly clock?: Clock;
   readonly disk?: Disk;
   readonly newId?: (prefix: string) => string;
   readonly redact?: Redactor;
-  /** Hears what long work is at: files checked out, snapshots packed, an export written. */
+  /** Gets the progress of long work: files checked out, snapshots packed, an export written. */
   readonly onProgress?: OnProgress | undefined;
 }
 
-/** For those who work below the library's face: session processes and the dispatcher. */
+/** For code below the library's public interface: session processes and the dispatcher. */
 export async function openHome(options: HoldfastOptions = {}): Promise<Home> {
   const dir = options.home ?? defaultHomeDir();
   const clock = options.clock ?? systemClock;

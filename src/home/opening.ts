@@ -1,5 +1,5 @@
 /**
- * Owns the opening of a session, and how it comes by its name.
+ * Owns the opening of a session, and the choice of its name.
  */
 import {
   type AgentDefinition,
@@ -20,16 +20,20 @@ import { stageSession } from "./staging.ts";
 
 export interface NewSession {
   readonly user?: string;
-  /** Exactly this, or it is refused. */
+  /** Exactly this name; if it is taken, the opening is refused. */
   readonly name?: string;
-  /** What its name is made from where none is given. Default: the title. */
+  /** The text that a name is derived from when none is given. Default: the title. */
   readonly nameFrom?: string;
   readonly agent?: string;
-  /** The agent definition that it is opened from. */
+  /** The agent definition that the session is opened from. */
   readonly definition?: AgentDefinition;
   readonly repo?: string;
   readonly title?: string;
   readonly budget?: Budget;
+  /** Words of your own, to list it by. */
+  readonly tags?: readonly string[];
+  /** Names and short texts of your own, which are shown with it. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 export const NEW_SESSION = [
@@ -41,6 +45,8 @@ export const NEW_SESSION = [
   "repo",
   "title",
   "budget",
+  "tags",
+  "metadata",
 ] satisfies (keyof NewSession)[];
 
 export async function openSession(
@@ -50,21 +56,27 @@ export async function openSession(
 ): Promise<Session> {
   assertKnown(options, NEW_SESSION);
   const user = parseUser(options.user ?? defaultUser());
-  const { definition, repo, title } = options;
+  const { definition, repo, title, tags, metadata } = options;
   const agent = options.agent ?? definition?.name;
   const limits = { ...(await readSettings(home.dir)).budget, ...definition?.budget, ...options.budget };
   const budget = Object.keys(limits).length > 0 ? limits : undefined;
-  // A home that became readable to others gets no new session.
+  // If others can access the home by now, it gets no new session.
   await assertPrivate(home.dir);
   return named(home, { id, repo: repo ?? null }, options, (name) =>
     stageSession(home, id, async (_staged, own) => {
-      const origin = { session: id, user, ...present({ name, agent, definition, repo, title, budget }) };
+      const labels = { ...present({ tags: tags && [...tags], metadata: metadata && { ...metadata } }) };
+      const origin = {
+        session: id,
+        user,
+        ...present({ name, agent, definition, repo, title, budget }),
+        ...labels,
+      };
       await (await own()).record("session_opened", origin);
     }),
   );
 }
 
-/** Where there is nothing to make a name from, it goes by its id. */
+/** Without a text to derive a name from, the session is named by its id. */
 export async function named<T>(
   home: Home,
   claimant: Claimant,
@@ -72,7 +84,7 @@ export async function named<T>(
   make: (name?: string) => Promise<T>,
 ): Promise<T> {
   const text = nameFrom ?? title ?? "";
-  // It stands in a branch and in a path, where no redaction follows.
+  // The name becomes part of a branch and a path, which are never redacted later.
   const like = nameFromText(text === "" ? "" : await withoutSecrets(home.io.redact, text));
   if (name === undefined && like === undefined) return make();
   const wish = name === undefined ? { like: like ?? "" } : { exactly: name };

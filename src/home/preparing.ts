@@ -1,5 +1,5 @@
 /**
- * Owns the making of a home on its first use, its identity, and what is said of one that can't be used.
+ * Owns making a home on its first use, its identity, and the errors for a home that can't be used.
  */
 import { existsSync } from "node:fs";
 import { mkdir, realpath, stat } from "node:fs/promises";
@@ -27,7 +27,7 @@ export interface PrepareOptions {
   readonly dir: string;
   readonly io: JournalIo;
   readonly newId: Home["newId"];
-  /** Whether a home that is not there is made. */
+  /** Whether to make the home if it does not exist. */
   readonly create: boolean;
 }
 
@@ -44,7 +44,7 @@ export async function prepareHome({ dir, io, newId, create }: PrepareOptions): P
       await makeDirs(io.disk, part(absolute));
       await assertOwnDir(part(absolute));
     }
-    // By its real name: paths in it are looked up in other mount namespaces too.
+    // The real path: paths below it are looked up in other mount namespaces too.
     absolute = await realpath(absolute);
     const id = (await readHomeId(absolute)) ?? (await createHomeId(absolute, io, newId));
     return { dir: absolute, id, io, newId };
@@ -53,10 +53,11 @@ export async function prepareHome({ dir, io, newId, create }: PrepareOptions): P
   }
 }
 
-/** What the file system or SQLite says of a home that can't be used, as an error with a way out. */
+/** Turns an error of the file system or of SQLite about an unusable home into one with a way out. */
 export function asFailure(error: unknown, path: string): unknown {
   if (error instanceof HoldfastError) return error;
-  if (isDiskFull(error)) return new HoldfastError("disk_full", "the disk is full", {}, { cause: error });
+  if (isDiskFull(error))
+    return new HoldfastError("disk_full", `the disk of ${path} is full`, {}, { cause: error });
   const code = errorCode(error);
   if (code === undefined || !UNUSABLE.has(code)) return error;
   const reason = error instanceof Error ? error.message : String(error);
@@ -82,7 +83,7 @@ const UNUSABLE = new Set([
   "ERR_SQLITE_ERROR",
 ]);
 
-/** Not `mkdir` with `recursive`, which never returns for a path below /proc. */
+/** Does not use `mkdir` with `recursive`, which never returns for a path below /proc. */
 async function makeDirs(disk: Disk, path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -102,11 +103,11 @@ async function readHomeId(dir: string): Promise<string | undefined> {
   if (typeof value?.["holdfast"] === "number" && value["holdfast"] > FORMAT_VERSION) {
     throw new HoldfastError(
       "newer_format",
-      `the home has format ${value["holdfast"]}, this program knows ${FORMAT_VERSION}`,
+      `the home was written in format ${value["holdfast"]}; this program reads formats up to ${FORMAT_VERSION}`,
     );
   }
   if (typeof value?.["home"] !== "string")
-    throw new HoldfastError("home_unreadable", `${homeManifestPath(dir)} was changed`);
+    throw new HoldfastError("home_unreadable", `${homeManifestPath(dir)} was changed: it has no home id`);
   return value["home"];
 }
 
@@ -117,7 +118,7 @@ async function createHomeId(dir: string, io: JournalIo, newId: Home["newId"]): P
   const path = homeManifestPath(dir);
   const temporary = temporaryPath(path);
   await createFile(disk, temporary, sealJson({ holdfast: FORMAT_VERSION, home, createdAt }));
-  // Two first uses at the same time: the first link wins, and both read that one.
+  // When two processes use the home first at the same time, the first link wins, and both read that one.
   await disk.link(temporary, path).catch((error: unknown) => {
     if (errorCode(error) !== "EEXIST") throw error;
   });

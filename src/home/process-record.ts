@@ -1,15 +1,15 @@
 /**
- * Owns `host.json`: which process has a session now, and where its sockets are. A hint, as owner.json is: whoever
- * reads it looks whether that process lives.
+ * Owns `host.json`: which process has a session now, and where its sockets are. It is only a hint, as
+ * owner.json is: a reader checks whether the process is alive.
  */
 import { rmSync } from "node:fs";
 import { type ProcessIdentity, processRecordPath, readProcessFile, writeProcessFile } from "../util/index.ts";
 
 export interface ProcessRecord extends ProcessIdentity {
-  /** Which owner of the journal it is. */
+  /** The epoch of the journal's owner. */
   readonly epoch: number;
   readonly bell: string | null;
-  /** While its command has a terminal. */
+  /** The terminal's socket; set while the command has a terminal. */
   readonly terminal: string | null;
 }
 

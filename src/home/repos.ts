@@ -1,5 +1,5 @@
 /**
- * Owns the way from a session to what it works on: its repo, or what stands in for one.
+ * Owns how the place that a session works on is found: its repo, or the stand-in for sessions without one.
  */
 import { resolve } from "node:path";
 import { type CapsuleIo, noRepoDir, openRepo, type Repo } from "../capsule/index.ts";
@@ -14,12 +14,15 @@ export function capsuleIo(home: Home): CapsuleIo {
 
 type OfRepo = Pick<SessionState, "repo" | "lacksRepo">;
 
-/** Where what a session works on is: its repo, or what stands in for one; null where its files wait for its repo. */
+/**
+ * The session's repo or its stand-in; null when the session was imported without its repo, and its files need
+ * one.
+ */
 export function repoPathOf(home: Home, { repo, lacksRepo }: OfRepo): string | null {
   return repo ?? (lacksRepo ? null : noRepoDir(home));
 }
 
-/** The path by which a session knows the repo that stands at or above this one. */
+/** The path by which sessions refer to the repo at or above the given path. */
 export async function resolveRepo(home: Home, path: string): Promise<string> {
   const { checkout, gitDir } = await openRepo(home, resolve(path));
   return checkout ?? gitDir;
@@ -28,7 +31,7 @@ export async function resolveRepo(home: Home, path: string): Promise<string> {
 export async function repoOf(home: Home, state: OfRepo & Pick<SessionState, "id">): Promise<Repo> {
   const path = repoPathOf(home, state);
   if (path === null)
-    throw new HoldfastError("no_repo", `session ${state.id} was imported without its repo`, {
+    throw new HoldfastError("no_repo", `session ${state.id} was imported without a repo, which this needs`, {
       session: state.id,
     });
   return openRepo(home, path);

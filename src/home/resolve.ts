@@ -1,6 +1,6 @@
 /**
- * Owns which session is meant by what a person typed: its id, its name, the beginning of its id, or `@` for the last
- * one here. "Here" is the repo that the person is in: its sessions come first.
+ * Owns which session a person means: by its id, its name, the beginning of its id, or `@` for the latest
+ * session here. "Here" is the repo that the person is in; its sessions come first.
  */
 import { resolve } from "node:path";
 import { openRepo } from "../capsule/index.ts";
@@ -16,7 +16,7 @@ import type { Home } from "./home.ts";
 import { listSessions } from "./list.ts";
 import type { SessionSummary } from "./status.ts";
 
-/** The last session of the repo that the person is in. */
+/** The latest session of the repo that the person is in. */
 export const LAST_HERE = "@";
 
 export interface Meant {
@@ -25,15 +25,15 @@ export interface Meant {
 }
 
 export interface Whereabouts {
-  /** Default: the OS user's name. Null: of any user. */
+  /** Default: the OS user's name. Null: all users. */
   readonly user?: string | null;
-  /** The directory that the person is in; without it, no repo comes first, and `@` means nothing. */
+  /** The directory that the person is in. Without it, no repo comes first, and `@` finds no session. */
   readonly here?: string;
 }
 
 export async function resolveSession(home: Home, text: string, where: Whereabouts = {}): Promise<Meant> {
   const { user } = where;
-  // A whole id needs no list.
+  // A complete id needs no list.
   if (isSessionId(text) && user !== null) {
     const { id } = await findSession(home, text, user);
     return { id, name: (await inspectIn(home, id)).state.name };
@@ -55,7 +55,7 @@ async function lastHere(
     .sort((a, b) => b.updatedAt.localeCompare(a.updatedAt) || b.id.localeCompare(a.id));
   if (last) return last;
   const place =
-    repo === null ? "you are in no repo, and no session is without one" : `${repo} has no session`;
+    repo === null ? "this directory is in no repo, and all sessions have a repo" : `${repo} has no session`;
   throw new HoldfastError("session_not_found", `${LAST_HERE}: ${place}`);
 }
 
@@ -68,12 +68,12 @@ async function called(
   const named = isSessionName(text) ? sessions.filter(({ name }) => name === text) : [];
   if (named.length > 1) {
     const repo = await repoAt(home, here);
-    // Those of other repos are meant only where this one has none.
+    // Sessions of other repos count only when this one has none of that name.
     const ofRepo = named.filter((session) => session.repo === repo);
     return theOne(text, ofRepo.length > 0 ? ofRepo : named, "are called");
   }
   if (named[0]) return named[0];
-  // No id begins with a letter, so what can be a name is none's beginning.
+  // No id begins with a letter, so a text that can be a name is not the beginning of an id.
   if (isSessionName(text)) throw notFound(text);
   const start = parseIdPrefix(text);
   return theOne(
@@ -95,7 +95,7 @@ function theOne(text: string, matches: readonly SessionSummary[], how: string): 
   );
 }
 
-/** As sessions know it; null where there is none. */
+/** The repo's path as sessions refer to it; null when there is none. */
 async function repoAt(home: Home, here: string | undefined): Promise<string | null> {
   if (here === undefined) return null;
   try {

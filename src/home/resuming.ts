@@ -1,6 +1,6 @@
 /**
- * Owns the way back into a session that is there, as its owner: whether it may go on, and that its journal says so.
- * It brings no files: `task/` does.
+ * Owns resuming an existing session as its owner: whether it may go on, and the records of that. It does not
+ * restore files; `task/` does.
  */
 import { type Budget, HoldfastError } from "../contract/index.ts";
 import {
@@ -19,25 +19,25 @@ import { findSession } from "./finding.ts";
 import type { Home } from "./home.ts";
 import { shownStatus } from "./status.ts";
 
-/** How a session that is there becomes the caller's. */
+/** How the caller becomes the owner of an existing session. */
 export interface TakeUpOptions {
   readonly user?: string;
-  /** Who saw that it had crashed, if that was no person. */
+  /** The program that noticed the crash; undefined when a person resumes the session. */
   readonly by?: string;
-  /** What is known of the output of calls that a crash cut off. */
+  /** Returns the known output of the calls that a crash cut off. */
   readonly outputOfCut?: (state: SessionState) => string;
 }
 
 export interface ResumeOptions extends TakeUpOptions {
-  /** Raised before the session goes on. */
+  /** Applied before the session goes on. */
   readonly budget?: Budget;
-  /** End the process that has the session open, if there is one. */
+  /** Ends the process that has the session open, if there is one. */
   readonly takeOver?: boolean;
 }
 
 const RESUME = ["user", "budget", "takeOver", "by", "outputOfCut"] satisfies (keyof ResumeOptions)[];
 
-/** A person, or a program of theirs, goes on with it. */
+/** A person, or a program for them, goes on with the session. */
 export async function resumeSession(
   home: Home,
   idText: string,
@@ -55,14 +55,15 @@ export async function resumeSession(
 }
 
 /**
- * A process has it that it was made ready for: opened or resumed just now, which is on record. Only what was not in
- * order is recorded here. One that was paused, closed or given away meanwhile is left alone.
+ * A process takes over a session that was just opened or resumed for it, which is already recorded. It
+ * records only what it finds out of order. A session that was paused, closed or handed off meanwhile is
+ * refused.
  */
 export async function takeUpSession(home: Home, idText: string, options: TakeUpOptions): Promise<Session> {
   const { by } = options;
   const { session, before } = await own(home, idText, options, (state) => {
     if (!working.includes(state.status))
-      throw new HoldfastError("illegal_transition", `the session is ${state.status} by now`, {
+      throw new HoldfastError("illegal_transition", `the session is ${state.status} and can't be continued`, {
         status: state.status,
       });
     assertResumable(state, {});
@@ -115,7 +116,7 @@ function assertResumable(state: SessionState, raise: Budget): void {
   if (state.status === "handed_off")
     throw new HoldfastError(
       "handoff_open",
-      `${state.handoff?.to} has its files: holdfast handoff ${state.name ?? state.id} --return takes them back`,
+      `${state.handoff?.to} has the session's files: take them back with holdfast handoff ${state.name ?? state.id} --return`,
       { directory: state.handoff?.directory, status: state.status },
     );
   if (nextStatus(state.status, "session_resumed") === undefined) {
@@ -128,7 +129,9 @@ function assertResumable(state: SessionState, raise: Budget): void {
   if (limits.length > 0) throw budgetReached(limits);
 }
 
-/** Whether retention and gc leave it alone. Nothing else of it changes, and it need not be resumed for it. */
+/**
+ * Sets whether retention and gc leave the session alone. Nothing else changes, and it need not be resumed.
+ */
 export async function keepSession(home: Home, idText: string, isKept: boolean, user?: string): Promise<void> {
   const { id, dir } = await findSession(home, idText, user);
   const session = await Session.own({ sessionDir: dir, id, io: home.io });

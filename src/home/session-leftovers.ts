@@ -1,6 +1,6 @@
 /**
- * Owns the list of what those who wrote to a session left in its directory when they were killed, and of sessions that
- * never came to be. It is cleared under the session's lock: then nobody is still writing it.
+ * Owns the list of what a kill left in a session's directory, and of sessions that were never completed. It
+ * is cleared under the session's lock, so that no process is still writing it.
  */
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -25,7 +25,7 @@ export async function sessionLeftovers(home: Home, state: SessionState): Promise
   return [...(await halfWritten(home, id)), ...(await environments(home, id, state))];
 }
 
-/** Files that were being written when their writer died. */
+/** Files whose writer was killed while writing them. */
 async function halfWritten(home: Home, id: SessionId): Promise<Leftover[]> {
   const dir = sessionDirOf(home, id);
   const paths: string[] = [];
@@ -42,7 +42,7 @@ async function halfWritten(home: Home, id: SessionId): Promise<Leftover[]> {
   return [{ what: id, why: `${paths.length} half-written files`, isCache: false, paths, clear }];
 }
 
-/** Values for tasks that are over, or never came to be asked for. */
+/** Values for tasks that are over, or that were never sent. */
 async function environments(home: Home, id: SessionId, state: SessionState): Promise<Leftover[]> {
   const dir = sessionDirOf(home, id);
   const inbox = new Maildir(home.io.disk, inboxDir(dir));
@@ -55,7 +55,7 @@ async function environments(home: Home, id: SessionId, state: SessionState): Pro
       const { state: now } = await inspectSession(dir);
       await removeOldEnvironments(home.io.disk, dir, isNeeded(await inbox.waiting(), now));
     });
-  return [{ what: id, why: "values of tasks that are over", isCache: false, paths, clear }];
+  return [{ what: id, why: "holds values of tasks that are over", isCache: false, paths, clear }];
 }
 
 async function asOwner(dir: string, work: () => Promise<void>): Promise<void> {
@@ -67,7 +67,10 @@ async function asOwner(dir: string, work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Sessions that were never acknowledged to anyone: not one record, not one blob. `born` are those that have some. */
+/**
+ * Sessions whose opening was never acknowledged: they have no record and no blob. `born` are those that have
+ * one.
+ */
 export async function unbornSessions(home: Home, born: ReadonlySet<string>): Promise<Leftover[]> {
   const found: Leftover[] = [];
   for (const id of await listSessionIds(home)) {
@@ -81,7 +84,7 @@ export async function unbornSessions(home: Home, born: ReadonlySet<string>): Pro
     if (!isEmpty.every(Boolean)) continue;
     found.push({
       what: dir,
-      why: "has no record",
+      why: "holds no record",
       isCache: false,
       paths: [dir],
       clear: () => removeTree(dir),

@@ -1,5 +1,5 @@
 /**
- * Owns the reading of a home's `settings.yaml`: what the user has decided, as it stands at this moment.
+ * Owns the reading of a home's `settings.yaml`, the user's settings, as the file is at this moment.
  */
 import { defaultSettings, parseSettings, type Settings } from "../config/index.ts";
 import { readPlainFile, settingsPath } from "../util/index.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns how a session becomes visible: it is built aside, in `staging/`, and renamed into `sessions/` whole.
- * A crash leaves a directory in staging, named after the process that made it, which gc collects.
+ * Owns how a session becomes visible: it is built in `staging/` and renamed into `sessions/` as a whole. A
+ * crash leaves a directory in staging, named after the process that made it, and gc collects it.
  */
 import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
@@ -31,15 +31,15 @@ import { type Home, sessionDirOf } from "./home.ts";
 import { makeToken } from "./token.ts";
 
 const STARTING_MS = 60_000;
-/** Nobody builds for this long: another process has the builder's pid by now. */
+/** No build takes this long. If the builder's pid is in use after that, another process has it. */
 const OLDEST_MS = 24 * 60 * 60 * 1000;
 
-/** Becomes the owner of the staged session: once, when what it begins with is there. */
+/** Becomes the owner of the staged session. Call it once, when what the session begins with is there. */
 export type OwnStaged = (options?: Pick<OpenSessionOptions, "fold">) => Promise<Session>;
 
 /**
- * Hands `build` an empty session directory, in which it becomes the owner and records what the session is. What
- * it made is there as a whole, or not at all, and has its owner from the first moment.
+ * Gives `build` an empty session directory, in which it becomes the owner and records what the session is.
+ * The session appears as a whole or not at all, and has its owner from the first moment.
  */
 export async function stageSession(
   home: Home,
@@ -79,7 +79,7 @@ export async function stageSession(
   }
 }
 
-/** Manifest and witness: with these it is a session. */
+/** Writes manifest and witness, which complete the session. */
 async function seal(disk: Disk, staged: string, session: Session, id: SessionId): Promise<void> {
   await session.settled();
   const { state, position } = session;
@@ -101,14 +101,14 @@ function manifestOf({ user, agent, repo, createdAt }: SessionState, session: Ses
   return { session, user, agent, repo, createdAt };
 }
 
-/** Staging directories whose maker is gone. */
+/** Staging directories whose maker has ended. */
 export async function abandonedStages(home: Home): Promise<string[]> {
   const abandoned: string[] = [];
   for (const name of await readdir(stagingDir(home.dir))) {
     const path = join(stagingDir(home.dir), name);
     const pid = Number(/^(\d+)-/.exec(name)?.[1] ?? 0);
     const found = await stat(path).catch(() => undefined);
-    // Taken away meanwhile; or the log of a session process that is starting.
+    // It was removed meanwhile, or it is the log of a session process that is starting.
     if (!found || (name.startsWith("host-") && home.io.clock.nowMs() - found.mtimeMs < STARTING_MS)) continue;
     const { mtimeMs } = found;
     if (!isAlive({ pid, startTicks: null }) || home.io.clock.nowMs() - mtimeMs > OLDEST_MS)
@@ -118,5 +118,5 @@ export async function abandonedStages(home: Home): Promise<string[]> {
 }
 
 function duplicate(id: SessionId): HoldfastError {
-  return new HoldfastError("duplicate_session", `session ${id} is in this home already`, { session: id });
+  return new HoldfastError("duplicate_session", `session ${id} is already in this home`, { session: id });
 }

@@ -1,5 +1,6 @@
 /**
- * Owns what a person is told of a session: derived from its journal, its lock and its process, never guessed.
+ * Owns the status of a session as people see it. It is derived from the journal, the lock and the process,
+ * never guessed.
  */
 import type { Budget } from "../contract/index.ts";
 import { probeOwner } from "../journal/index.ts";
@@ -24,20 +25,23 @@ export interface SessionSummary {
   readonly agent: string | null;
   readonly definition: SessionState["definition"];
   readonly repo: string | null;
-  /** It worked on a repo where it came from, and has none here: its files wait for one. */
+  /** The session had a repo where it came from, and has none here: its files need one to be restored. */
   readonly lacksRepo: boolean;
   readonly title: string | null;
+  /** Words of the harness that opened it, to find it by. */
+  readonly tags: SessionState["tags"];
+  readonly metadata: SessionState["metadata"];
   readonly status: ShownStatus;
-  /** Why it is paused, if that is on record. */
+  /** Why it is paused, if that was recorded. */
   readonly pausedFor: SessionState["pausedFor"];
-  /** The process that holds the session now. */
+  /** The process that owns the session now. */
   readonly pid: number | null;
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly turns: number;
-  /** The turns of the conversation as it stands, first and last of those that follow each other. */
+  /** The turns of the conversation, as ranges of a first and a last turn. */
   readonly history: SessionState["history"];
-  /** Its agent's own; null where it had none. */
+  /** The agent's own conversation; null when it had none. */
   readonly conversation: SessionState["conversation"];
   readonly records: number;
   readonly budget: Budget;
@@ -45,12 +49,12 @@ export interface SessionSummary {
   readonly task: SessionState["task"];
   readonly branch: SessionState["branch"];
   readonly merged: SessionState["merged"];
-  /** Tasks that wait in the session. */
+  /** The number of tasks in its queue. */
   readonly queue: number;
-  /** What its next process has to do, or the one that it has is doing. */
+  /** What its next process has to do, or what its present process is doing. */
   readonly due: WorkDue["kind"];
   readonly unread: number;
-  /** In a row. */
+  /** How many times in a row its process crashed. */
   readonly crashes: number;
   readonly isKept: boolean;
   readonly handoff: SessionState["handoff"];
@@ -73,6 +77,8 @@ export function summarise(
     repo,
     lacksRepo,
     title,
+    tags,
+    metadata,
     createdAt,
     updatedAt,
     turns,
@@ -92,6 +98,8 @@ export function summarise(
     repo,
     lacksRepo,
     title,
+    tags,
+    metadata,
     status: shownStatus(state, held),
     pausedFor: state.pausedFor,
     pid: held ? (owner?.pid ?? null) : null,
@@ -125,10 +133,11 @@ export function shownStatus(
   const { status, openTurn, task } = state;
   if (!working.includes(status)) return status;
   if (isHeld) return isWaiting(state) ? "waiting" : openTurn ? "running" : "open";
-  // There is something to do, and nobody who does it.
+  // There is work to do, and no process does it.
   if (openTurn || workDue(state).kind !== "nothing") return "interrupted";
   if (isWaiting(state)) return "waiting";
-  // Its process was killed when all was done but to say so. Of a harness of somebody else's nobody knows that.
+  // The process was killed after its work, before it recorded that. A harness may have had more to do, so its
+  // session counts as interrupted.
   if (status === "active") return task?.request ? "paused" : "interrupted";
   return status;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the way from a repo's path to the store that this home has of it, also where the repo is gone: snapshots need
- * none of it to be looked at. It makes no store.
+ * Owns how the store that this home has for a repo is found from the repo's path, even when the repo is gone:
+ * snapshots can be read without it. It makes no store.
  */
 import { readFile, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -20,12 +20,12 @@ import type { Home } from "./home.ts";
 export async function findStore(home: Home, repoPath: string): Promise<FoundStore | undefined> {
   const stores = await listStores(home);
   for (const store of stores) {
-    // Where the user's objects are, or were.
+    // The place where the user's objects are, or were.
     const objects = await readlink(objectsLink({ dir: dirname(store.gitDir) })).catch(() => "");
     if ([repoPath, join(repoPath, ".git")].includes(dirname(objects))) return store;
   }
   try {
-    // A linked worktree, say: its objects are elsewhere.
+    // For example a linked worktree, whose objects are elsewhere.
     const { key } = await openRepo(home, repoPath);
     return stores.find(({ path }) => path === storePath(key));
   } catch (error) {
@@ -34,7 +34,7 @@ export async function findStore(home: Home, repoPath: string): Promise<FoundStor
   }
 }
 
-/** The packs of each store, checked once, however many sessions have snapshots in them. */
+/** Checks the packs of each store once, however many sessions have snapshots in it. */
 export class PackChecks {
   readonly #onProgress: OnProgress | undefined;
   readonly #checked = new Map<string, Promise<readonly BadFile[]>>();

@@ -1,6 +1,6 @@
 /**
- * Owns the full text of all sessions: what is searchable of a record, how the index is brought up to date with the
- * journals, and the search. Only what was appended since the last time is read.
+ * Owns the full text of all sessions: what of a record is searchable, how the index is updated from the
+ * journals, and the search. An update reads only what was appended since the last one.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { isHoldfastError, type JournalRecord, type JsonObject, type SessionId } from "../contract/index.ts";
@@ -10,11 +10,12 @@ import { type Home, sessionDirOf } from "./home.ts";
 import { transact, withIndex } from "./index-db.ts";
 import { inspectAllWith } from "./inspected-rows.ts";
 
-/** Records that are indexed in one transaction. */
+/** The number of records that are indexed in one transaction. */
 const INDEX_BATCH = 1000;
-/** Of one text, this much is searchable. */
+/** How much of one text is searchable. */
 const MAX_INDEXED_CHARS = 64 * 1024;
 
+/** One place in which the words stand. */
 export interface SearchHit {
   readonly session: string;
   readonly seq: number;
@@ -44,7 +45,7 @@ export function searchTexts(
 ): Promise<SearchHit[]> {
   return withIndex(home, async (database) => {
     await indexTexts({ home, database });
-    // Each word as a quoted string: nothing in it is query syntax.
+    // Each word becomes a quoted string, so nothing in it is query syntax.
     const query = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(" ");
     const rows = database
       .prepare(
@@ -101,17 +102,17 @@ async function indexSession(
     }
   } catch (error) {
     if (!isHoldfastError(error) && errorCode(error) === undefined) throw error;
-    // Not a continuation of what was indexed: forget that, and begin at the start.
+    // The journal does not continue what was indexed: drop that, and index from the start.
     if (from && done === from && !end) {
       forget(database, of.id);
       return indexSession(indexing, of, undefined);
     }
-    // What can be read is searchable; show, log and audit say what can't.
+    // The readable part is searchable. show, log and audit report what can't be read.
   }
   if (end && found.length > 0) addTexts(database, of, found, { from: done, end });
 }
 
-/** Does nothing when another process was faster: the texts are there then. */
+/** Does nothing when another process has indexed the texts meanwhile. */
 function addTexts(
   database: DatabaseSync,
   { id, user }: { readonly id: string; readonly user: string },
@@ -148,7 +149,7 @@ function wordsOf(data: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(data).filter(([field]) => !NOT_WORDS.has(field)));
 }
 
-/** What says who and where, not what: nobody looks for it by words. */
+/** Fields that identify and do not describe: people do not search for them by words. */
 const NOT_WORDS = new Set([
   "session",
   "user",

@@ -1,13 +1,13 @@
 /**
- * Owns a session's token: random, in a file of its own, never in an environment variable, an argument or a journal.
- * It opens that session's door and nothing else; it is made with the session, and changed or revoked alone: so the
- * file is read for every request.
+ * Owns a session's token: random, in a file of its own, and never in an environment variable, an argument or
+ * a journal. It opens only that session's door. It is made with the session and can be changed or revoked by
+ * itself, so the file is read for every request.
  */
 import { randomBytes } from "node:crypto";
 import { type Disk, readTextOr, replaceFile, tokenPath } from "../util/index.ts";
 
 const REVOKED = "revoked";
-/** Says what it is wherever it turns up, so that scanners for secrets find it. */
+/** Marks the text as a token, so that scanners for secrets recognize it. */
 const PREFIX = "hfs_";
 
 export function makeToken(prefix = PREFIX): string {
@@ -22,7 +22,7 @@ export async function revokeToken(disk: Disk, sessionDir: string): Promise<void>
   await replaceFile(disk, tokenPath(sessionDir), Buffer.from(`${REVOKED}\n`));
 }
 
-/** Undefined when it was revoked. A session from before there were tokens gets one. */
+/** Undefined when the token was revoked. A session from before tokens existed gets one. */
 export async function readToken(disk: Disk, sessionDir: string): Promise<string | undefined> {
   const text = readTextOr(tokenPath(sessionDir), undefined);
   if (text === undefined) {

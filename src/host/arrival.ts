@@ -1,5 +1,5 @@
 /**
- * Owns how a session process comes to have its session.
+ * Owns how a session process gets its session.
  */
 import { isHoldfastError, type SessionId } from "../contract/index.ts";
 import { type Home, notFound, sessionDirOf, takeUpSession } from "../home/index.ts";
@@ -11,7 +11,7 @@ import { CutOutput } from "./cut-output.ts";
 import type { StartOptions } from "./handover.ts";
 import { settleIn } from "./start.ts";
 
-/** As its owner, with everything that a process has of its own. */
+/** Becomes its owner, with everything that a process has of its own. */
 export async function arrive(home: Home, id: SessionId, { by }: StartOptions): Promise<Session> {
   const sessionDir = sessionDirOf(home, id);
   const manifest = await readManifest(sessionDir);
@@ -30,9 +30,10 @@ export const mailIn = (home: Home, id: SessionId, dirIn: (sessionDir: string) =>
   new Maildir(home.io.disk, dirIn(sessionDirOf(home, id)));
 
 /**
- * Waits until the owner has left. That is the process before us, or a command line that makes the session ready for us.
- * Neither can answer us: a command line has no bell, a process that leaves has taken its own down, and one that is
- * killed says nothing. So what tells is the file that goes with the owner, and what decides is the lock.
+ * Waits until the owner has let go. That is the process before us, or a command line that makes the session
+ * ready for us. Neither can answer us: a command line has no bell, a process that is leaving has taken its
+ * bell down, and a killed one reports nothing. So the file that goes with the owner is watched, and the lock
+ * decides.
  */
 async function ownWhenLeft(home: Home, sessionDir: string, own: () => Promise<Session>): Promise<Session> {
   const patience = deadline(home.io.clock, WAIT_MS);
@@ -53,5 +54,5 @@ async function ownWhenLeft(home: Home, sessionDir: string, own: () => Promise<Se
 }
 
 const WAIT_MS = 10_000;
-/** An owner that is killed changes no file: so it is looked now and then, too. */
+/** An owner that is killed changes no file, so we also look now and then. */
 const LOOK_MS = 250;

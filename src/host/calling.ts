@@ -1,6 +1,6 @@
 /**
- * Owns the calls of a session process for a dispatcher, who fetches what lies in outboxes and starts what waits in
- * line: `serve`, where it runs, else one that looks once. Where that program is, the starter of this process has said.
+ * Owns how a session process calls a dispatcher, which carries messages and starts sessions of the line:
+ * `serve`, if it runs, else one that looks once. The starter of this process has named that program.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Home } from "../home/index.ts";
@@ -9,7 +9,7 @@ import { baseEnvironment, startDetached, USER_HOME, userHome } from "../process/
 import { readServeRecord } from "./serve-record.ts";
 import { runtimeEnvironment } from "./start.ts";
 
-/** Not one for each of many: one that is called after a rest finds them all. */
+/** One call serves many reasons: a dispatcher that is called after a pause finds them all. */
 const REST_MS = 250;
 const REST_MAX_MS = 2000;
 
@@ -29,7 +29,7 @@ export class DispatcherCalls {
     this.#calling ??= this.#callAll();
   }
 
-  /** Resolves when everyone who was called for has been started. */
+  /** Resolves when every dispatcher that was called for has been started. */
   async done(): Promise<void> {
     await this.#calling;
   }
@@ -38,7 +38,7 @@ export class DispatcherCalls {
     for (let restMs = REST_MS; this.#isWanted; restMs = Math.min(2 * restMs, REST_MAX_MS)) {
       this.#isWanted = false;
       await this.#start().catch(() => {});
-      // What is called for meanwhile waits for the next one.
+      // A call that comes meanwhile waits for the next dispatcher.
       await sleep(restMs);
     }
     this.#calling = undefined;
@@ -46,13 +46,13 @@ export class DispatcherCalls {
 
   async #start(): Promise<void> {
     const serving = readServeRecord(this.#home.dir);
-    if (serving && (await ring(serving.bell)) !== "nobody") return;
+    if (serving && (await ring(serving.bell)) !== "absent") return;
     const env = baseEnvironment({
       HOME: userHome(),
       [USER_HOME]: userHome(),
       ...runtimeEnvironment(this.#home),
     });
-    // What goes wrong there stands in the log of the one who called.
+    // Errors of the dispatcher go to the log of the process that called it.
     await startDetached([process.execPath, this.#program, this.#home.dir], { env, logFd: 2 });
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Owns what a command had written when its session process was killed: for whoever closes the turn that it cut off, and
- * goes on. When all of it is kept, it does not stay in the spool: it has secrets in it, and the next turn has an output
- * of its own.
+ * Owns the output of a command whose session process was killed, for the next owner, which closes the turn
+ * that was cut off. When all of it is kept, it is removed from the spool, because it has secrets in it and
+ * the next turn has an output of its own.
  */
 import { statSync, truncateSync } from "node:fs";
 import type { Home } from "../home/index.ts";
@@ -23,7 +23,7 @@ export class CutOutput {
     return excerpt.text();
   };
 
-  /** The turn is on record. Whatever lies there of a task that has not ended is kept, also where a kill came before this. */
+  /** The turn is on record. Output of a task that has not ended is kept, also if a kill came before this. */
   async settle(home: Home, session: Session): Promise<void> {
     const task = drivenTask(session.state);
     if (!task) return;

@@ -1,21 +1,25 @@
 /**
- * Owns what an agent can ask of its session at the door: its messages, and to send some. docs/protocol.md describes it.
+ * Owns what an agent can ask its session at the door: to read its messages, and to send some.
+ * docs/protocol.md describes it.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Message } from "../agent/index.ts";
 import { notFound, parseBody, Refusal, type Route, readBody, reply } from "../http/index.ts";
 import { MAX_MESSAGE_BYTES } from "../mail/index.ts";
+import type { Offer } from "../mcp/index.ts";
 
 export interface DoorHandler {
   token(): Promise<string | undefined>;
-  /** The oldest unread message; waits for one at most so long. */
+  /** The oldest unread message; waits for one at most this long. */
   nextMessage(waitMs: number, gone: AbortSignal): Promise<Message | undefined>;
   entered(message: string): Promise<void>;
   send(to: string, text: string): Promise<string>;
+  /** An MCP client. Fails if no task is under way. */
+  tools(call: DoorCall, offer: Offer): Promise<void>;
   refused(): void;
 }
 
-/** A message in JSON, escapes and all. */
+/** A message in JSON, including escapes. */
 const BODY_LIMIT = { maxBytes: 2 * MAX_MESSAGE_BYTES, code: "message_too_large" };
 const MAX_WAIT_MS = 60_000;
 
@@ -56,7 +60,7 @@ export function doorRoutes(handler: DoorHandler): readonly Route<DoorCall>[] {
       answer: async ({ request, response }) => {
         const { to, text } = parseBody(await readBody(request, BODY_LIMIT));
         if (typeof to !== "string" || typeof text !== "string")
-          throw new Refusal(400, "invalid_data", "to and text are needed");
+          throw new Refusal(400, "invalid_data", "the body needs the fields to and text");
         reply(response, 202, { message: await handler.send(to, text) });
         return undefined;
       },

@@ -1,9 +1,9 @@
 /**
- * Owns the door of a session: the one endpoint that its agent can reach, over a socket that stands in its sandbox.
- * It opens with this session's token alone. What the gateway will offer later hangs on it, too.
+ * Owns the door of a session: the one endpoint that its agent can reach, over a socket in its sandbox. It
+ * opens only with this session's token. The session's tools are behind it, too.
  *
- * V2 A request without this session's token, another session's included, learns nothing and changes nothing; it is
- *    counted here, and not journalled: nobody can fill a journal from outside.
+ * door-1 A request without this session's token, another session's token included, learns nothing and changes
+ *        nothing. It is counted here, and not journalled, so no journal can be filled from outside.
  */
 
 import { once } from "node:events";
@@ -24,12 +24,14 @@ import {
   reply,
   urlOf,
 } from "../http/index.ts";
+import { layShim } from "../mcp/index.ts";
 import { readTextOr, temporaryPath } from "../util/index.ts";
 import { type DoorCall, type DoorHandler, doorRoutes } from "./door-routes.ts";
+import { offerAt } from "./tool-gate.ts";
 
 const MAX_CONNECTIONS = 128;
 const MAX_IN_FLIGHT = 32;
-/** Longer than anybody may wait for a message. */
+/** Longer than any request may wait for a message. */
 const SILENCE_MS = 90_000;
 
 export class Door {
@@ -39,7 +41,7 @@ export class Door {
   readonly #dir: string;
   readonly #handler: DoorHandler;
   readonly #routes: readonly Route<DoorCall>[];
-  /** Questions that have no answer yet. */
+  /** Requests that have no answer yet. */
   #inFlight = 0;
 
   private constructor(dir: string, handler: DoorHandler) {
@@ -58,10 +60,11 @@ export class Door {
     await once(door.#server, "listening");
     chmodSync(path, 0o600);
     await door.copyToken();
+    layShim(dir);
     return door;
   }
 
-  /** Most commands never do: who speaks HTTP is loaded for the first that does. */
+  /** Most commands never use the door, so the HTTP code is loaded for the first request. */
   #knock(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
@@ -78,17 +81,20 @@ export class Door {
     );
   }
 
-  /** Where the agent reads it. After a rotation the new one lies there; after a revocation, none. */
+  /**
+   * The file from which the agent reads it. After a rotation it has the new token; after a revocation there
+   * is none.
+   */
   async copyToken(): Promise<void> {
     const token = await this.#handler.token();
     const path = join(this.#dir, "token");
     if (token === undefined) return rmSync(path, { force: true });
     const text = `${token}\n`;
     if (readTextOr(path, "") === text) return;
-    // Never gone in between: the agent reads it whenever it likes.
+    // The file exists all the time, because the agent may read it at any moment.
     const temporary = temporaryPath(path);
     writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
-    // The agent's user has the directory, which need not be ours.
+    // The directory belongs to the agent's user, which need not be ours.
     const { uid, gid } = statSync(this.#dir);
     if (uid !== process.getuid?.()) chownSync(temporary, uid, gid);
     renameSync(temporary, path);
@@ -102,10 +108,13 @@ export class Door {
   }
 
   async #admit(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Whoever does not wait for an answer would have us keep all the questions.
+    // A client that sends requests without waiting for answers would make us keep all of them.
     if (this.#inFlight >= MAX_IN_FLIGHT) {
       response.setHeader("connection", "close");
-      reply(response, 429, { error: "too_many_requests", message: "too many requests have no answer yet" });
+      reply(response, 429, {
+        error: "too_many_requests",
+        message: "too many requests wait for an answer: wait for one before sending the next",
+      });
       request.socket.destroySoon();
       return;
     }
@@ -119,9 +128,15 @@ export class Door {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (!isSameToken(await this.#handler.token(), bearerOf(request))) {
       this.#handler.refused();
-      throw new Refusal(401, "unauthorized", "this session's token is needed");
+      throw new Refusal(
+        401,
+        "unauthorized",
+        "send the session's token as `authorization: Bearer TOKEN`; the file that HOLDFAST_TOKEN_FILE names has it",
+      );
     }
     const url = urlOf(request);
+    const offer = offerAt(url.pathname);
+    if (offer !== undefined) return this.#handler.tools({ request, response, url, params: {} }, offer);
     const found = findRoute(this.#routes, request.method, url.pathname);
     if (!found) throw notFound();
     const answer = await found.route.answer({ request, response, url, params: found.params });
@@ -135,7 +150,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   queue_full: 429,
 };
 
-/** The connection stays, so that a client that still writes its body hears what is wrong with it. */
+/** The connection stays open, so that a client that is still sending its body reads what is wrong with it. */
 const FAILURES: FailureForm = {
   statusOf: (code) => STATUS[code] ?? 400,
   tellsWayOut: false,

@@ -1,14 +1,15 @@
 /**
- * Owns the opening of a session's door: once for the whole life of its process, when the first command comes, and what
- * is behind it.
+ * Owns opening a session's door, once in the life of its process, when the first command comes; and what is
+ * behind it.
  */
 
-import type { SessionId } from "../contract/index.ts";
+import { HoldfastError, type SessionId } from "../contract/index.ts";
 import { type Home, readToken, sessionDirOf } from "../home/index.ts";
 import { Door } from "./door.ts";
 import type { DoorHandler } from "./door-routes.ts";
 import { RefusalCount } from "./refusals.ts";
 import type { SessionMail } from "./session-mail.ts";
+import type { TaskGate } from "./tool-gate.ts";
 
 export class Doorway {
   readonly #makeDir: () => string;
@@ -16,8 +17,9 @@ export class Doorway {
   readonly #refusals: RefusalCount;
   #opening: Promise<Door> | undefined;
   #door: Door | undefined;
+  #gate: TaskGate | undefined;
 
-  /** `makeDir` makes the directory of its socket, and says where that is. */
+  /** `makeDir` makes the directory of its socket, and returns its path. */
   constructor(home: Home, session: SessionId, { feed, outgoing }: SessionMail, makeDir: () => string) {
     const sessionDir = sessionDirOf(home, session);
     const refusals = new RefusalCount(sessionDir);
@@ -28,11 +30,15 @@ export class Doorway {
       nextMessage: (waitMs, gone) => feed.next(waitMs, gone),
       entered: (message) => feed.entered(message),
       send: (to, text) => outgoing.send(to, text),
+      tools: async ({ request, response }, offer) => {
+        if (!this.#gate) throw new HoldfastError("no_gate", "no task is under way");
+        await this.#gate.handle(request, response, offer);
+      },
       refused: () => refusals.add(),
     };
   }
 
-  /** Its directory. The door is open from then on. */
+  /** The door's directory. The door is open from then on. */
   async open(): Promise<string> {
     const dir = this.#makeDir();
     this.#opening ??= Door.open(dir, this.#handler);
@@ -43,7 +49,12 @@ export class Doorway {
     return dir;
   }
 
-  /** It may have been changed just now. */
+  /** The tools of the task that is under way; undefined if there is none. */
+  offer(gate: TaskGate | undefined): void {
+    this.#gate = gate;
+  }
+
+  /** The token may have been changed just now. */
   copyToken(): void {
     this.#door?.copyToken().catch(() => {});
   }

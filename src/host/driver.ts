@@ -1,6 +1,6 @@
 /**
- * Owns the driving of a session's tasks, one at a time: what a command is joined to while it runs, how its turn is
- * stopped, and what is put away when it is over.
+ * Owns driving a session's tasks, one at a time: what a command is connected to while it runs, how its turn
+ * is stopped, and what is cleaned up when it is over.
  */
 import { type Home, sessionDirOf } from "../home/index.ts";
 import type { Session } from "../session/index.ts";
@@ -29,7 +29,7 @@ export class Driver {
   readonly #mail: SessionMail;
   readonly #presence: Presence;
   readonly #shells: Shells;
-  /** Sent beside whatever comes next. */
+  /** Sent while the next task already runs. */
   readonly #traces: TraceSending;
   #now: DrivenNow = { stop: new AbortController() };
 
@@ -43,11 +43,11 @@ export class Driver {
     this.doorway = new Doorway(home, session.id, mail, () => presence.makeDir("door"));
   }
 
-  /** Whatever becomes of the task is on record. The session may be paused after it. */
+  /** What became of the task is on record. The session may be paused after it. */
   async drive({ request }: Work): Promise<void> {
     this.#now = { stop: new AbortController() };
     const { signal } = this.#now.stop;
-    // Ready when the command is, which takes a moment too.
+    // Ready when the command is, which also takes a moment.
     this.doorway.open().catch(() => {});
     try {
       const spec = await this.#mail.spec(request);
@@ -93,6 +93,8 @@ export class Driver {
         return hosts;
       },
       door: () => this.doorway.open(),
+      offer: (gate) => this.doorway.offer(gate),
+      send: (to, text) => this.#mail.outgoing.send(to, text),
       terminal: async () => {
         const terminal = await TerminalSocket.open(this.#presence.path("terminal"), {
           typed: (typed, type) => feed.type(typed, type),

@@ -1,8 +1,7 @@
 /**
- * Owns the early start of a session process: before it is known which session it is for, so that it loads its program
- * while the command that needs it loads its own.
- *
- * It is a bundle by itself, which the command loads before anything else; so it keeps nothing. `spare.ts` does.
+ * Owns the early start of a session process: before it is known which session it is for, so that it loads its
+ * program while the command that needs it loads its own. It is a bundle by itself, which the command loads
+ * before anything else. So it holds no state: `spare.ts` does.
  */
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
@@ -17,10 +16,10 @@ export interface Spare {
   readonly started: Promise<Connected | undefined>;
 }
 
-/** In place of a session's id. */
+/** Stands in place of a session's id. */
 export const NOT_YET = "spare";
 
-/** For a home that is there. */
+/** For a home that exists. */
 export function startSpare(homeDir: string): Spare {
   const logPath = join(stagingDir(homeDir), `host-spare-${process.pid}.log`);
   return { homeDir, logPath, started: start(homeDir, logPath).catch(() => undefined) };
@@ -36,11 +35,14 @@ async function start(homeDir: string, logPath: string): Promise<Connected> {
   }
 }
 
-/** Where compiled code is kept, because a start is mostly compiling; and how little a process needs that mostly waits. */
+/**
+ * Where compiled code is cached, because a start is mostly compiling; and settings that keep a process small
+ * that mostly waits.
+ */
 export function leanVariables(homeDir: string): Record<string, string> {
   return {
     NODE_COMPILE_CACHE: cacheDir(homeDir),
-    // Few threads, and no memory set aside for each.
+    // Few threads, and no memory reserved for each.
     MALLOC_ARENA_MAX: "1",
     UV_THREADPOOL_SIZE: "2",
   };

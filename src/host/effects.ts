@@ -1,6 +1,6 @@
 /**
- * Owns what a session process does, one method for each effect of its life. What is under way reports its end as a
- * happening, or that it failed.
+ * Owns what a session process does: one method for each effect of its life. Work that takes time reports its
+ * end, or its failure, as a happening.
  */
 import { HoldfastError } from "../contract/index.ts";
 import type { Home } from "../home/index.ts";
@@ -11,12 +11,13 @@ import type { DispatcherCalls } from "./calling.ts";
 import type { Driver } from "./driver.ts";
 import { cutWork, nextOf } from "./due.ts";
 import type { Effect, Happening, Work } from "./life.ts";
+import type { Notices } from "./notices.ts";
 import { askForPlace } from "./place-request.ts";
 import type { Presence } from "./presence.ts";
 import { putFilesToRest, recordPause } from "./rest.ts";
 import type { SessionMail } from "./session-mail.ts";
 
-/** Effects that take their time. */
+/** Effects that take time. */
 type Lasting = Exclude<
   Effect,
   { kind: "look" | "turn_away" | "take_back" | "stop_turn" | "wait" | "stop_waiting" }
@@ -31,6 +32,7 @@ export interface Parts {
   readonly intake: Intake;
   readonly presence: Presence;
   readonly driver: Driver;
+  readonly notices: Notices;
 }
 
 export class Effects {
@@ -43,7 +45,7 @@ export class Effects {
     this.#happen = happen;
   }
 
-  /** Resolves when it is done. What takes its time is only begun by then: its end is a happening. */
+  /** Resolves when it is done. Work that takes time has only begun by then: its end is a happening. */
   async perform(effect: Effect): Promise<void> {
     const { driver, intake, mail } = this.#parts;
     switch (effect.kind) {
@@ -57,7 +59,7 @@ export class Effects {
       case "stop_turn":
         return driver.stopTurn(effect.by);
       case "wait":
-        // Who would ring when there is room may have been killed.
+        // The process that would ring when there is room may have been killed.
         this.#timer = setTimeout(() => this.#happen({ kind: "wait_over" }), effect.timeoutMs);
         return;
       case "stop_waiting":
@@ -102,7 +104,7 @@ export class Effects {
   async #askPlace(work: Work): Promise<void> {
     const { home, calls, session, mail } = this.#parts;
     const kind = await askForPlace(home, session, mail, work);
-    // Decides who may begin.
+    // Decides which sessions may begin.
     if (kind === "place_denied") calls.call();
     this.#happen({ kind, next: nextOf(session) });
   }
@@ -114,7 +116,7 @@ export class Effects {
     this.#happen({ kind: "drive_ended", isPaused, next: nextOf(session) });
   }
 
-  /** The next in the line hears of it. */
+  /** The next session in the line hears of it. */
   async #givePlaceBack(): Promise<void> {
     const { home, calls, session } = this.#parts;
     if (await leavePlace(home, session.id)) calls.call();
@@ -122,14 +124,15 @@ export class Effects {
 
   /** Whatever happened: nothing of this process is left. */
   async #leave(): Promise<void> {
-    const { calls, session, mail, presence, driver } = this.#parts;
+    const { calls, session, mail, presence, driver, notices } = this.#parts;
     await driver.doorway.close();
     presence.end();
     await session[Symbol.asyncDispose]().catch(() => {});
     await this.#givePlaceBack();
     await mail.outgoing.callOnce().catch(() => {});
     await calls.done();
-    // The session is free by now: nothing waits for this.
+    // The session is free by now, and nothing waits for this.
     await driver.tracesSent();
+    await notices.done();
   }
 }

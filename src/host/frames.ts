@@ -1,9 +1,9 @@
 /**
- * Owns the form of a spool, the file with the output of a task that runs, and the reading of it. It stays readable for
- * whoever has it open when it is gone.
+ * Owns the form of a spool, the file with the output of a running task, and reading it. A process that has it
+ * open can read it to the end after it was removed.
  *
- * A frame is one byte that says which stream, four bytes that say how long, and as many bytes. The last one may say,
- * in place of a stream, why nothing comes behind it.
+ * A frame is one byte for the stream, four bytes for the length, and as many bytes. In place of a stream, the
+ * last frame may say why nothing follows it.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
@@ -19,18 +19,21 @@ export const isOfCommand = (stream: StreamName): stream is "stdout" | "stderr" =
   stream === "stdout" || stream === "stderr";
 
 const HEADER_BYTES = 5;
-/** In the place of a stream. */
+/** Stands in place of a stream. */
 export const END_CODE = 4;
 const CHUNK_BYTES = 1024 * 1024;
 
-/** What is not in a spool, because there was too much of it. */
+/** What is missing from a spool because there was too much of it. */
 export interface Left {
   readonly why: string;
-  /** Null: nobody has counted it. */
+  /** Null: it was not counted. */
   readonly leftBytes: number | null;
 }
 
-/** By whoever wants to look on from the start, before there is anything to see: it stays readable when it is gone. */
+/**
+ * Makes the file for a reader that wants to see the output from the start, before there is any. It can be
+ * read on after it was removed.
+ */
 export function spoolPath(sessionDir: string, request: string): string {
   return join(logDir(sessionDir), `${request}.out`);
 }
@@ -45,11 +48,11 @@ export function encodeFrame(code: number, chunk: Buffer): Buffer {
 export interface Frame {
   readonly stream: StreamName;
   readonly chunk: Buffer;
-  /** Of one that was not written by the command, but says why nothing comes behind it. */
+  /** A frame that the command did not write: it says why nothing follows it. */
   readonly why?: string;
 }
 
-/** The whole frames at the beginning of some bytes, and how many bytes they are. */
+/** The whole frames at the beginning of some bytes, and how many bytes they take. */
 export function readFrames(bytes: Buffer): { frames: Frame[]; length: number } {
   const frames: Frame[] = [];
   let at = 0;
@@ -72,7 +75,7 @@ function frameOf(code: number, chunk: Buffer): Frame | undefined {
   return stream && { stream, chunk };
 }
 
-/** All that a spool has; nothing where there is none. */
+/** The whole content of a spool; empty if there is none. */
 export function* readSpool(sessionDir: string, request: string): Generator<Frame> {
   const fd = openIfThere(spoolPath(sessionDir, request));
   if (fd === undefined) return;

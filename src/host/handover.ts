@@ -1,17 +1,19 @@
 /**
- * Owns the words between a session process and its starter, a line each, over a connection that the starter hands
- * down. To a process that was started before its session was known, the starter says which one it is. The starter may be
- * about to open the session: it says `opened` when the session is there and free. The process
- * says `ready` when it has the session, `taken in` when it has looked into its inbox, or why it can't.
+ * Owns the messages between a session process and its starter, one a line, over a connection that the starter
+ * hands down. A process that was started before its session was known is told by the starter which one it is.
+ * If the starter is about to open the session, it sends `opened` when the session exists and is free. The
+ * process sends `ready` when it has the session, `taken in` when it has looked into its inbox, or the reason
+ * why it can't.
  *
- * Either may be killed at any moment, and the other one hears the end of the connection. To the process it means that
- * its starter opens nothing any more; to the starter, that the process is gone, or has no more to say.
+ * Either side may be killed at any moment, and the other one then reads the end of the connection. For the
+ * process it means that its starter will open nothing any more; for the starter, that the process is gone, or
+ * has nothing more to report.
  */
 import { Socket } from "node:net";
 import { CONNECTION_FD, type Connected } from "../process/index.ts";
 import { type Deadline, News } from "../util/index.ts";
 
-/** How long it goes by its ears alone. */
+/** How long it waits for news alone before it looks by itself. */
 const LOOK_MS = 60_000;
 const GIVEN = "session: ";
 const OPENED = "opened";
@@ -23,15 +25,15 @@ const WHY_NOT = "can't: ";
 export type Word = typeof READY | typeof TAKEN_IN;
 
 export interface StartOptions {
-  /** Who saw that it had crashed, if that was no person. */
+  /** The process that saw that the session had crashed, if this was not asked for by a person. */
   readonly by?: string;
   /** The program that it calls when something lies in its outbox, or a place in the line is free. */
   readonly dispatcher: string;
-  /** Its starter is about to open the session, and says when it has. */
+  /** Its starter is about to open the session, and tells it when it has. */
   readonly isUnopened?: boolean;
 }
 
-/** Which session a process is for, and what it would have been started with. */
+/** The session that a process is for, and the options that it would have been started with. */
 export interface Given {
   readonly session: string;
   readonly options: StartOptions;
@@ -54,7 +56,7 @@ export class StartedProcess {
       this.#said += text;
       this.#news.tell();
     });
-    // Without its last word it is gone: that is told when no such process is found any more.
+    // It is gone without a report: that is certain when no such process is found any more.
     connection.once("close", async () => {
       if (!this.#lines.includes(TAKEN_IN)) await ended;
       this.#isOver = true;
@@ -62,14 +64,14 @@ export class StartedProcess {
     });
   }
 
-  /** One that was started for no session yet is for this one. */
+  /** Tells a process that was started without a session that it is for this one. */
   static given(connected: Connected, given: Given): StartedProcess {
     const started = new StartedProcess(connected);
     connected.connection.write(`${GIVEN}${JSON.stringify(given)}\n`);
     return started;
   }
 
-  /** Why it can't have its session, if it came to say so. */
+  /** Why it can't have its session, if it reported that. */
   get whyNot(): string | undefined {
     return this.#lines.find((one) => one.startsWith(WHY_NOT))?.slice(WHY_NOT.length);
   }
@@ -78,12 +80,12 @@ export class StartedProcess {
     return this.#said.split("\n");
   }
 
-  /** The session is there, and free. */
+  /** The session exists, and is free. */
   sayOpened(): void {
     this.#connection.write(`${OPENED}\n`);
   }
 
-  /** Until it says this or is gone, and until then at most. */
+  /** Waits until it reports this or is gone, but not longer than given. */
   async hear(word: Word, patience: Deadline): Promise<void> {
     while (!this.#lines.includes(word) && !this.#isOver && !patience.isPast)
       await this.#news.next(patience.leftMs);
@@ -114,20 +116,22 @@ export class Starter {
     });
   }
 
-  /** Resolves when the starter says which session it is; undefined when it never will. */
+  /** Resolves when the starter has told the session; undefined when it never will. */
   async whenGiven(): Promise<Given | undefined> {
     const line = await this.#hear((one) => one.startsWith(GIVEN));
     return line === undefined ? undefined : JSON.parse(line.slice(GIVEN.length));
   }
 
-  /** Resolves when the starter has opened the session, or never will: then it is looked whether it is there. */
+  /**
+   * Resolves when the starter has opened the session, or never will. The caller then looks whether it exists.
+   */
   async whenOpened(): Promise<void> {
     await this.#hear((one) => one === OPENED);
   }
 
   async #hear(fits: (line: string) => boolean): Promise<string | undefined> {
     for (;;) {
-      // What stands behind the last line break is not whole yet.
+      // The text after the last line break is not complete yet.
       const found = this.#said.split("\n").slice(0, -1).find(fits);
       if (found !== undefined || this.#isOver) return found;
       await this.#news.next(LOOK_MS);
@@ -138,12 +142,12 @@ export class Starter {
     this.#socket.write(`${READY}\n`);
   }
 
-  /** The last word. */
+  /** The last report. */
   sayTakenIn(): void {
     this.#socket.end(`${TAKEN_IN}\n`, () => this.#socket.destroy());
   }
 
-  /** Its first line: all of it is in the log. */
+  /** Only its first line: the log has all of it. */
   sayWhyNot(reason: string): void {
     this.#socket.write(`${WHY_NOT}${reason.split("\n", 1)[0]}\n`);
   }

@@ -1,16 +1,15 @@
 /**
- * Owns the session process: it has the session as its owner, takes in what its inbox holds, drives its tasks one
- * after the other, and ends when there is nothing left to do. It reads no path of another session.
+ * Owns the session process: it owns the session, takes in what its inbox has, drives its tasks one after the
+ * other, and ends when there is nothing left to do. It reads no path of another session. `life-table.ts`
+ * decides what it does when; here, it tells its life what happens, and does what that answers.
  *
- * What it does when is decided in `life-table.ts`; here, what happens is told to its life, and what that says is done.
- *
- * What a kill leaves at any moment: a journal that says `active`, a lock that is free, a capsule with its files, an
- * inbox with what was not taken in. The next session process goes on from there; in its sandbox, nothing of the
- * command lives.
+ * A kill at any moment leaves a journal with the status `active`, a free lock, a capsule with its files, and
+ * an inbox with what was not taken in. The next session process goes on from there; nothing of the command
+ * lives on in its sandbox.
  */
 import { type JournalRecord, parseSessionId } from "../contract/index.ts";
-import type { Home } from "../home/index.ts";
-import { Intake } from "../task/index.ts";
+import { type Home, readSettings } from "../home/index.ts";
+import { Intake, recordDecision } from "../task/index.ts";
 import { arrive } from "./arrival.ts";
 import { DispatcherCalls } from "./calling.ts";
 import { Driver } from "./driver.ts";
@@ -19,6 +18,7 @@ import { Effects, type Parts } from "./effects.ts";
 import type { StartOptions } from "./handover.ts";
 import type { Effect, Happening, Life } from "./life.ts";
 import { begin, step } from "./life-table.ts";
+import { Notices } from "./notices.ts";
 import { Presence } from "./presence.ts";
 import { SessionMail } from "./session-mail.ts";
 
@@ -29,13 +29,14 @@ export class Host {
   #life: Life = begin.life;
 
   private constructor(parts: Omit<Parts, "intake">) {
-    const { calls, session, mail, driver } = parts;
+    const { home, calls, session, mail, driver } = parts;
     const intake = new Intake(session, mail.inbox, {
       interrupt: () => this.#happen({ kind: "interrupt_asked" }),
       pause: () => this.pause(),
       cancel: (request) => this.#happen({ kind: "cancel_asked", request }),
       shell: (request) => driver.openShell(request),
       allowHost: (request) => driver.allowHost(request),
+      decide: (decided) => recordDecision(home, session, decided),
       drained: () => calls.call(),
       looked: () => this.#happen({ kind: "looked", next: nextOf(session) }),
       failed: (error) => this.#happen({ kind: "look_failed", error }),
@@ -61,28 +62,38 @@ export class Host {
       mail,
       presence,
       driver: new Driver(home, session, mail, presence),
+      notices: new Notices({
+        session,
+        clock: home.io.clock,
+        command: async () => (await readSettings(home.dir)).notify?.command,
+        isWatched: () => presence.isWatched,
+        onFailure: (why) => void process.stderr.write(`${why}\n`),
+      }),
     });
     ready.resolve(host);
     return host;
   }
 
-  /** Returns when the session is paused, and this process is not its owner any more. */
+  /** Returns when the session is paused, and this process no longer owns it. */
   run(): Promise<void> {
     this.#perform(begin.effects);
     return this.#gone.promise;
   }
 
-  /** At a ring. Resolves when the inbox was looked at after it; rejects when this process looks no more. */
+  /**
+   * At a ring. Resolves when the inbox was looked at after the ring; rejects when this process does not look
+   * any more.
+   */
   look(): Promise<void> {
     return this.#happen({ kind: "rung" });
   }
 
-  /** As soon as what runs is ended and kept. */
+  /** Pauses as soon as what runs is ended and kept. */
   pause(): void {
     this.#happen({ kind: "pause_asked" });
   }
 
-  /** Resolves when what it calls for is done, as far as that is done at once. */
+  /** Resolves when the effects that follow are done, as far as they are done at once. */
   #happen(happening: Happening): Promise<void> {
     const { life, effects } = step(this.#life, happening);
     this.#life = life;
@@ -93,7 +104,7 @@ export class Host {
 
   #perform(effects: readonly Effect[]): Promise<void> {
     const done = Promise.all(effects.map((effect) => this.#effects.perform(effect))).then(() => {});
-    // Few callers wait for it: what follows from a failure is decided by a happening.
+    // Few callers wait for it; what follows from a failure is decided by a happening.
     done.catch(() => {});
     return done;
   }

@@ -8,5 +8,6 @@ export { readServeRecord, removeServeRecord, writeServeRecord } from "./serve-re
 export { dropSpare, keepSpare } from "./spare.ts";
 export { readProgress } from "./spooled-progress.ts";
 export { lastWords, startHost } from "./start.ts";
+export { TerminalFilter } from "./terminal-filter.ts";
 export { encodeKeys, encodeSize, encodeText, type TypedText } from "./terminal-frames.ts";
 export { TerminalModes } from "./terminal-modes.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns the way of a task's output from the spool, where it lies as it was written, into what is kept of it without
- * secrets. The spool is emptied after that, and by whoever called.
+ * Owns how a task's output gets from the spool, where it is as it was written, into what is kept of it,
+ * without secrets. The caller empties the spool after that.
  */
 import { type Home, sessionDirOf } from "../home/index.ts";
 import type { Session } from "../session/index.ts";
@@ -20,7 +20,7 @@ export async function keepSpooled(
   if (!task) return true;
   const spooled = new Spooled(sessionDir, request);
   if (!spooled.hasOutput) return true;
-  // The one place that says which redactor an output goes through.
+  // The one place that chooses the redactor of an output.
   const room = { session, sessionDir, disk: home.io.disk, redact: session.redact };
   try {
     await keepOutput(room, task.number, { chunks: spooled.chunks(), cut: () => left ?? spooled.left });
@@ -31,7 +31,7 @@ export async function keepSpooled(
   }
 }
 
-/** Without what set-up said. */
+/** Without the output of set-up. */
 class Spooled {
   readonly #sessionDir: string;
   readonly #request: string;
@@ -48,7 +48,7 @@ class Spooled {
     return false;
   }
 
-  /** Why there is no more, where the spool says so; how much that was is not in it. */
+  /** Why there is no more, if the spool says so; the missing bytes are not counted. */
   get left(): Left | undefined {
     return this.#left;
   }

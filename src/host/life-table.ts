@@ -1,35 +1,39 @@
 /**
- * Owns what a session process does when something happens to it: one pure function from a state and a happening to the
- * next state and what is to be done.
+ * Owns what a session process does when something happens to it: one pure function from a state and a
+ * happening to the next state and the effects.
  *
- *   arriving  The process has the session and puts in order what others left. Then it goes on with a task that was
- *             cut off: to keep its work takes no memory, so that is done at once, also after a pause; to start its
- *             command again takes a place in the line. Otherwise it goes on with the queue.
- *   in line   It asks for a place for one task. Denied, it waits: for a ring, for so long at most, and longer each
- *             time. Granted, it drives the task, unless that was taken back or a more urgent one came in meanwhile.
- *   driving   The task runs. An interrupt ends its turn, and so do a pause and a failure; the first one says why.
- *             Then comes the next in the queue.
- *   leaving   Nothing is due, a pause was asked for, or something failed.
- *             giving back  Nothing is due: others may have the place.
- *             looking      Once more: what was put in by now is still taken in, and sends it back in line.
- *             resting      From here on nothing is taken in: it is for the next process, which is started by those who
- *                          put it there. Only after a pause it is taken in until that is on record, because then no
- *                          process is started for it.
- *             pausing      The pause goes on record.
- *             going        The sockets, the session and the place are given up, whatever happened.
- *   gone      The end.
+ *    arriving  The process has the session, and puts in order what earlier owners left. Then it goes on with
+ *              a task that was cut off. To keep the work of such a task takes no memory, so that is done at
+ *              once, also after a pause; to start its command again takes a place in the line. Without such a
+ *              task, it goes on with the queue.
+ *    in line   It asks for a place for one task. Denied, it waits for a ring or for a limited time, which
+ *              gets longer each time. Granted, it drives the task, unless the task was cancelled or a more
+ *              urgent one came in.
+ *    driving   The task runs. An interrupt ends its turn, and so do a pause and a failure; the first of these
+ *              is the recorded reason. Then comes the next task in the queue.
+ *    leaving   Nothing is due, a pause was asked for, or something failed.
+ *              giving back  Nothing is due: other sessions may have the place.
+ *              looking      Once more: what was put in by now is still taken in, and sends it back in line.
+ *              resting      From here on nothing is taken in: it is for the next process, and the callers
+ *                           that put it there start that process. Only after a pause, envelopes are taken in
+ *                           until the pause is on record, because no process is started for them then.
+ *              pausing      The pause is recorded.
+ *              going        The sockets, the session and the place are given up, whatever happened.
+ *    gone      The end.
  *
- *   In every state: a ring leads to a look, or is turned away from resting on. A task that is cancelled is taken back,
- *   or interrupted if it is the one that runs. An interrupt counts only while a task is driven. Where something is
- *   under way that can't be stopped, a pause or a failure waits for its end.
+ *    In every state, a ring leads to a look; from `resting` on it is turned away. A task that is cancelled is
+ *    removed from the queue, or interrupted if it is the one that runs. An interrupt counts only while a task
+ *    is driven. While work is under way that can't be stopped, a pause or a failure waits for its end.
  *
- * Y9  One thing is under way at a time; so never two drives.
- * Y10 After a pause or a failure, and while it leaves, no command is started.
- * Y11 A ring leads to a look that begins after it, unless it is turned away; it is turned away only from resting on.
- * Y12 A pause ends with the session at rest and the process gone; a failure, with the process gone.
- * Y13 Something is under way until it is gone; while it waits in line, a ring, a pause or the time ends that.
- * Y14 It rests of itself only after a look that found nothing due. What is due is driven when it is the first in the
- *     queue, or stays there for the next process.
+ * process-1 One thing is under way at a time; so there are never two drives.
+ * process-2 After a pause or a failure, and while it leaves, no command is started.
+ * process-3 A ring leads to a look that begins after it, unless it is turned away; it is turned away only
+ *     from `resting` on.
+ * process-4 A pause ends with the session at rest and the process gone; a failure, with the process gone.
+ * process-5 Something is under way until it is gone; while it waits in line, a ring, a pause or the time ends
+ *     that.
+ * process-6 It goes to rest by itself only after a look that found nothing due. What is due is driven when it
+ *     is the first in the queue, or stays there for the next process.
  */
 import type { Stop } from "../task/index.ts";
 import type {
@@ -109,7 +113,7 @@ function whileAsking(life: InLine & { step: "asking" }, happening: Happening): S
     case "place_denied": {
       if (end || !isWanted(work, happening.next)) return goOn(end, happening.next);
       const nextMs = Math.min(2 * waitMs, MAX_WAIT_MS);
-      // It may have been rung because the place is there by now.
+      // The ring may mean that there is a place now.
       if (meanwhile === "looked") return ask(work, nextMs);
       return {
         life: { state: "in_line", step: "waiting", work, waitMs: nextMs },
@@ -157,7 +161,7 @@ function whileDriving(life: Driving, happening: Happening): Step {
 }
 
 function whileLeaving(life: Leaving, happening: Happening): Step {
-  // Whatever it is, there is nothing left to do about it.
+  // Whatever it is, nothing is left to do about it.
   if (life.step === "going") {
     const isOver = happening.kind === "left" || happening.kind === "failed";
     const failed = happening.kind === "failed" ? failure(happening.error) : null;
@@ -190,7 +194,7 @@ function whileLeaving(life: Leaving, happening: Happening): Step {
   }
 }
 
-/** With what is due, unless it ends. */
+/** Goes on with what is due, or leaves. */
 function goOn(end: End | null, next: string | null): Step {
   if (end?.kind === "failure") return go(end);
   if (end) return rest("asked");
@@ -219,7 +223,7 @@ function drive(work: Work, end: End | null): Step {
   return { life: { state: "driving", work, stopped }, effects: [...driving.effects, stop("pause")] };
 }
 
-/** A turn ends once; what comes later can only change what follows it. */
+/** A turn is ended once; a later reason can only change what follows it. */
 function stopTurn(life: Driving, { by, end }: Stopped): Step {
   const { stopped } = life;
   if (!stopped) return { life: { ...life, stopped: { by, end } as Stopped }, effects: [stop(by)] };
@@ -250,7 +254,7 @@ const outweighing = (end: End | null, other: End): End => (end?.kind === "failur
 
 const isDriving = (life: Life, request: string) => life.state === "driving" && life.work.request === request;
 
-/** One that was cut off is not in the queue, and comes before it. */
+/** A task that was cut off is not in the queue, and comes before it. */
 const isWanted = (work: Work, next: string | null) => work.kind === "cut" || work.request === next;
 
 function isHearing(life: Exclude<Life, { state: "gone" }>): boolean {

@@ -1,13 +1,12 @@
 /**
- * Owns the words for the life of a session process: its states, what can happen to it, and what it does then. Each
- * state has the data that it needs, and no other. `life-table.ts` joins them.
- *
- * One thing is under way in each state, and its end is a happening: the arrival, the question for a place, a wait, a
- * drive, and so on. Looks into the inbox go on beside it.
+ * Owns the types of a session process's life: its states, what can happen to it, and what it does then. Each
+ * state has the data that it needs, and no other. `life-table.ts` connects them. One thing is under way in
+ * each state, and its end is a happening: the arrival, the request for a place, a wait, a drive, and so on.
+ * Looks into the inbox go on beside it.
  */
 import type { Stop } from "../task/index.ts";
 
-/** What is to be driven. */
+/** The task to drive. */
 export type Work = QueuedWork | CutWork;
 
 export interface QueuedWork {
@@ -15,7 +14,10 @@ export interface QueuedWork {
   readonly request: string;
 }
 
-/** What a crash or a pause cut off. Its command is started again, or its work is kept and its task ended. */
+/**
+ * What a crash or a pause cut off. Either its command is started again, or its work is kept and its task
+ * ended.
+ */
 export interface CutWork {
   readonly kind: "cut";
   readonly request: string;
@@ -30,7 +32,10 @@ export interface Failure {
 /** Why the process ends although there may be work: a failure outweighs a pause. */
 export type End = { readonly kind: "pause" } | Failure;
 
-/** Of a turn that was told to end. Who is told to pause also leaves; who is interrupted may go on with the next task. */
+/**
+ * Why a turn was told to end. After a pause the process leaves; after an interrupt it may go on with the next
+ * task.
+ */
 export type Stopped =
   | { readonly by: "interrupt"; readonly end: End | null }
   | { readonly by: "pause"; readonly end: End };
@@ -43,7 +48,7 @@ export type Arriving = { readonly state: "arriving"; readonly end: End | null };
 export type InLine = { readonly state: "in_line"; readonly work: Work; readonly waitMs: number } & (
   | {
       readonly step: "asking";
-      /** What came in between: the answer may be of a time before it. */
+      /** What came in meanwhile, because the answer may be older than that. */
       readonly meanwhile: "looked" | End | null;
     }
   | { readonly step: "waiting" }
@@ -67,7 +72,7 @@ export type Life = Arriving | InLine | Driving | Leaving | Gone;
 export type Happening =
   | { readonly kind: "arrived"; readonly cut: CutWork | null; readonly next: string | null }
   | { readonly kind: "rung" }
-  /** Whatever was rung for until now was looked at. */
+  /** The inbox was looked at for all rings until now. */
   | { readonly kind: "looked"; readonly next: string | null }
   | { readonly kind: "look_failed"; readonly error: unknown }
   | { readonly kind: "pause_asked" }
@@ -75,7 +80,7 @@ export type Happening =
   | { readonly kind: "cancel_asked"; readonly request: string }
   | { readonly kind: "place_granted"; readonly next: string | null }
   | { readonly kind: "place_denied"; readonly next: string | null }
-  /** It can't be begun, and that is on record. */
+  /** The task can't begin, and that is on record. */
   | { readonly kind: "work_refused"; readonly next: string | null }
   | { readonly kind: "wait_over" }
   /** `isPaused`: its budget or its quota is reached, and the session is paused for that. */
@@ -84,13 +89,13 @@ export type Happening =
   | { readonly kind: "files_at_rest" }
   | { readonly kind: "pause_recorded" }
   | { readonly kind: "left" }
-  /** What was under way came to nothing. */
+  /** What was under way failed. */
   | { readonly kind: "failed"; readonly error: unknown };
 
 export type Effect =
   | { readonly kind: "arrive" }
   | { readonly kind: "look" }
-  /** Whoever rang is told that this process does not look any more. */
+  /** Answers a ring: this process does not look any more. */
   | { readonly kind: "turn_away" }
   | { readonly kind: "ask_place"; readonly work: Work }
   | { readonly kind: "wait"; readonly timeoutMs: number }

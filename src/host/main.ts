@@ -1,6 +1,6 @@
 /**
- * The session process: `main <home> <session> <options>`, or `main <home> spare` for one that is told its session later,
- * with a connection to its starter. What it has to say goes to its log.
+ * Owns the program of the session process: `main <home> <session> <options>`, or `main <home> spare` for one
+ * that is told its session later, with a connection to its starter. Its reports go to its log.
  */
 import { exitStatus, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { openHome } from "../home/index.ts";
@@ -19,11 +19,11 @@ try {
   if (options.isUnopened) await starter.whenOpened();
   const host = await Host.start(home, session, options);
   starter.sayReady();
-  // A machine that shuts down says so: everything is kept before we go.
+  // A machine that shuts down sends this: everything is kept before we end.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => host.pause());
   host.look().then(
     () => starter.sayTakenIn(),
-    // It leaves: the starter hears that by its end.
+    // It is leaving: the starter reads that from the end of the connection.
     () => {},
   );
   await host.run();
@@ -38,14 +38,14 @@ try {
   starter.sayWhyNot(line);
   process.exitCode = isExpected ? error.exitStatus : exitStatus.bug;
 }
-// Whatever is left over must not keep us: the session is somebody else's by now.
+// Nothing that is left over may hold us up: another process may have the session by now.
 process.exit();
 
 function optionsIn(text: string): StartOptions {
   return JSON.parse(text);
 }
 
-/** Whoever has no use for it hears nothing of it any more. */
+/** A starter that no longer needs this process gets no more reports from it. */
 async function given(): Promise<Given> {
   const said = await starter.whenGiven();
   if (!said) process.exit();

@@ -6,11 +6,19 @@ import { once } from "node:events";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { BrokerConnection, ModelAnswer } from "../broker/index.ts";
 import { isHoldfastError, type Parked } from "../contract/index.ts";
-import { canCount, Meter, type ModelApi, type Prices, priced, usageLimitOf } from "../metering/index.ts";
+import {
+  canCount,
+  Meter,
+  type Metered,
+  type ModelApi,
+  type Prices,
+  priced,
+  usageLimitOf,
+} from "../metering/index.ts";
 import type { Session } from "../session/index.ts";
 import type { Clock } from "../util/index.ts";
 import { type ModelHold, whyHeldByBudget } from "./model-hold.ts";
-import type { Wanted } from "./model-request.ts";
+import { asksModel, type Wanted } from "./model-request.ts";
 
 export interface AgentRequest extends Wanted {
   readonly method: string;
@@ -62,7 +70,7 @@ export class ModelForward {
       throw error;
     });
     if (!answer) return void response.destroy();
-    if (answer.status === 429) return this.#limited(request, answer, response);
+    if (answer.status === 429) return this.#limited(request, answer, { response, gone: gone.signal });
     const { status } = answer;
     if (status === 401 || status >= 500) this.#parts.onFault(faultOf(request.provider, status));
     await this.#pass(request, answer, response);
@@ -70,7 +78,7 @@ export class ModelForward {
 
   /** Undefined: it is not sent, because its task is parked or its agent is gone. */
   async #send(request: AgentRequest, signal: AbortSignal): Promise<ModelAnswer | undefined> {
-    const { hold, broker, park } = this.#parts;
+    const { hold, broker } = this.#parts;
     const { provider, method, path, body } = request;
     // A compressed answer can't be metered.
     const headers = { ...request.headers, "accept-encoding": "identity" };
@@ -90,8 +98,14 @@ export class ModelForward {
         throw error;
       }
     }, signal);
-    if (held && !signal.aborted) park(held);
+    if (held && !signal.aborted) await this.#park(held, signal);
     return answer;
+  }
+
+  /** The agent gets no answer: it would take a broken one for a failure, when it is to end its turn. */
+  async #park(why: Parked, gone: AbortSignal): Promise<void> {
+    this.#parts.park(why);
+    if (!gone.aborted) await once(gone, "abort");
   }
 
   #whyHeld({ model }: AgentRequest): Parked | undefined {
@@ -100,8 +114,12 @@ export class ModelForward {
   }
 
   /** A limit that is over in a moment is the agent's to wait for. */
-  async #limited(request: AgentRequest, answer: ModelAnswer, response: ServerResponse): Promise<void> {
-    const { clock, park, onFault } = this.#parts;
+  async #limited(
+    request: AgentRequest,
+    answer: ModelAnswer,
+    { response, gone }: { readonly response: ServerResponse; readonly gone: AbortSignal },
+  ): Promise<void> {
+    const { clock, onFault } = this.#parts;
     const { status, headers } = answer;
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -112,8 +130,8 @@ export class ModelForward {
     const body = Buffer.concat(chunks);
     const until = usageLimitOf({ status, headers, body: body.toString("utf8") }, clock.nowMs());
     if (until !== undefined) {
-      park({ reason: "usage_limit", until, detail: `the usage limit of ${request.provider} is reached` });
-      return void response.destroy();
+      const detail = `the usage limit of ${request.provider} is reached`;
+      return this.#park({ reason: "usage_limit", until, detail }, gone);
     }
     onFault(faultOf(request.provider, status));
     response.writeHead(status, passedOn(headers)).end(body);
@@ -138,13 +156,13 @@ export class ModelForward {
         this.#parts.onFault(`${request.provider} broke off in the middle of an answer`);
     }
     body.destroy();
-    await this.#record(request, meter);
+    const isAnswered = status >= 200 && status < 300 && asksModel(request.method, request);
+    await this.#record(request, meter.end(isAnswered ? request.body : undefined));
     if (isWhole) response.end();
     else response.destroy();
   }
 
-  async #record({ provider, model: asked }: AgentRequest, meter: Meter): Promise<void> {
-    const metered = meter.end();
+  async #record({ provider, model: asked }: AgentRequest, metered: Metered | undefined): Promise<void> {
     if (!metered) return;
     const { session, task, prices } = this.#parts;
     const { model: answered, ...usage } = metered;

@@ -1,9 +1,10 @@
 /**
- * Owns the reading of an agent's request to a model: for which provider it is, and for which model.
+ * Owns the reading of an agent's request to a model: for which provider it is, for which model, and whether a model
+ * answers it. A body may be as long and as deep as the agent likes: it is looked through for one name, and never taken
+ * apart.
  */
 import type { IncomingMessage } from "node:http";
 import { notFound } from "../http/index.ts";
-import { parseObject } from "../util/index.ts";
 
 export interface Wanted {
   readonly provider: string;
@@ -18,10 +19,65 @@ export function wantedOf({ url = "" }: Pick<IncomingMessage, "url">): Wanted {
   return { provider, path };
 }
 
+const MAX_NAME = 200;
+
 /** As the request names it; Gemini's stands in the path. */
 export function modelOf({ path }: Wanted, body: Buffer): string {
-  const named = /\/models\/([^/:?]+)/.exec(path)?.[1];
-  if (named !== undefined) return decodeURIComponent(named);
-  const model = parseObject(body.toString("utf8"))?.["model"];
-  return typeof model === "string" && model !== "" ? model.slice(0, 200) : "unknown";
+  const named = /\/models\/([^/:?%]+)/.exec(path)?.[1] ?? nameIn(body);
+  return named ? named.slice(0, MAX_NAME) : "unknown";
+}
+
+/** Whether a model answers it, which costs something: tokens can be counted, and models listed, for nothing. */
+export const asksModel = (method: string, { path }: Wanted) =>
+  method === "POST" && !/count_?tokens|input_tokens|embed/i.test(path);
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const OPENING: ReadonlySet<number> = new Set([0x7b, 0x5b]);
+const CLOSING: ReadonlySet<number> = new Set([0x7d, 0x5d]);
+const WHITE_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const MODEL = Buffer.from('"model"');
+/** With room for escapes. */
+const MAX_QUOTED = 8 * MAX_NAME;
+
+/** The `model` of the outermost object; of several the last one counts, as it does for a parser. */
+function nameIn(body: Buffer): string | undefined {
+  let depth = 0;
+  let before = 0;
+  let isModel = false;
+  let name: string | undefined;
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at] ?? 0;
+    if (WHITE_SPACE.has(byte)) continue;
+    if (byte === QUOTE) {
+      const end = endOfText(body, at);
+      if (depth === 1 && before === COLON) {
+        if (isModel) name = textIn(body.subarray(at, end));
+      } else if (depth === 1) isModel = body.subarray(at, end).equals(MODEL);
+      at = end - 1;
+    } else if (OPENING.has(byte)) depth += 1;
+    else if (CLOSING.has(byte)) depth -= 1;
+    before = byte;
+  }
+  return name;
+}
+
+/** Behind the quotation mark that ends the text which begins at `start`. */
+function endOfText(body: Buffer, start: number): number {
+  for (let end = body.indexOf(QUOTE, start + 1); end >= 0; end = body.indexOf(QUOTE, end + 1)) {
+    let escapes = 0;
+    while (body[end - 1 - escapes] === BACKSLASH) escapes += 1;
+    if (escapes % 2 === 0) return end + 1;
+  }
+  return body.length;
+}
+
+function textIn(quoted: Buffer): string | undefined {
+  if (quoted.length > MAX_QUOTED) return undefined;
+  try {
+    return String(JSON.parse(quoted.toString("utf8")));
+  } catch {
+    return undefined;
+  }
 }

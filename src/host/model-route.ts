@@ -15,12 +15,15 @@ import { bearerOf, type FailureForm, fail, isSameToken, Refusal, readBody } from
 import { Prices } from "../metering/index.ts";
 import type { Session } from "../session/index.ts";
 import type { Task } from "../task/index.ts";
+import { BodyRoom } from "./body-room.ts";
 import { ModelForward } from "./model-forward.ts";
 import { ModelHold } from "./model-hold.ts";
 import { modelOf, wantedOf } from "./model-request.ts";
 
 /** Pictures and long files come in one request. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
+/** Of all requests that are under way or held. */
+const MAX_HELD_BYTES = 4 * MAX_BODY_BYTES;
 const MAX_CONNECTIONS = 128;
 const MINUTE_MS = 60_000;
 /** Opens nothing: in a sandbox, whose network it is says enough. */
@@ -116,11 +119,13 @@ export class ModelRoute {
         onFault(what);
       },
     });
+    const room = new BodyRoom({ bytes: MAX_HELD_BYTES, mostEach: MAX_BODY_BYTES });
     const answer = async (request: IncomingMessage, response: ServerResponse) => {
       if (key !== undefined && !isSameToken(key, keyOf(request)))
         throw new Refusal(401, "unauthorized", "this session's key is needed");
       const wanted = wantedOf(request);
       const { api } = findProvider(settings, wanted.provider);
+      room.hold(request, response);
       const body = await readBody(request, { maxBytes: MAX_BODY_BYTES, code: "request_too_large" });
       const { method = "GET", headers } = request;
       await forward.answer({ ...wanted, method, headers, body, api, model: modelOf(wanted, body) }, response);

@@ -1,10 +1,12 @@
 /**
- * Owns the way out: what the agent says to other sessions lies in the session's own outbox, from where the
- * dispatcher fetches it. A session never writes to another's directory.
+ * Owns the way out: messages of the agent to other sessions are put into the session's own outbox, from which
+ * the dispatcher carries them. A session never writes to another's directory.
  *
- * Y4 What is on record as sent is in the outbox, also when we are killed in between; and as long as we live and
- *    something lies there, somebody is called for it: whoever came last may have been killed before it was done.
- * Y7 It lies there without secrets, as it is on record.
+ * outgoing-1 What is on record as sent is in the outbox, also when we are killed in between. As long as we
+ *            live and something lies there, a dispatcher is called for it, because the last one may have been
+ *            killed before it was done.
+ *
+ * Messages lie there without secrets, as they are on record (message-2).
  */
 import { HoldfastError, isHoldfastError, isSessionId } from "../contract/index.ts";
 import type { Redactor } from "../journal/index.ts";
@@ -21,14 +23,14 @@ export interface OutgoingIo {
   readonly redact: Redactor;
   newId(prefix: string): string;
   nowMs(): number;
-  /** Somebody should fetch it. */
+  /** A dispatcher should carry it. */
   notify(): void;
 }
 
 export class Outgoing {
   readonly #session: Session;
   readonly #io: OutgoingIo;
-  /** One after the other: so only the last one can be on record and not in the outbox. */
+  /** One after the other, so that only the last one can be on record and not in the outbox. */
   #sending: Promise<unknown> = Promise.resolve();
   #reminder: NodeJS.Timeout | undefined;
   #unput: { readonly id: string; readonly bytes: Uint8Array } | undefined;
@@ -46,7 +48,7 @@ export class Outgoing {
     await this.#remind(REMIND_MS);
   }
 
-  /** Without its secrets it may be longer than a message can be. */
+  /** Without its secrets it may become longer than a message can be. */
   async #putFromRecord(id: string, sent: { to: string; text: string } | undefined): Promise<void> {
     try {
       if (sent) await this.#put(id, this.#encode(id, sent.to, sent.text));
@@ -56,7 +58,7 @@ export class Outgoing {
     }
   }
 
-  /** Before we leave: nobody reminds of it after that. */
+  /** Before we leave, because nothing reminds of it after that. */
   async callOnce(): Promise<void> {
     clearTimeout(this.#reminder);
     if ((await this.#io.outbox.waiting()).length > 0) this.#io.notify();
@@ -69,15 +71,15 @@ export class Outgoing {
   }
 
   async #send(to: string, text: string): Promise<string> {
-    if (text === "") throw new HoldfastError("invalid_data", "text: there is nothing to send");
+    if (text === "") throw new HoldfastError("invalid_data", "text: the message is empty");
     if (!isSessionId(to)) throw new HoldfastError("invalid_id", `${JSON.stringify(to)} is not a session id`);
     assertMessageSize(text);
     if ((await this.#io.outbox.waiting()).length >= MAX_WAITING)
-      throw new HoldfastError("inbox_full", `${MAX_WAITING} messages wait to be fetched`);
-    // One that is on record and could not be put there goes first.
+      throw new HoldfastError("inbox_full", `${MAX_WAITING} messages wait in the outbox to be carried`);
+    // A message that is on record and could not be put there goes first.
     if (this.#unput) await this.#put(this.#unput.id, this.#unput.bytes);
     const id = this.#io.newId("msg");
-    // Before it is on record: one that is too long without its secrets is not sent at all.
+    // Checked before it is on record: a message that is too long without its secrets is not sent at all.
     const bytes = this.#encode(id, to, await withoutSecrets(this.#io.redact, text));
     await this.#session.append("message_sent", { message: id, to, text });
     this.#unput = { id, bytes };
@@ -98,7 +100,8 @@ export class Outgoing {
 
   #notify(remindMs: number): void {
     this.#io.notify();
-    // Whoever was told may be killed before it comes, and then nothing tells of that (Y4).
+    // The dispatcher that was called may be killed before it comes, and then nothing reports that
+    // (outgoing-1).
     this.#reminder ??= setTimeout(() => {
       this.#reminder = undefined;
       this.#remind(Math.min(2 * remindMs, REMIND_MAX_MS)).catch(() => {});

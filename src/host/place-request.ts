@@ -1,5 +1,5 @@
 /**
- * Owns the question for a place in the line, for one task.
+ * Owns asking for a place in the line, for one task.
  */
 import { isHoldfastError, type TaskSpec } from "../contract/index.ts";
 import type { Home } from "../home/index.ts";
@@ -8,7 +8,7 @@ import type { Session } from "../session/index.ts";
 import type { Work } from "./life.ts";
 import type { SessionMail } from "./session-mail.ts";
 
-/** Denied: the session waits in the line. Refused: the task can't be begun, and that is on record. */
+/** Denied: the session waits in the line. Refused: the task can't begin, and that is on record. */
 export async function askForPlace(
   home: Home,
   session: Session,
@@ -17,7 +17,7 @@ export async function askForPlace(
 ): Promise<"place_granted" | "place_denied" | "work_refused"> {
   const spec = work.kind === "cut" ? await mail.spec(work.request) : await specOrRefusal(session, mail, work);
   if (!spec) return "work_refused";
-  // A task that was cut off is in no queue: it is as urgent as what waits behind it.
+  // A task that was cut off is in no queue: it has the priority of the first task that waits after it.
   const { queue } = session.state;
   const queued = work.kind === "cut" ? queue[0] : queue.find(({ request }) => request === work.request);
   const { definition } = spec;

@@ -1,7 +1,7 @@
 /**
- * Owns how a session process is found and rung as long as it has its session: a directory for its sockets, the bell
- * in it, and the record that tells others of both. All of it goes before the session is let go: the next one may use
- * the same names as soon as it is.
+ * Owns how a session process is found and rung while it has its session: a directory for its sockets, the
+ * bell in it, and the record that names both. All of it is removed before the session is let go, because the
+ * next process may use the same names from then on.
  */
 import { type FSWatcher, mkdirSync, watch } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,7 +9,7 @@ import { type Home, removeProcessRecord, sessionDirOf, writeProcessRecord } from
 import { type Bell, hangBell, type Maildir, makeRuntimeDir, removeRuntimeDir } from "../mail/index.ts";
 import type { Session } from "../session/index.ts";
 
-/** A path has some hundred bytes only. */
+/** The path of a socket is limited to about a hundred bytes. */
 export const shellSocket = (bell: string, shell: string) => join(dirname(bell), `shell-${shell.slice(-10)}`);
 
 const LOOK_ANYWAY_MS = 5 * 60_000;
@@ -28,7 +28,7 @@ export class Presence {
     this.#epoch = epoch;
   }
 
-  /** `look` as the bell wants it: it fails where we leave. */
+  /** `look` as the bell needs it: it fails when we are leaving. */
   static async begin(
     home: Home,
     session: Session,
@@ -47,20 +47,21 @@ export class Presence {
     try {
       this.#bell = await hangBell(this.path("bell"), look);
     } catch {
-      // Where no socket can be made. One for each process: there are not many of these on a machine.
+      // Used if no socket can be made. Each process needs such a watch, and a machine allows only a limited
+      // number of them.
       await inbox.make();
       this.#watcher = watch(inbox.newDir, lookUnasked);
     }
-    // Whoever put something in may have been killed before it could ring.
+    // A process that put something in may have been killed before it could ring.
     this.#looking = setInterval(lookUnasked, LOOK_ANYWAY_MS).unref();
   }
 
-  /** Where one of its sockets stands. */
+  /** The path of one of its sockets. */
   path(name: string): string {
     return join(this.#runtimeDir, name);
   }
 
-  /** Of a shell beside the command: whoever knows the bell knows this one, too. */
+  /** For a shell beside the command: a process that knows the bell knows this path, too. */
   shellSocket(shell: string): string {
     return shellSocket(this.path("bell"), shell);
   }
@@ -79,6 +80,11 @@ export class Presence {
 
   news(): void {
     this.#bell?.news();
+  }
+
+  /** Whether a person watches the session. */
+  get isWatched(): boolean {
+    return this.#bell?.hasListeners ?? false;
   }
 
   end(): void {

@@ -1,15 +1,17 @@
 /**
- * Owns what a window that comes later is shown: the last screenful with all its colours, and before it the modes that
- * the program had switched on by then. The rest of a sequence whose beginning is gone is left out.
+ * Owns what a window that opens later is shown: the last screenful with all its colours, and before it the
+ * modes that the program had switched on by then. A sequence whose beginning is gone is left out.
  */
+import { TerminalFilter } from "./terminal-filter.ts";
 import { TerminalModes } from "./terminal-modes.ts";
 
 const MAX_BYTES = 64 * 1024;
 
 export class Replay {
-  /** Where what is kept begins. */
+  /** Where the kept part begins. */
   readonly #before = new TerminalModes();
   #kept = Buffer.alloc(0);
+  #isAsked = false;
 
   add(chunk: Buffer): void {
     const all = Buffer.concat([this.#kept, chunk]);
@@ -22,8 +24,14 @@ export class Replay {
     this.#kept = Buffer.from(all.subarray(from));
   }
 
+  /**
+   * For the next window. Only the first window is asked the program's questions: later the program no longer
+   * waits for the answers.
+   */
   bytes(): Buffer {
-    return Buffer.concat([Buffer.from(this.#before.on(), "latin1"), this.#kept]);
+    const kept = this.#isAsked ? new TerminalFilter({ mayAsk: false }).pass(this.#kept) : this.#kept;
+    this.#isAsked = true;
+    return Buffer.concat([Buffer.from(this.#before.on(), "latin1"), kept]);
   }
 
   /** The modes as they are now. */

@@ -1,6 +1,6 @@
 /**
- * Owns how a session comes to rest when its process leaves it. What came in while we got ready to leave is for the next
- * process; the session is ours until nothing of us is left.
+ * Owns how a session comes to rest when its process leaves it. What came in while we got ready to leave is
+ * for the next process; the session is ours until nothing of this process is left.
  */
 import type { Home } from "../home/index.ts";
 import { type Session, taskUnderWay } from "../session/index.ts";
@@ -13,7 +13,7 @@ export async function putFilesToRest(home: Home, session: Session): Promise<void
   if (session.state.status !== "paused" && task && !task.parked) await restFiles(home, session);
 }
 
-/** One that reached its budget or its quota is paused for that. */
+/** A session that reached its budget or its quota is paused for that. */
 export async function recordPause(session: Session, reason: RestReason): Promise<void> {
   if (session.state.status !== "paused") await session.append("session_paused", { reason });
 }

@@ -1,5 +1,5 @@
 /**
- * Owns `serve.json`: which process serves a home now, and how it is reached.
+ * Owns `serve.json`: which process serves a home now, and how to reach it.
  */
 import { rmSync } from "node:fs";
 import { type ProcessIdentity, readProcessFile, serveRecordPath, writeProcessFile } from "../util/index.ts";

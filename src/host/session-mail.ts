@@ -1,7 +1,7 @@
 /**
- * Owns all that comes to a session and goes out from it, as its process has it: the inbox and the outbox, what the
- * records in there name, and what a task needs beside its record until it is over: its command as it was asked for, and
- * its values.
+ * Owns everything that comes to a session and goes out of it, on the side of its process: the inbox and the
+ * outbox, what the records name from there, and what a task needs beside its record until it is over: its
+ * command as it was asked for, and its values.
  */
 import type { JournalRecord, TaskSpec } from "../contract/index.ts";
 import { type Home, sessionDirOf } from "../home/index.ts";
@@ -51,7 +51,7 @@ export class SessionMail {
     return new SessionMail(home, session, named, calls);
   }
 
-  /** What others before us left half done, or could not put away. */
+  /** Finishes what earlier processes left half done, or could not put away. */
   async settle(): Promise<void> {
     await this.feed.settleUnclear();
     await this.outgoing.settleUnsent(this.#named);
@@ -71,7 +71,10 @@ export class SessionMail {
       if (type === "task_refused") this.#forget(textIn(data["request"])).catch(() => {});
   }
 
-  /** One that still waits will not begin; nor does one that lies in the inbox behind the word that takes it back. */
+  /**
+   * A task that still waits will not begin; nor does one that lies in the inbox after the envelope that
+   * cancels it.
+   */
   async takeBack(request: string): Promise<void> {
     if (this.#session.state.queue.every((one) => one.request !== request)) {
       const name = (await this.inbox.waiting()).find((one) => idOf(one) === request);
@@ -79,11 +82,11 @@ export class SessionMail {
       await this.inbox.done([name]);
       return this.#forget(request);
     }
-    const reason = "it was taken back";
+    const reason = "it was cancelled";
     await this.#session.append("task_refused", { request, code: "interrupted", reason });
   }
 
-  /** One that is paused goes on later, as it was asked for. */
+  /** A task that is paused goes on later, as it was asked for. */
   async forgetIfOver(request: string): Promise<void> {
     if (isTaskOver(this.#session.state, request)) await this.#forget(request);
   }
@@ -105,7 +108,7 @@ export class SessionMail {
       this.#sessionDir,
       (request) => !isTaskOver(this.#session.state, request) || waiting.has(request),
     );
-    // Asked of each when its turn comes: one may have been taken in meanwhile.
+    // Asked for each when its turn comes, because one may have been taken in meanwhile.
     await inbox.emptyAllBut((request) => needed.has(request) || !isTaskOver(this.#session.state, request));
     await this.#outbox.forgetOld();
   }

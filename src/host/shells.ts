@@ -1,9 +1,9 @@
 /**
- * Owns the shells that a person opens in the files of a task that runs: in the same sandbox, beside its command, each
- * in a terminal of its own.
+ * Owns the shells that a person opens in the files of a running task: in the same sandbox, beside its
+ * command, each in a terminal of its own.
  *
- * Y8 No shell outlives the command that it stands beside: all are ended before the checkpoint is taken, so that the
- *    files are what the checkpoint says.
+ * shell-1 No shell outlives the command that it runs beside: all shells are ended before the checkpoint is
+ *         taken, so that the files are those of the checkpoint.
  */
 import type { CommandEnd } from "../process/index.ts";
 import type { Session } from "../session/index.ts";
@@ -29,12 +29,13 @@ export class Shells {
     this.#run = run;
   }
 
-  /** Whoever asked finds the socket; where nothing runs, there is none. */
+  /** The caller finds the socket; if no command runs, there is none. */
   open(request: ShellRequest): void {
     const run = this.#run;
     if (!run) return;
     const stop = new AbortController();
-    // What keeps one shell from opening is no failure of the session: whoever waits for it hears that it is not there.
+    // A shell that can't open is no failure of the session: the caller that waits for it sees that it does
+    // not exist.
     const ended = this.#serve(request, run, stop).catch(() => {});
     this.#stops.set(
       stop,
@@ -42,7 +43,7 @@ export class Shells {
     );
   }
 
-  /** Resolves when none is left, and none can be opened. */
+  /** Resolves when no shell is left, and none can be opened. */
   async end(): Promise<void> {
     this.#run = undefined;
     for (const stop of this.#stops.keys()) stop.abort();

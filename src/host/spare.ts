@@ -1,5 +1,5 @@
 /**
- * Owns the session process that was started early: it is given the first session that needs one, or ends.
+ * Owns the session process that was started early: it is given to the first session that needs one, or ends.
  */
 import { renameSync, rmSync } from "node:fs";
 import type { Connected } from "../process/index.ts";
@@ -11,7 +11,7 @@ export function keepSpare(started: Spare | undefined): void {
   spare = started;
 }
 
-/** Its log goes by this name from now on. */
+/** Its log has this name from now on. */
 export async function takeSpare(homeDir: string, logPath: string): Promise<Connected | undefined> {
   if (spare?.homeDir !== homeDir) return undefined;
   const taken = spare;

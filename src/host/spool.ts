@@ -1,7 +1,7 @@
 /**
- * Owns the output of the task that runs: one file in `log/`, in frames, for whoever looks on. It holds what the
- * command wrote, as it wrote it but for values of its environment, so it goes when all of it is kept without secrets;
- * after a crash that is made from it.
+ * Owns the output of the running task: one file in `log/`, in frames, for processes that show it. It holds
+ * what the command wrote, unchanged except for values of its environment, so it is removed when all of it is
+ * kept without secrets. After a crash, the kept output is made from it.
  */
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -9,10 +9,10 @@ import { type Secret, ValueFilter, withoutBegun } from "../redaction/index.ts";
 import { ageMs, errorCode, logDir } from "../util/index.ts";
 import { END_CODE, encodeFrame, type Left, type OutputStream, spoolPath, streams } from "./frames.ts";
 
-/** Of what set-up says, which is for whoever looks on, and not kept. */
+/** The limit for the output of set-up, which is only shown, and not kept. */
 const SETUP_MB = 64;
 const MEGABYTE = 1024 * 1024;
-/** Beyond the limit, so that a secret which reaches over it is seen whole. */
+/** Written beyond the limit, so that a secret which reaches over it is seen whole. */
 const MARGIN_BYTES = 64 * 1024;
 
 export class Spool {
@@ -21,7 +21,7 @@ export class Spool {
   readonly #fd: number;
   readonly #known: () => readonly Secret[];
   readonly #filters = new Map<OutputStream, ValueFilter>();
-  #limit = { bytes: SETUP_MB * MEGABYTE, why: `set-up said more than ${SETUP_MB} MB` };
+  #limit = { bytes: SETUP_MB * MEGABYTE, why: `set-up wrote more than ${SETUP_MB} MB` };
   #bytes = 0;
   #left: { why: string; leftBytes: number } | undefined;
 
@@ -33,7 +33,7 @@ export class Spool {
     this.#fd = openSync(this.#path, "a", 0o600);
   }
 
-  /** From here on it is the command that writes, and so much of that is kept. */
+  /** From here on it is the command that writes, and this much of its output is kept. */
   begin({ limitMb, limitBytes }: { readonly limitMb: number; readonly limitBytes: number }): void {
     this.end();
     this.#limit = { bytes: limitBytes, why: `output_mb is ${limitMb}` };
@@ -49,20 +49,20 @@ export class Spool {
   add(stream: OutputStream, chunk: Buffer): void {
     const isFull = this.#bytes >= this.#limit.bytes + MARGIN_BYTES;
     if (isFull && !this.#left) this.#endWith(this.#limit.why);
-    // What could not be written may stand there in part: nothing may come behind it.
+    // A frame that could not be written may be there in part, so nothing may follow it.
     else if (!this.#left && !this.#writeOutput(stream, this.#filter(stream).push(chunk)))
       this.#left = { why: "the disk was full", leftBytes: 0 };
     if (this.#left) this.#left.leftBytes += chunk.length;
     else this.#bytes += chunk.length;
   }
 
-  /** What is no output: it does not count as such, and is not missed where there is no room. */
+  /** Frames that are no output: they do not count as output, and are left out if there is no room. */
   addAside(stream: "progress" | "refused", chunk: Buffer): void {
     if (!this.#left) this.#write(streams[stream], chunk);
   }
 
   #endWith(why: string): void {
-    // What may be the beginning of a value stays out, because its end does.
+    // The possible beginning of a value is held back, because its end would be removed.
     const heldBack = [...this.#filters.values()].map((filter) => filter.end().length);
     this.#filters.clear();
     this.#left = { why, leftBytes: heldBack.reduce((sum, bytes) => sum + bytes, 0) };
@@ -86,13 +86,16 @@ export class Spool {
       for (let at = 0; at < frame.length; ) at += writeSync(this.#fd, frame, at);
       return true;
     } catch (error) {
-      // Nobody's work depends on it: a full disk shows in the journal soon enough.
+      // No work depends on this file: a full disk shows in the journal soon enough.
       if (!["ENOSPC", "EDQUOT", "EFBIG", "EIO"].includes(errorCode(error) ?? "")) throw error;
       return false;
     }
   }
 
-  /** Nothing follows: what was held back as the beginning of a value is written, unless it is too much for an accident. */
+  /**
+   * Nothing follows: what was held back as the beginning of a value is written, unless it is too long to be a
+   * coincidence.
+   */
   end(): void {
     const secrets = this.#known();
     for (const [stream, filter] of this.#filters)
@@ -100,7 +103,7 @@ export class Spool {
     this.#filters.clear();
   }
 
-  /** It is kept, or nobody needs it. Whoever has it open reads it to its end. */
+  /** It is kept, or no longer needed. A process that has it open reads it to its end. */
   remove(): void {
     this.end();
     rmSync(this.#path, { force: true });
@@ -108,7 +111,10 @@ export class Spool {
   }
 }
 
-/** Of tasks that are over: what could not be removed in time. A young one may be of a task that is on its way. */
+/**
+ * Removes files of tasks that are over, which could not be removed in time. A young file may belong to a task
+ * that is about to begin.
+ */
 export function removeOldSpools(sessionDir: string, isNeeded: (request: string) => boolean): void {
   for (const name of readdirSync(logDir(sessionDir))) {
     if (!name.endsWith(".out") || isNeeded(name.slice(0, -".out".length))) continue;

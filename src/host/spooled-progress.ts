@@ -1,11 +1,13 @@
 /**
- * Owns the way of progress from a session process to whoever looks on: small frames among the output of its task, which
- * are no part of that output. An empty one says that the work is over.
+ * Owns how progress gets from a session process to the processes that show it: as small frames among the
+ * output of its task, which are no part of that output. An empty frame says that the work is over.
  */
 import { type Clock, type OnProgress, type Progress, parseObject, present } from "../util/index.ts";
 import type { Spool } from "./spool.ts";
 
-/** Between two words; and before the first: what is over by then is not worth waking whoever looks on. */
+/**
+ * The time between two reports, and before the first one: work that is over by then is not worth a report.
+ */
 const SPEAK_MS = 250;
 
 export class SpooledProgress {
@@ -13,7 +15,7 @@ export class SpooledProgress {
   readonly #add: (text: string) => void;
   readonly #speakMs: number;
   #step: Progress | undefined;
-  /** The last word on the work that is under way; empty, there was none yet. */
+  /** The last report on the work that is under way; empty: there was none yet. */
   #said = "";
   #speakAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -30,14 +32,14 @@ export class SpooledProgress {
   readonly onProgress: OnProgress = (step) => {
     if (!this.#step) this.#begin();
     const isOther = this.#said !== "" && step.what !== this.#step?.what;
-    // How far the last one came.
+    // How far the last report was.
     if (isOther) this.#speak();
     this.#step = step;
-    // Work that leaves no time to timers comes by here all the same.
+    // Work that blocks timers still comes through here.
     if (isOther || this.#clock.monotonicMs() >= this.#speakAtMs) this.#speak();
   };
 
-  /** Nothing of it is under way any more: what comes next is the command's. */
+  /** None of it is under way any more: what follows is the command's. */
   end(): void {
     clearInterval(this.#timer);
     this.#step = undefined;

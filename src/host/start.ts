@@ -1,6 +1,6 @@
 /**
- * Owns the starting of a session process: detached, in a process group and session of its own, with an environment
- * that holds nothing of its starter's but where programs are.
+ * Owns starting a session process: detached, in a process group and session of its own, with an environment
+ * that keeps nothing of its starter's except where programs are.
  */
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ import { takeSpare } from "./spare.ts";
 
 const HOST_LOG = "host.log";
 
-/** Its process waits for a session that is yet to be opened, and for one that another process still has. */
+/** Its process waits for a session that is still to be opened, or that another process still has. */
 export async function startHost(home: Home, id: SessionId, options: StartOptions): Promise<StartedProcess> {
   const own = processDir(sessionDirOf(home, id));
   const env = baseEnvironment({
@@ -44,7 +44,7 @@ export async function startHost(home: Home, id: SessionId, options: StartOptions
   }
 }
 
-/** Until the session is there, and the log has a place in it. */
+/** Used until the session exists, and the log has a place in it. */
 const firstLogPath = (home: Home, id: SessionId) => join(stagingDir(home.dir), `host-${id}.log`);
 
 /** In the session process, when it has the session: its own directory, HOME, TMPDIR and log. */
@@ -59,23 +59,26 @@ export function settleIn(home: Home, id: SessionId): void {
   process.chdir(own);
 }
 
-/** The last thing that a session process said. */
+/** The last text that a session process wrote. */
 export function lastWords(home: Home, id: SessionId): string | undefined {
   const first = readTextOr(firstLogPath(home, id), "");
   const text = first || readTextOr(hostLogPath(sessionDirOf(home, id)), "");
   return text.trim().split("\n").at(-1) || undefined;
 }
 
-/** What becomes of a session process is said in its log. */
+/** What happens to a session process is written to its log. */
 const hostLogPath = (sessionDir: string) => join(logDir(sessionDir), HOST_LOG);
 
-/** With what a lean process needs goes where the user's tools are, for its tasks, and what leads to keys, for a broker. */
+/**
+ * Beside what a small process needs, it gets the location of the user's tools, for its tasks, and what leads
+ * to keys, for a broker.
+ */
 export function runtimeEnvironment(home: Home): Record<string, string> {
   return {
     ...toolVariables(process.env),
     ...keeperVariables(process.env),
     ...leanVariables(home.dir),
-    // Whose repos root may use who came by sudo.
+    // Root that came by sudo may use repos of this user.
     ...present({ SUDO_UID: process.env["SUDO_UID"] }),
   };
 }

@@ -1,15 +1,16 @@
 /**
- * Owns what is said of hosts while a task runs: those that it was kept from, for whoever looks on, each of them once;
- * and those that a person allows it meanwhile.
+ * Owns what is reported of hosts while a task runs: those that were refused to it, each of them once, for the
+ * processes that show the task; and those that a person allows meanwhile.
  *
- * T10 A task that runs is allowed nothing more but a host, by a person, and that is on record before it counts.
+ * allow-1 A running task is allowed nothing but a host, only by a person, and that is on record before it
+ *         counts.
  */
 import { takeOut } from "../redaction/index.ts";
 import { drivenTask, type Session } from "../session/index.ts";
 import type { HostRequest } from "../task/index.ts";
 import type { Spool } from "./spool.ts";
 
-/** More than a person would read. What is refused beyond that is counted elsewhere. */
+/** More than a person would read. Refusals beyond that are counted elsewhere. */
 const MAX_TOLD = 50;
 
 export class TaskHosts {
@@ -27,13 +28,13 @@ export class TaskHosts {
     };
   }
 
-  /** The task's network: hears of each host that is allowed, also of those that were before. */
+  /** The task's network: hears of each host that is allowed, also of those that were allowed before. */
   connect(hears: (host: string) => void): void {
     this.#hears = hears;
     for (const host of this.#allowed) hears(host);
   }
 
-  /** The task asked for it, and was kept from it. The name is the task's: it may have a value in it. */
+  /** The task asked for it and was refused. The name comes from the task, so it may have a value in it. */
   refused(name: string): void {
     const host = takeOut(name, this.#session.secrets);
     if (this.#told.has(host) || this.#told.size >= MAX_TOLD) return;
@@ -41,7 +42,7 @@ export class TaskHosts {
     this.#tell(host);
   }
 
-  /** Nothing where no task is under way: what was asked for was asked of one that is over. */
+  /** Does nothing if no task is under way: the task that it was asked for is over. */
   async allow({ host, by }: HostRequest): Promise<void> {
     const task = drivenTask(this.#session.state);
     if (!task?.lane || task.lane.hosts.includes(host)) return;

@@ -1,6 +1,6 @@
 /**
- * Owns what is said to a terminal's socket: a frame is one byte that says what it is (0: keys, 1: a size, 2: a text to
- * type), two bytes that say how long, and as many bytes.
+ * Owns what is sent to a terminal's socket: a frame is one byte for its kind (0: keys, 1: a size, 2: a text
+ * to type), two bytes for the length, and as many bytes.
  */
 import { HoldfastError } from "../contract/index.ts";
 
@@ -12,7 +12,7 @@ export const MAX_FRAME_BYTES = 0xffff;
 
 /** A text that is typed for a person who has no window. */
 export interface TypedText {
-  /** The message that it is on record as. */
+  /** The message under which it is on record. */
   readonly message: string;
   readonly from: string;
   readonly text: string;
@@ -37,7 +37,10 @@ export function encodeSize(columns: number, rows: number): Buffer {
 export function encodeText(typed: TypedText): Buffer {
   const payload = Buffer.from(JSON.stringify(typed));
   if (payload.length > MAX_FRAME_BYTES)
-    throw new HoldfastError("message_too_large", `${MAX_FRAME_BYTES} bytes can be typed at most, in JSON`);
+    throw new HoldfastError(
+      "message_too_large",
+      `the text to type is longer than ${MAX_FRAME_BYTES} bytes of JSON`,
+    );
   return encodeFrame(TEXT, payload);
 }
 
@@ -59,7 +62,7 @@ function encodeFrame(kind: number, payload: Buffer): Buffer {
   return Buffer.concat([header, payload]);
 }
 
-/** Of one connection, however it is cut. */
+/** Reads the frames of one connection, however it is cut. */
 export class FrameReader {
   #rest = Buffer.alloc(0);
 

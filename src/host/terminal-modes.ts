@@ -1,10 +1,10 @@
 /**
- * Owns what a program has switched on in a terminal, as its output tells: mouse, bracketed paste, the other screen,
- * keyboard protocols and the like. Pure, and bounded: of a sequence that is cut off it keeps a few bytes, of a long
- * string none.
+ * Owns which modes a program has switched on in a terminal, read from its output: mouse, bracketed paste, the
+ * alternate screen, keyboard protocols and the like. Pure, and bounded: of a sequence that is cut off it
+ * keeps a few bytes, of a long string none. It knows nothing of what is drawn.
  *
- * It knows nothing of what is drawn. `on` brings a usual terminal into these modes, `off` brings it back; both name
- * only what the program has changed, so that a terminal is never sent what it was not sent before.
+ * `on` brings a usual terminal into these modes, `off` brings it back. Both name only what the program has
+ * changed, so a terminal is never sent what it was not sent before.
  */
 
 const ESC = 0x1b;
@@ -13,9 +13,11 @@ const CANCELS: readonly number[] = [0x18, 0x1a];
 const MAX_HELD = 64;
 const MAX_STACK = 16;
 
-/** Mode → the letter that makes it what it usually is. `?` are the private ones of DEC. */
+/** Mode → the letter that sets it to its usual state. `?` marks the private modes of DEC. */
 const USUAL: Readonly<Record<string, "h" | "l">> = {
   "4": "l",
+  "12": "h",
+  "20": "l",
   "?1": "l",
   "?5": "l",
   "?6": "l",
@@ -23,6 +25,7 @@ const USUAL: Readonly<Record<string, "h" | "l">> = {
   "?9": "l",
   "?25": "h",
   "?66": "l",
+  "?69": "l",
   "?1000": "l",
   "?1001": "l",
   "?1002": "l",
@@ -37,18 +40,22 @@ const USUAL: Readonly<Record<string, "h" | "l">> = {
   "?2026": "l",
   "?2031": "l",
   "?2048": "l",
+  "?9001": "l",
 };
 const SCREENS: readonly string[] = ["?47", "?1047", "?1049"];
-/** What a soft reset (DECSTR) brings back. */
+/** What a soft reset (DECSTR) resets. */
 const SOFT: readonly string[] = ["4", "?1", "?6", "?7", "?25", "?66"];
 const PASTE = "?2004";
 
 interface Modes {
-  /** Those that are not what they usually are. */
+  /** The modes that are not in their usual state. */
   readonly changed: ReadonlySet<string>;
-  /** The mode that led to the other screen, or none. */
+  /** The mode that led to the alternate screen, or none. */
   readonly screen: string;
-  /** Flags of kitty's keyboard protocol, a stack for each screen; the first is what was there before any push. */
+  /**
+   * Flags of kitty's keyboard protocol, a stack for each screen; the first entry is what was there before any
+   * push.
+   */
   readonly keyboards: { readonly main: readonly number[]; readonly other: readonly number[] };
   readonly otherKeys: string;
   readonly region: string;
@@ -100,7 +107,9 @@ export class TerminalModes {
     for (let at = 0; at < bytes.length; ) at += this.takeSequence(bytes.subarray(at)) || bytes.length;
   }
 
-  /** Takes what stands before the end of the next sequence; says how much that was. 0: it does not end here. */
+  /**
+   * Takes what comes before the end of the next sequence; returns how much that was. 0: it does not end here.
+   */
   takeSequence(bytes: Buffer): number {
     const begin = this.#place === "text" ? bytes.indexOf(ESC) : 0;
     if (begin < 0) return 0;
@@ -116,7 +125,7 @@ export class TerminalModes {
     else if (CANCELS.includes(byte)) this.#go("text");
     else if (byte === BEL && this.#place === "title") this.#go("text");
     else if (this.#place === "title" || this.#place === "string") return;
-    // Obeyed as if it stood before the sequence.
+    // Obeyed as if it came before the sequence.
     else if (byte < 0x20 || byte === 0x7f) return;
     else if (byte > 0x7f) this.#go("text");
     else this.#read(String.fromCharCode(byte));
@@ -131,7 +140,7 @@ export class TerminalModes {
     }
     const isFinal = isEscape ? sign >= "0" : sign >= "@";
     if (!isFinal) this.#held = `${this.#held}${sign}`.slice(0, MAX_HELD);
-    // One that was cut is none that is known.
+    // A sequence that was cut off is none that is known.
     else if (this.#held.length < MAX_HELD) this.#apply(isEscape, this.#held, sign);
     if (isFinal) this.#go("text");
   }
@@ -168,13 +177,13 @@ export class TerminalModes {
     if (SCREENS.includes(mode)) this.#turnTo(letter === "h" ? mode : "");
     if (!Object.hasOwn(USUAL, mode)) return;
     const changed = new Set(this.#modes.changed);
-    // The last of several for the mouse is the one that counts.
+    // Of several mouse modes, the last one counts.
     changed.delete(mode);
     if (letter !== USUAL[mode]) changed.add(mode);
     this.#change({ changed });
   }
 
-  /** What was pushed on the other screen is gone with it. */
+  /** What was pushed on the alternate screen is gone with it. */
   #turnTo(screen: string): void {
     const { main, other } = this.#modes.keyboards;
     this.#change({ screen, keyboards: { main, other: screen === "" ? [0] : other } });
@@ -200,7 +209,7 @@ export class TerminalModes {
     this.#modes = { ...this.#modes, ...change };
   }
 
-  /** For a terminal that is as usual. */
+  /** For a terminal in its usual state. */
   on(): string {
     const { changed, screen, keyboards, otherKeys, region, cursor } = this.#modes;
     const keyboard = ([base = 0, ...pushed]: readonly number[]) =>
@@ -216,23 +225,23 @@ export class TerminalModes {
     ].join("");
   }
 
-  /** For the terminal that has shown all this. Colours are always made usual. */
+  /** For the terminal that has shown all this. Letters and colours are always reset. */
   off(): string {
     const { changed, screen, keyboards, otherKeys, region, cursor } = this.#modes;
     const keyboard = ([base = 0, ...pushed]: readonly number[]) =>
       `${pushed.length > 0 ? `\u001b[<${pushed.length}u` : ""}${base ? "\u001b[=0u" : ""}`;
     return [
-      // What is cut off is ended first.
+      // A sequence that was cut off is ended first.
       this.isInSequence && "\u001b\\",
       ...[...changed].map((mode) => `\u001b[${mode}${USUAL[mode]}`),
       screen && keyboard(keyboards.other),
       screen && `\u001b[${screen}l`,
       keyboard(keyboards.main),
       otherKeys && "\u001b[>4m",
-      // It moves the cursor, which stays where it is.
+      // This sequence moves the cursor, so its position is saved and restored.
       region && "\u001b7\u001b[r\u001b8",
       cursor && "\u001b[0 q",
-      "\u001b[0m",
+      "\u001b(B\u000f\u001b[0m",
     ]
       .filter(Boolean)
       .join("");

@@ -1,6 +1,6 @@
 /**
- * Owns the program's side of a terminal: the keys go to it in order, and so do those that were pressed before it could
- * be reached; its terminal has the size that was said last.
+ * Owns the program's side of a terminal: keys go to it in order, also those that were pressed before it could
+ * be reached, and its terminal has the size that was set last.
  */
 import type { Writable } from "node:stream";
 import { resizeTerminal, type TerminalSize, terminalSize } from "../process/index.ts";
@@ -34,7 +34,7 @@ export class TerminalProgram {
 
   #resize(): void {
     if (this.#pid === 0) return;
-    // One after the other, and each with the size that is the last by then.
+    // One after the other, and each with the size that is the latest by then.
     this.#resizing = this.#resizing.then(() => resizeTerminal(this.#pid, this.#size)).catch(() => {});
   }
 }

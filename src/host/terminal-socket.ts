@@ -1,10 +1,9 @@
 /**
- * Owns the way to a command's terminal: whoever connects sees its last screenful and what follows, and types into
- * it. To the program it is one terminal, however many look on, and also when nobody does. Its size is that of the
- * window that spoke last of those that are there: by opening, by another size, or by a key. When the last one leaves,
- * the size stays.
- *
- * Towards us come frames. Towards the window, everything is what the terminal shows.
+ * Owns the way to a command's terminal: a window that connects sees the last screenful and what follows, and
+ * types into it. For the program it is one terminal, however many windows show it, and also when none does.
+ * Its size is that of the open window that was last active: by opening, by a new size, or by a key. When the
+ * last window leaves, the size stays. Windows send frames; to the windows, everything is what the terminal
+ * shows.
  */
 
 import { once } from "node:events";
@@ -21,19 +20,23 @@ import { TerminalProgram } from "./terminal-program.ts";
 const LAST_LOOK_MS = 500;
 /** A window that is this far behind is closed; it can be opened again. */
 const MAX_BEHIND_BYTES = 4 * 1024 * 1024;
-/** Programs take an Enter that comes at once with a text for a part of it. */
+/** If Enter comes at once with a text, programs take it for a part of the text. */
 const ENTER_MS = 200;
 /**
- * What a window says by itself: answers to the program's questions, and that it has the focus. Were these keys, a
- * program that asks after each change of size would have two windows take it from each other for ever.
+ * What a window's terminal sends by itself: answers to the program's questions, and that it has the focus. If
+ * these counted as keys, two windows would take the size from each other for ever, with a program that asks
+ * after each change of size.
  */
 const ANSWERS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about these.
   /\u001b(?:\[(?:[?>=][\d;:]*\$?[a-z]|[\d;]*[Rcnty]|[IO])|[\]P_][^\u0007\u001b]*(?:\u0007|\u001b\\))/g;
 
-/** What whoever opens a terminal hears of it. */
+/** Callbacks of the process that opens a terminal. */
 export interface TerminalEars {
-  /** A text is to be typed from afar: puts that on record; `type` does it. Without it, nothing is. */
+  /**
+   * A text is to be typed from outside: records that; `type` then types it. Without this callback, no text is
+   * typed.
+   */
   typed?(typed: TypedText, type: () => Promise<void>): Promise<void>;
   /** The last window was closed. */
   left?(): void;
@@ -42,7 +45,7 @@ export interface TerminalEars {
 export class TerminalSocket {
   readonly path: string;
   readonly #windows = new Set<Socket>();
-  /** In the order in which they spoke. */
+  /** In the order in which they were last active. */
   readonly #sizes = new Map<Socket, TerminalSize>();
   readonly #server: Server;
   readonly #hears: TerminalEars;
@@ -80,9 +83,9 @@ export class TerminalSocket {
   async close(): Promise<void> {
     const closed = once(this.#server, "close");
     this.#server.close();
-    // What they have not seen yet is still on its way to them.
+    // The output that they have not seen yet is still on its way to them.
     for (const window of this.#windows) window.end();
-    // One that does not look at all is not waited for.
+    // A window that does not read at all is not waited for.
     const timer = setTimeout(() => {
       for (const window of this.#windows) window.destroy();
     }, LAST_LOOK_MS);
@@ -117,12 +120,12 @@ export class TerminalSocket {
     if (kind === TEXT) this.#typing = this.#typing.then(() => this.#type(window, decodeText(payload)));
   }
 
-  /** Whoever asked for it finds on record what became of it, when the connection ends. */
+  /** When the connection ends, the caller finds on record what became of it. */
   async #type(from: Socket, typed: TypedText | undefined): Promise<void> {
     if (typed)
       await this.#hears
         .typed?.(typed, async () => {
-          // As a window does it.
+          // As a window types it.
           const text = typed.text.replaceAll(/\r?\n/g, "\r");
           const isPasted = this.#replay.modes().isPasteBracketed;
           this.#program.press(Buffer.from(isPasted ? `\u001b[200~${text}\u001b[201~` : text));

@@ -1,13 +1,13 @@
 /**
- * Owns one request to a collector: OTLP over HTTP, as JSON. It ends after its time whatever the other side does, follows no
- * redirect, and reads nothing of the answer but its status.
+ * Owns one request to a collector: OTLP over HTTP, as JSON. It ends after its time whatever the other side
+ * does, follows no redirect, and reads only the status of the answer.
  */
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { Collector } from "../contract/index.ts";
 import { errorCode } from "../util/index.ts";
 
-/** Why it was not taken; undefined when it was. */
+/** Why it was not accepted; undefined when it was. */
 export function post({ url, headers, timeoutMs }: Collector, body: Buffer): Promise<string | undefined> {
   return new Promise((resolve) => {
     const signal = AbortSignal.timeout(timeoutMs);

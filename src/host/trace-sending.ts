@@ -1,7 +1,7 @@
 /**
- * Owns the sending of traces to a collector, where the process that gave the task named one. The trace is a file of the
- * task's by then: a collector that is not there, hangs or refuses it costs a line in the log, and nothing waits for it but
- * the end of this process.
+ * Owns sending traces to a collector, if the process that gave the task named one. By then, the trace is a
+ * file of the task: a collector that does not answer, hangs or refuses it costs a line in the log, and only
+ * the end of this process waits for it.
  */
 import { appendFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ export class TraceSending {
     this.#sessionDir = sessionDir;
   }
 
-  /** Of a task that has ended; while what it was given is still there. */
+  /** For a task that has ended, while the values that it was given still exist. */
   begin({ task }: Pick<SessionState, "task">, request: string): void {
     if (task?.request !== request || task.outcome === null) return;
     const telemetry = readEnvironment(this.#sessionDir, request)?.telemetry;
@@ -37,13 +37,13 @@ export class TraceSending {
     await Promise.all(this.#underWay);
   }
 
-  /** A session that is gone meanwhile needs no word. */
+  /** A session that is gone meanwhile needs no report. */
   async #log(text: string): Promise<void> {
     const line = `${new Date(systemClock.nowMs()).toISOString()} ${printable(text)}\n`;
     await appendFile(join(logDir(this.#sessionDir), LOG_FILE), line, { mode: 0o600 }).catch(() => {});
   }
 
-  /** Why it was not sent. No header stands in it, and of the address only the host. */
+  /** Why it was not sent. It contains no header, and only the host of the address. */
   async #send(collector: Collector, task: number): Promise<string | undefined> {
     try {
       const trace = await readFile(join(artifactsDir(this.#sessionDir, task), TRACE_FILE));
@@ -56,7 +56,7 @@ export class TraceSending {
   }
 }
 
-/** In a file of its own: by then the next process of the session may have begun its log. */
+/** In a file of its own, because the next process of the session may have begun its log by then. */
 const LOG_FILE = "telemetry.log";
 const NO_ADDRESS =
-  "OTEL_EXPORTER_OTLP_ENDPOINT is no http or https address without a name and a password in it";
+  "OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https address, or has a user name or password in it";

@@ -1,5 +1,5 @@
 /**
- * Owns the reading of a request's body: never more of it than is said, whatever it says of its own length.
+ * Owns reading a request's body: never more than the limit, whatever length the request names.
  */
 import type { IncomingMessage } from "node:http";
 import { parseObject } from "../util/index.ts";
@@ -7,13 +7,13 @@ import { Refusal } from "./refusal.ts";
 
 export interface BodyLimit {
   readonly maxBytes: number;
-  /** What a longer one is refused with. */
+  /** The code of the refusal for a longer body. */
   readonly code: string;
 }
 
 export async function readBody(request: IncomingMessage, { maxBytes, code }: BodyLimit): Promise<Buffer> {
-  const tooLarge = () => new Refusal(413, code, `a body has ${maxBytes} bytes at most`);
-  // Said before it is read: a client that is cut off while it writes hears nothing.
+  const tooLarge = () => new Refusal(413, code, `the body is longer than ${maxBytes} bytes`);
+  // Answered before the body is read: a client that is cut off while it writes would not read the answer.
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge();
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -31,8 +31,8 @@ export function parseBody(body: Buffer): Record<string, unknown> {
   return parsed;
 }
 
-/** A page of another site can send a form without asking first, but not JSON that says so. */
+/** A page of another site can send a form without asking first, but not with the content type of JSON. */
 export function assertJson({ headers }: IncomingMessage): void {
   if (!/^application\/json\b/.test(headers["content-type"] ?? ""))
-    throw new Refusal(415, "not_json", "a body is application/json");
+    throw new Refusal(415, "not_json", "send the body as content-type: application/json");
 }

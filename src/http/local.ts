@@ -1,6 +1,6 @@
 /**
- * Owns the question whether a request was meant for this server. A page of another site that a browser has open must
- * not be able to speak to us, under whatever name.
+ * Owns the check that a request was meant for this server. A page of another site that is open in a browser
+ * must not be able to reach us, under whatever name.
  */
 import type { IncomingMessage } from "node:http";
 import { Refusal } from "./refusal.ts";

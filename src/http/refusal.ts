@@ -1,13 +1,13 @@
 /**
- * Owns the form of every answer that is not the one that was hoped for: `{error, message}` and a status. A failure
- * without a code is a bug of ours, and its message stays here.
+ * Owns the form of every answer that reports a failure: `{error, message}` and a status. A failure without a
+ * code is a bug of ours, and its message is not sent.
  */
 import type { ServerResponse } from "node:http";
 import { type ErrorCode, HoldfastError, isHoldfastError } from "../contract/index.ts";
 import { isDiskFull } from "../util/index.ts";
 import { reply } from "./reply.ts";
 
-/** A failure that HTTP alone knows of: it brings its own status. */
+/** A failure that only HTTP has: it brings its own status. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -19,9 +19,9 @@ export class Refusal extends Error {
   }
 }
 
-export const notFound = () => new Refusal(404, "not_found", "there is nothing here");
+export const notFound = () => new Refusal(404, "not_found", "there is nothing at this path");
 
-/** What one server says otherwise than another. */
+/** What one server answers differently from another. */
 export interface FailureForm {
   /** The status of a failure that has a code. */
   statusOf(code: ErrorCode): number;
@@ -31,7 +31,7 @@ export interface FailureForm {
   readonly endsConnection: boolean;
 }
 
-/** An answer that has begun can't be taken back: it is cut off. */
+/** An answer that has begun can't be taken back, so the connection is cut. */
 export function fail(response: ServerResponse, error: unknown, form: FailureForm): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
@@ -45,7 +45,7 @@ export function fail(response: ServerResponse, error: unknown, form: FailureForm
 function failureOf(error: unknown, form: FailureForm) {
   if (error instanceof Refusal) return { ...error, message: error.message, wayOut: "" };
   const known = isDiskFull(error) ? new HoldfastError("disk_full", "the disk is full") : error;
-  if (!isHoldfastError(known)) return { status: 500, code: "bug", message: "a bug of ours", wayOut: "" };
+  if (!isHoldfastError(known)) return { status: 500, code: "bug", message: "a bug in holdfast", wayOut: "" };
   const { code, message, wayOut } = known;
   return { status: form.statusOf(code), code, message, wayOut: form.tellsWayOut ? wayOut : "" };
 }

@@ -1,5 +1,6 @@
 /**
- * Owns how an answer is written: JSON on one line, which no cache keeps and no browser takes for something else.
+ * Owns how an answer is written: JSON on one line, which no cache stores and no browser takes for another
+ * type.
  */
 import type { ServerResponse } from "node:http";
 

@@ -1,12 +1,12 @@
 /**
- * Owns the way from a method and a path to what answers them: a table that a reader, and a test, can look through.
+ * Owns finding what answers a method and a path: a table that a reader, and a test, can look through.
  */
 import type { IncomingMessage } from "node:http";
 import { Refusal } from "./refusal.ts";
 
 export interface Route<Call> {
   readonly method: "GET" | "POST";
-  /** `:id` stands for one part, whatever is in it, but not for an empty one. */
+  /** `:id` stands for one part of any content, but not for an empty one. */
   readonly path: string;
   /** What it returns is the answer; undefined: it has answered by itself. */
   answer(call: Call): Promise<object | undefined>;
@@ -14,13 +14,13 @@ export interface Route<Call> {
 
 interface FoundRoute<Call> {
   readonly route: Route<Call>;
-  /** What stands in the path for `:id`, undecoded, by the name `id`. */
+  /** The part of the path for `:id`, undecoded, by the name `id`. */
   readonly params: Readonly<Record<string, string>>;
 }
 
 export function urlOf({ url }: IncomingMessage): URL {
   const parsed = URL.parse(url ?? "/", "http://localhost");
-  if (!parsed) throw new Refusal(400, "invalid_data", "that is no path");
+  if (!parsed) throw new Refusal(400, "invalid_data", "the address of the request is not a path");
   return parsed;
 }
 
@@ -36,7 +36,7 @@ export function findRoute<Call>(
   return undefined;
 }
 
-/** Whether the path is there under another method. */
+/** Whether the path exists under another method. */
 export function hasPath<Call>(routes: readonly Route<Call>[], path: string): boolean {
   return routes.some((route) => matchPath(route.path, path));
 }

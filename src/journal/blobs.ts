@@ -1,6 +1,8 @@
 /**
- * Owns `blobs/`: payloads that are too long for a line, by the SHA-256 of their bytes.
- * B1 A blob is synced, and so is its name, before a record names it. B2 A blob never changes.
+ * Owns `blobs/`: payloads that are too long for a line, each in a file named by the SHA-256 of its bytes.
+ *
+ * blob-1 A blob and its name are synced before a record names the blob.
+ * blob-2 A blob never changes.
  */
 import { isUtf8 } from "node:buffer";
 import { readdir } from "node:fs/promises";
@@ -31,16 +33,17 @@ import { COMPRESSED, isBadCompression, readMaybeCompressed } from "./segments.ts
 
 /** A field of `data` whose JSON is longer than this becomes a blob. */
 export const MAX_INLINE_BYTES = 4096;
-/** Leaves room in the line for what redaction puts in place of secrets. */
+/** Leaves room in the line for the marks that redaction puts in place of secrets. */
 const MAX_INLINE_TOTAL = MAX_LINE_BYTES / 2;
-/** A reference has about 120. */
+/** A reference takes about 120 bytes. */
 const REFERENCE_BYTES = 150;
-/** Far more than any tool's arguments have, far less than a stack. */
+/** Far more than the arguments of any tool need, and far less than a stack holds. */
 export const MAX_DEPTH = 200;
 
 /**
- * Replaces every long field by a reference and stores what it held. Durable when it resolves (B1). `synced`
- * has the blobs whose names this writer knows to be on disk: that a file is there does not say so.
+ * Stores the content of every long field as a blob and puts a reference in its place. When it resolves, the
+ * blobs are durable (blob-1). `synced` holds the blobs whose names this writer knows to be on disk: a file
+ * that can be seen is not necessarily durable.
  */
 export async function storeLongFields(
   disk: Disk,
@@ -68,25 +71,31 @@ export async function storeLongFields(
 }
 
 /**
- * Refuses what could not be written, or could later be mistaken for a reference. Asked before the append, with
- * the length of the data as JSON, which settles most of it.
+ * Refuses data that could not be written, or that a reader could take for a reference. It is called before
+ * the append, with the length of the data as JSON, which decides most cases.
  */
 export function assertRecordable(data: JsonObject, jsonLength: number): void {
   for (const [field, value] of Object.entries(data)) {
     if (isPlainObject(value) && "$blob" in value) {
-      throw new HoldfastError("invalid_data", `${field}: the key $blob is reserved`, { field });
-    }
-    if (jsonLength > MAX_DEPTH && isDeeperThan(value, MAX_DEPTH)) {
-      throw new HoldfastError("invalid_data", `${field}: nested more than ${MAX_DEPTH} levels deep`, {
+      throw new HoldfastError("invalid_data", `${field}: the key $blob is reserved for references to blobs`, {
         field,
       });
+    }
+    if (jsonLength > MAX_DEPTH && isDeeperThan(value, MAX_DEPTH)) {
+      throw new HoldfastError(
+        "invalid_data",
+        `${field}: the value is nested more than ${MAX_DEPTH} levels deep`,
+        {
+          field,
+        },
+      );
     }
   }
   // A UTF-16 unit of JSON is at most three bytes.
   if (jsonLength * 3 > MAX_INLINE_TOTAL && inlineBytes(data) > MAX_INLINE_TOTAL) {
     throw new HoldfastError(
       "record_too_large",
-      `${Object.keys(data).length} fields are too many for one record`,
+      `the record has ${Object.keys(data).length} fields, which is more than one line can hold`,
     );
   }
 }
@@ -105,10 +114,10 @@ export function isDeeperThan(value: Json, levels: number): boolean {
 
 function longPayload(value: Json): { bytes: Buffer; as: "text" | "json" } | undefined {
   if (typeof value === "string") {
-    // Each UTF-16 unit becomes one to three bytes: most strings need no encoding to be judged.
+    // A UTF-16 unit becomes one to three bytes, so most strings can be judged without encoding them.
     if (value.length * 3 <= MAX_INLINE_BYTES || Buffer.byteLength(value) <= MAX_INLINE_BYTES)
       return undefined;
-    // A lone surrogate has no UTF-8; JSON can escape it.
+    // A lone surrogate has no form in UTF-8; JSON can escape it.
     if (value.isWellFormed()) return { bytes: Buffer.from(value), as: "text" };
   } else if (typeof value !== "object" || value === null) {
     return undefined;
@@ -119,7 +128,7 @@ function longPayload(value: Json): { bytes: Buffer; as: "text" | "json" } | unde
 
 async function storeBlob(disk: Disk, sessionDir: string, sha256: string, bytes: Buffer): Promise<void> {
   const path = join(blobsDir(sessionDir), sha256);
-  // A blob that is there already is trusted only after its bytes were read again.
+  // An existing blob is trusted only after its bytes were read again.
   if (await holds(path, sha256)) return;
   const temporary = temporaryPath(path);
   await createFile(disk, temporary, bytes);
@@ -131,11 +140,16 @@ async function holds(path: string, sha256: string): Promise<boolean> {
   return content !== undefined && sha256Hex(content) === sha256;
 }
 
-/** What is wrong with it is damage at the record that names it, which has this seq. */
+/** A blob that is wrong counts as damage at the record with this seq, which names it. */
 export async function readBlob(sessionDir: string, reference: BlobReference, seq: number): Promise<Json> {
   const { sha256, bytes, as } = reference.$blob;
   if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256) || !Number.isSafeInteger(bytes))
-    throw damaged({ file: blobsDir(IN_SESSION), offset: 0, seq, reason: "a blob has no proper name" });
+    throw damaged({
+      file: blobsDir(IN_SESSION),
+      offset: 0,
+      seq,
+      reason: "the name of a blob has the wrong form",
+    });
   const file = join(blobsDir(IN_SESSION), sha256);
   let content: Buffer;
   try {
@@ -148,10 +162,11 @@ export async function readBlob(sessionDir: string, reference: BlobReference, seq
     throw error;
   }
   if (content.length !== bytes || sha256Hex(content) !== sha256) {
-    throw damaged({ file, offset: 0, seq, reason: "the blob's bytes are not those that were stored" });
+    throw damaged({ file, offset: 0, seq, reason: "the blob does not have the bytes that were stored" });
   }
   const value = decodeBlob(content, as);
-  if (value === undefined) throw damaged({ file, offset: 0, seq, reason: `the blob is no ${String(as)}` });
+  if (value === undefined)
+    throw damaged({ file, offset: 0, seq, reason: `the blob does not hold ${String(as)}` });
   return value;
 }
 
@@ -167,7 +182,7 @@ function decodeBlob(content: Buffer, as: unknown): Json | undefined {
   }
 }
 
-/** The data of a record with its blobs in place. */
+/** The data of a record with the content of its blobs in place. */
 export async function loadLongFields(
   sessionDir: string,
   { seq, data }: Pick<JournalRecord, "seq" | "data">,
@@ -183,7 +198,7 @@ export function blobReferences(data: JsonObject): BlobReference[] {
   return Object.values(data).filter((value): value is Json & BlobReference => isBlobReference(value));
 }
 
-/** Names of all blobs that are there. */
+/** The names of all blobs in the session. */
 export async function listBlobs(sessionDir: string): Promise<string[]> {
   const names = await readdir(blobsDir(sessionDir));
   return [...new Set(names.map((name) => name.replace(COMPRESSED, "")))].filter((name) =>

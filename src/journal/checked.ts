@@ -1,11 +1,12 @@
 /**
- * Owns `checked.json`: which files of a journal were read whole and found good, and how the file system described them
- * then. It saves a fork from reading all of a long history again.
+ * Owns `checked.json`: a list of the journal's files that were read completely and found good, with what the
+ * file system reported about each at that time. It saves a fork from reading all of a long history again.
  *
- * C3 It is a cache: deleted, spoiled or out of date, it costs time, nothing else. A file counts as checked while its
- *    inode, its length and its times are the same. So whatever a program changes, cuts, replaces or removes is found.
- *    Bytes that a failing disk changes, and a change by a person who sets times back and hides that too, are not: for
- *    these every byte has to be read, which audit and doctor do.
+ * checked-1 The list is a cache: if it is deleted, spoiled or out of date, the next reader only takes longer.
+ *    A file counts as checked while its inode, its length and its times are the same, so a file that a
+ *    program changed, cut, replaced or removed is read again. The stamps do not show bytes that a failing
+ *    disk changed, or a change by a person who also set the times back. To find those, audit and doctor read
+ *    every byte.
  */
 import { lstatSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,13 +30,16 @@ import { COMPRESSED } from "./segments.ts";
 
 const CHECKED_NAME = /^(\d{6,8}\.jsonl|[0-9a-f]{64})(\.zst)?$/;
 const SEGMENT_FILE = new RegExp(`^${journalDir(IN_SESSION)}/(\\d+)`);
-/** Reading less than this takes no time: it is read, whatever the stamps say. */
+/** Reading less than this takes no time, so it is read whatever the stamps are. */
 const SMALL_BYTES = 4 * 1024 * 1024;
-/** What was written just now could be written again under the same time. Some file systems count in two seconds. */
+/**
+ * A file that was written a moment ago could be written again with the same time. Some file systems count in
+ * steps of two seconds.
+ */
 const RACY_MS = 50;
 const COARSE_RACY_MS = 2000;
 
-/** Device, inode, length, times of the last change to its bytes and to anything of it, number of links. */
+/** Device, inode, length, mtime, ctime, number of links. */
 type Stamp = readonly [
   dev: number,
   ino: number,
@@ -47,7 +51,7 @@ type Stamp = readonly [
 
 interface NamedBlob {
   readonly reference: BlobReference;
-  /** Of the record that names it first. */
+  /** The seq of the first record that names the blob. */
   readonly seq: number;
 }
 
@@ -57,7 +61,7 @@ export class CheckedFiles {
   /** The end of the last record in each segment. */
   readonly #ends: Position[];
   readonly #blobs: Map<string, NamedBlob>;
-  /** Taken before anything is read: what is written meanwhile is read again the next time. */
+  /** Taken before anything is read: a file that is written meanwhile is read again the next time. */
   readonly #now: ReadonlyMap<string, Stamp>;
   readonly #from: Position;
 
@@ -80,12 +84,12 @@ export class CheckedFiles {
     return new CheckedFiles(sessionDir, isKnown(value) ? value : { stamps: {}, ends: [], blobs: {} });
   }
 
-  /** Where reading must begin. */
+  /** The position at which reading must begin. */
   get from(): Position {
     return this.#from;
   }
 
-  /** A record behind that was found good. */
+  /** A later record was found good. */
   note({ record, end }: ScannedRecord): void {
     if (this.#ends.at(-1)?.segment === end.segment) this.#ends.pop();
     this.#ends.push(end);
@@ -95,14 +99,20 @@ export class CheckedFiles {
     }
   }
 
-  /** Every blob that a record names is there and good; those that are as they were are not read again. */
+  /**
+   * Checks that every blob that a record names exists and is good. Blobs whose stamps are unchanged are not
+   * read again.
+   */
   async assertBlobs(): Promise<void> {
     for (const [sha256, { reference, seq }] of this.#blobs)
       if (!this.#isUnchanged(join(blobsDir(IN_SESSION), sha256)))
         await readBlob(this.#sessionDir, reference, seq);
   }
 
-  /** For the next one, when all of it was found good. Others may have made links to the files since. */
+  /**
+   * Saves the list for the next reader, once all of it was found good. Others may have linked the files since
+   * then.
+   */
   save(): void {
     const nowMs = systemClock.nowMs();
     const kept = [...stampsIn(this.#sessionDir)].filter(([file, stamp]) => {
@@ -117,7 +127,7 @@ export class CheckedFiles {
     const path = checkedPath(this.#sessionDir);
     const temporary = temporaryPath(path);
     try {
-      // Not synced: without it the next one reads more.
+      // Not synced: if it is lost, the next reader only reads more.
       writeFileSync(temporary, sealJson(known), { mode: 0o600 });
       renameSync(temporary, path);
     } catch {
@@ -125,7 +135,7 @@ export class CheckedFiles {
     }
   }
 
-  /** The last segment before which nothing was changed, removed or added. */
+  /** The last segment up to which nothing was changed, removed or added. */
   #lastUnchanged(): number {
     const numbers = [...this.#now.keys(), ...this.#stamps.keys()].flatMap(
       (file) => SEGMENT_FILE.exec(file)?.[1] ?? [],
@@ -143,12 +153,12 @@ export class CheckedFiles {
   #isSame(file: string): boolean {
     const [before, now] = [this.#stamps.get(file), this.#now.get(file)];
     if (!before || !now || !isSameContent(before, now)) return false;
-    // A new link to a file, a fork's, changes its ctime too.
+    // A new link to a file, which a fork makes, changes its ctime too.
     return before[4] === now[4] || before[5] !== now[5];
   }
 }
 
-/** A time that has no part of a second comes from a file system that counts in seconds, but for one in a thousand. */
+/** A time without a fraction of a second almost always comes from a file system that counts in seconds. */
 function racyMs([, , , mtimeMs, ctimeMs]: Stamp): number {
   return mtimeMs % 1000 === 0 && ctimeMs % 1000 === 0 ? COARSE_RACY_MS : RACY_MS;
 }
@@ -177,7 +187,7 @@ interface Known {
   readonly blobs: Readonly<Record<string, NamedBlob>>;
 }
 
-/** It is sealed, so the form of the whole vouches for its parts. */
+/** The file is sealed, so its parts need no checks of their own. */
 function isKnown(value: Record<string, unknown> | undefined): value is Record<string, unknown> & Known {
   if (!value) return false;
   const { stamps, ends, blobs } = value;

@@ -1,7 +1,7 @@
 /**
- * Owns the archived form of a journal: each segment and blob compressed by itself, under its name and `.zst`.
- * A file is removed only when its compressed form is synced and reads back the same, so a crash at any step
- * leaves each file readable in at least one form, and doing it again finishes the work.
+ * Owns the archived form of a journal: each segment and blob is compressed into a file with its name and
+ * `.zst`. The original is removed only after the compressed file is synced and was read back. So after a
+ * crash at any step, each file is readable in at least one form, and running it again finishes the work.
  */
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -33,11 +33,11 @@ export async function compressJournal(
   );
   const blobs = (await listBlobs(sessionDir)).map((name) => join(blobsDir(sessionDir), name));
   const paths = [...segments, ...blobs];
-  const meter = new Meter(onProgress, "compressing the record", { ofFiles: paths.length });
+  const meter = new Meter(onProgress, "compressing the journal", { ofFiles: paths.length });
   for (const path of paths) meter.add({ files: 1, bytes: await compressFile(disk, path) });
 }
 
-/** How many bytes it had. */
+/** Returns how many bytes the file had. */
 async function compressFile(disk: Disk, path: string): Promise<number> {
   const plain = await readIfThere(path);
   if (!plain) return 0;
@@ -48,7 +48,7 @@ async function compressFile(disk: Disk, path: string): Promise<number> {
       file: path + COMPRESSED,
       offset: 0,
       seq: 0,
-      reason: "the compressed form does not read back",
+      reason: "the compressed copy, read back, is not the same as the original",
     });
   }
   await disk.unlink(path);

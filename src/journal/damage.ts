@@ -1,5 +1,5 @@
 /**
- * Owns what a reader says when the bytes are not what was written.
+ * Owns the error that a reader throws when the bytes are not those that were written.
  */
 import { HoldfastError } from "../contract/index.ts";
 
@@ -10,7 +10,7 @@ export interface Damage {
   /** The seq that was expected there. */
   readonly seq: number;
   readonly reason: string;
-  /** The snapshot that it spoils, and the turns whose files or HOME that is. */
+  /** The snapshot that is spoiled by it, and the turns whose files or HOME are in that snapshot. */
   readonly snapshot?: string;
   readonly turns?: readonly number[];
 }

@@ -1,7 +1,8 @@
 /**
- * Owns how a journal is continued by another session: sealed segments are linked, the tail is copied (J6).
- * F1 A segment that somebody may still write is never linked: through a link the parent's next append would
- *    appear in the child.
+ * Owns how another session continues a journal: sealed segments are linked, the tail is copied (journal-6).
+ *
+ * fork-1 A segment that its owner may still write to is never linked: through a link, the parent's next
+ *    append would appear in the child.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,9 +13,9 @@ import { COMPRESSED, listSegments, readMaybeCompressed, segmentName } from "./se
 import { readWitness } from "./witness.ts";
 
 /**
- * Gives the empty journal in `to` everything of the one in `from` up to `cut`. The names are synced with
- * the first segment of `to`'s own. Every segment before that of the cut is sealed, because a later one exists;
- * whether it is whole is for a reader to say.
+ * Gives the empty journal in `to` everything of the journal in `from` up to `cut`. The names are synced
+ * together with the first segment that `to` writes itself. Every segment before the cut is sealed, because a
+ * later one exists. Whether it is whole is left to the reader.
  */
 export async function forkSegments(disk: Disk, from: string, to: string, cut: Position): Promise<void> {
   const sealed = (await listSegments(from)).filter((segment) => segment < cut.segment);
@@ -36,7 +37,10 @@ export async function forkSegments(disk: Disk, from: string, to: string, cut: Po
   }
 }
 
-/** Whether the owner of the segment let go of it just there: whoever goes on begins another. */
+/**
+ * Whether the segment's owner let go of it at exactly this position. The next owner then begins a new
+ * segment.
+ */
 async function isFinished(sessionDir: string, cut: Position): Promise<boolean> {
   const witness = await readWitness(sessionDir).catch(() => undefined);
   return (
@@ -44,7 +48,7 @@ async function isFinished(sessionDir: string, cut: Position): Promise<boolean> {
   );
 }
 
-/** Blobs never change, so they can be linked: all of them, or those that the child's history names. */
+/** Links blobs, which never change: all of them, or those that the child's history names. */
 export async function forkBlobs(
   disk: Disk,
   from: string,

@@ -24,5 +24,6 @@ export {
   segmentFile,
   segmentName,
 } from "./segments.ts";
+export { journalStamp } from "./stamp.ts";
 export { assertWitnessed, writeWitness } from "./witness.ts";
 export type { JournalIo, JournalWriter, Redaction, Redactor, WriterListener } from "./writer.ts";

@@ -1,5 +1,6 @@
 /**
- * Owns the bytes of one line: a segment's header or a record. docs/format.md says the same in prose.
+ * Owns the bytes of one line: the header of a segment, or a record. docs/format.md describes the same in
+ * prose.
  */
 import { isUtf8 } from "node:buffer";
 import { HoldfastError, type JournalRecord, type JsonObject } from "../contract/index.ts";
@@ -15,13 +16,13 @@ import {
 
 export const FORMAT_VERSION = 1;
 export const FIRST_HASH = "0".repeat(64);
-/** Far more than any session has; what is above leaves no room to go on. */
+/** Far more segments than any session has. Above this number there is no room to go on. */
 export const MAX_SEGMENT = 99_999_999;
 const MAX_EPOCH = 2 ** 40;
-/** A line longer than this is refused: what is long belongs into blobs. */
+/** A longer line is refused: long content belongs in blobs. */
 export const MAX_LINE_BYTES = 1024 * 1024;
 
-/** The end of a record in the journal; `bytes` counts from the beginning of the segment. */
+/** The position after a record. `bytes` counts from the beginning of the segment. */
 export interface Position {
   readonly segment: number;
   readonly bytes: number;
@@ -33,7 +34,7 @@ export interface SegmentHeader {
   readonly session: string;
   readonly segment: number;
   readonly epoch: number;
-  /** The end of the segment before: what stands behind it there is ignored. Null in the first segment. */
+  /** The end of the previous segment; bytes after that end are ignored. Null in the first segment. */
   readonly prev: Position | null;
 }
 
@@ -43,7 +44,7 @@ export function encodeHeader(header: SegmentHeader): Buffer {
   return Buffer.from(sealLine(body).line);
 }
 
-/** Undefined: these bytes are no header. Throws for a header of a newer format. */
+/** Returns undefined if these bytes are not a header. Throws for a header of a newer format. */
 export function decodeHeader(line: Buffer): SegmentHeader | undefined {
   const split = splitSealed(line);
   if (!split || !isSealedWith(split)) return undefined;
@@ -52,7 +53,7 @@ export function decodeHeader(line: Buffer): SegmentHeader | undefined {
   if (value["holdfast"] > FORMAT_VERSION) {
     throw new HoldfastError(
       "newer_format",
-      `the journal has format ${value["holdfast"]}, this program knows ${FORMAT_VERSION}`,
+      `the journal has format ${value["holdfast"]}; this program reads up to format ${FORMAT_VERSION}`,
     );
   }
   const { session, segment, epoch, prev } = value;
@@ -64,7 +65,7 @@ export function decodeHeader(line: Buffer): SegmentHeader | undefined {
 
 export type RecordBody = Omit<JournalRecord, "hash">;
 
-/** `dataJson` is the JSON of `data`, for a caller that has it. */
+/** `dataJson` is the JSON of `data`, if the caller already has it. */
 export function encodeRecord(
   body: RecordBody,
   previousHash: string,
@@ -84,7 +85,10 @@ export function encodeRecord(
 
 export type DecodedLine =
   | { readonly kind: "record"; readonly record: JournalRecord }
-  /** A record by its form, but not the one that follows: its hash is not over these bytes and that hash. */
+  /**
+   * It has the form of a record, but is not the one that follows: the hash does not fit these bytes and that
+   * hash.
+   */
   | { readonly kind: "misfit"; readonly seq: number; readonly durable: number }
   | { readonly kind: "garbage" };
 
@@ -98,7 +102,7 @@ export function decodeRecord(line: Buffer, previousHash: string): DecodedLine {
     return { kind: "garbage" };
   if (typeof type !== "string" || !isPlainObject(data)) return { kind: "garbage" };
   if (!isSealedWith(split, previousHash)) return { kind: "misfit", seq, durable };
-  // Only now: a flipped bit in a whole record is a wrong hash, not garbage.
+  // Checked last: a flipped bit in a whole record gives a wrong hash, and must not be reported as garbage.
   const isProper =
     RECORD_START.test(split.body.toString("latin1", 0, 200)) && durable < seq && isTexts(redacted);
   if (!isProper || line.length >= MAX_LINE_BYTES || hasDuplicateKeys(text, value)) return { kind: "garbage" };
@@ -106,7 +110,7 @@ export function decodeRecord(line: Buffer, previousHash: string): DecodedLine {
   return { kind: "record", record: redacted === undefined ? record : { ...record, redacted } };
 }
 
-/** The first fields in their order, without white space, and a time as it is written. */
+/** The first fields in their order, without white space, with the time in the form in which it is written. */
 const RECORD_START =
   /^\{"seq":\d+,"at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","epoch":\d+,"durable":\d+,"type":"/;
 

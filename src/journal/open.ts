@@ -1,14 +1,16 @@
 /**
- * Owns how a journal gets a new owner: create, and recover after whatever ended the last one.
+ * Owns how a journal gets an owner: its creation, and the recovery after the last owner ended.
  *
- * The steps of a recovery, under the lock, and what a crash after each leaves:
- * 1. The next segment's file is made, empty. From here on the last owner, should it still run, sees that it
- *    lost the session (J3). Crash: an empty file that was never part of the journal.
- * 2. The old tail is read. Records above every mark were perhaps never synced: the kernel may have dropped
- *    them from its list of dirty pages after a failed sync, so they are written again, byte for byte.
- * 3. A torn tail is copied to `.broken`. Crash: a copy too many.
- * 4. Header and rewritten records go into the new segment, synced, then the directory. Crash before: as 1.
- * 5. The old segment is cut at the end that the header names. Crash before: bytes that nobody reads.
+ * A recovery holds the lock and takes these steps. Each step says what a crash after it leaves.
+ * 1. Create the file of the next segment, empty. From now on the last owner, if it still runs, sees that it
+ *    lost the session (journal-3). Crash: an empty file that was never part of the journal.
+ * 2. Read the old tail. Records above every mark were perhaps never synced: after a failed sync, the kernel
+ *    may have dropped them from its list of dirty pages. They are written again, byte for byte.
+ * 3. Copy a torn tail to `.broken`. Crash: one copy too many.
+ * 4. Write the header and those records to the new segment, sync it, then the directory. Crash before the
+ *    sync: as 1.
+ * 5. Cut the old segment at the end that the header names. Crash before: bytes after that end, which no
+ *    reader reads.
  */
 import { randomBytes } from "node:crypto";
 import { truncate } from "node:fs/promises";
@@ -35,7 +37,7 @@ export interface OpenedJournal {
 }
 
 export interface Recovery {
-  /** Bytes of a torn tail that were set aside, and where. */
+  /** How many bytes of a torn tail were set aside, and in which file. */
   readonly tornBytes: number;
   readonly brokenFile: string | undefined;
 }
@@ -44,17 +46,20 @@ export interface OpenOptions {
   readonly sessionDir: string;
   readonly session: string;
   readonly io: JournalIo;
-  /** Where a cached fold stands; records behind it are handed to `onRecord`. */
+  /** The position of a cached fold. Later records are handed to `onRecord`. */
   readonly from?: Position | undefined;
   /** The time of the record at `from`. */
   readonly lastAt?: string | undefined;
   readonly onRecord: (record: JournalRecord) => void;
-  /** Called when all is read and nothing is written yet; what it throws leaves the journal as it was. */
+  /** Called when all is read and nothing is written yet. If it throws, the journal stays as it was. */
   readonly admit?: () => void;
   readonly listener: WriterListener;
 }
 
-/** The caller holds the owner lock. Throws `session_damaged`, with nothing changed that a reader could see. */
+/**
+ * The caller holds the owner lock. If it throws `session_damaged`, it changed nothing that a reader could
+ * see.
+ */
 export async function openJournal(options: OpenOptions): Promise<OpenedJournal> {
   const { sessionDir, session, io } = options;
   const { disk } = io;
@@ -103,7 +108,7 @@ async function readTail(options: OpenOptions) {
     const scanned = step.value;
     options.onRecord(scanned.record);
     lastAt = scanned.record.at;
-    // Only what this record does not vouch for can turn out to be unmarked.
+    // Only records after the one that this record vouches for can turn out to be above all marks.
     while (recent[0] && recent[0].record.seq <= scanned.record.durable) recent.shift();
     recent.push(scanned);
   }
@@ -119,7 +124,7 @@ async function setAside({ sessionDir, io }: OpenOptions, tail: ScannedTail): Pro
 async function cut(sessionDir: string, end: Position): Promise<void> {
   await truncate(join(journalDir(sessionDir), segmentName(end.segment)), end.bytes).catch(
     (error: unknown) => {
-      // Compressed meanwhile: what stands behind a named end is ignored anyway.
+      // It was compressed meanwhile. Bytes after a named end are ignored anyway.
       if (errorCode(error) !== "ENOENT") throw error;
     },
   );

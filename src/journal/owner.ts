@@ -1,8 +1,9 @@
 /**
- * Owns the answer to "who may write?": `owner.lock`, an OS lock that dies with its process (J3).
+ * Owns the answer to "who may write?": `owner.lock`, an OS lock that ends with its process (journal-3).
  *
- * O1 Nothing but the lock opens owner.lock, ever (L1 of util/file-lock.ts); who holds it stands in owner.json.
- * O2 owner.json is a hint for people and for takeovers; the lock alone decides.
+ * owner-1 Only the lock opens owner.lock, ever (lock-1 of util/file-lock.ts). The name of the holder is in
+ *    owner.json.
+ * owner-2 owner.json is a hint for people and for takeovers. The lock alone decides.
  */
 import { existsSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,16 +23,16 @@ import {
   writeProcessFile,
 } from "../util/index.ts";
 
-/** How long a new owner may take to write its name, and a probe to let go. */
+/** How long a new owner may take to write its name, and a probe may take to release the lock. */
 const SETTLE_MS = 1000;
-/** A lock of SQLite's tells nobody when it is free. */
+/** A SQLite lock does not notify when it becomes free. */
 const RETRY_MS = 10;
-/** How long an owner that was sent SIGKILL may take to be gone. */
+/** How long an owner may take to end after SIGKILL. */
 const TAKEOVER_MS = 10_000;
 
 export interface OwnerLock {
   release(): void;
-  /** The directory was renamed: the lock is on the file, wherever it stands now. */
+  /** The directory was renamed. The lock stays on the file at its new path. */
   relocate(sessionDir: string): void;
 }
 
@@ -58,7 +59,7 @@ export async function acquireOwner(sessionDir: string): Promise<OwnerLock> {
   }
 }
 
-/** Ends the process that owns the session, waits until it is gone, and becomes the owner. */
+/** Ends the process that owns the session, waits until it has ended, and becomes the owner. */
 export async function takeOver(sessionDir: string): Promise<OwnerLock> {
   const patience = deadline(systemClock, TAKEOVER_MS);
   for (;;) {
@@ -73,10 +74,11 @@ export async function takeOver(sessionDir: string): Promise<OwnerLock> {
   }
 }
 
-/** Whether somebody holds the lock right now, and who, as far as is known. */
+/** Whether a process holds the lock right now, and which one, as far as is known. */
 export function probeOwner(sessionDir: string): { held: boolean; owner: ProcessIdentity | undefined } {
   const owner = readOwner(sessionDir);
-  // A clean release removes owner.json, and a process that is gone holds no lock: most sessions end here.
+  // Most sessions take this path: a clean release removes owner.json, and a process that has ended holds no
+  // lock.
   if (!owner || !isAlive(owner)) return { held: false, owner };
   const lock = tryLock(sessionDir);
   lock?.drop();
@@ -93,7 +95,7 @@ function tryLock(sessionDir: string): (OwnerLock & { drop(): void }) | undefined
     isHeld = false;
   };
   const release = () => {
-    // First the name, then the lock: a name without a lock would be a lie for longer.
+    // The name is removed before the lock: a name without a lock would be wrong for longer.
     try {
       if (isHeld) rmSync(ownerPath(at), { force: true });
     } finally {
@@ -112,6 +114,6 @@ async function nameOwner(sessionDir: string): Promise<void> {
 
 function readOwner(sessionDir: string): ProcessIdentity | undefined {
   const path = ownerPath(sessionDir);
-  // Asked for every session of a list, and mostly there is none: no promise, no exception for that.
+  // Called for every session in a list, and most have no owner: so it uses no promise and no exception.
   return existsSync(path) ? parseIdentity(parseObject(readTextOr(path, ""))) : undefined;
 }

@@ -1,6 +1,8 @@
 /**
- * Owns reading without the lock, beside a living writer.
- * J1 What this hands out is durable: below a mark it is known to be, above all marks it is synced first.
+ * Owns reading without the lock, while another process may be writing.
+ *
+ * reading-1 Everything that it returns is durable: records below a mark are known to be, and records above
+ *    all marks are synced first.
  */
 import { constants, existsSync } from "node:fs";
 import { open } from "node:fs/promises";
@@ -15,7 +17,7 @@ export interface ReadOptions extends ScanOptions {
   readonly sync?: (path: string) => Promise<void>;
 }
 
-/** Like `scanJournal`, but the returned end and everything yielded before it are on disk. */
+/** Like `scanJournal`, but everything it yields, and the end it returns, are on disk before it does so. */
 export async function* readDurable(
   sessionDir: string,
   options: ReadOptions = {},
@@ -32,8 +34,8 @@ export async function* readDurable(
         yield step.value;
       }
     } catch (error) {
-      // Who comes after a crash moves the last records into its own segment: one who reads just then may find them
-      // in neither. That is over at the next look; damage is still in its place.
+      // A recovery moves the last records into its own segment. A reader that reads at that moment may find
+      // them in neither segment. The next attempt then succeeds, whereas damage is found again.
       const damage = damageOf(error);
       if (!damage || (damage.file === seen?.file && damage.offset === seen.offset)) throw error;
       seen = damage;
@@ -46,12 +48,12 @@ async function* readOnce(
   options: ReadOptions,
 ): AsyncGenerator<ScannedRecord, ScannedTail> {
   const scan = scanJournal(sessionDir, options);
-  // Records that nothing vouches for yet: at most the last batch.
+  // Records for which there is no mark yet: at most the last batch.
   const held: ScannedRecord[] = [];
   for (;;) {
     const step = await scan.next().catch(async (error: unknown) => ({ error }));
     if ("error" in step) {
-      // What stands before the damage is still good.
+      // The records before the damage are still good.
       const last = held.at(-1);
       if (last && (await syncTail(sessionDir, last.end.segment, options.sync))) yield* held;
       throw step.error;
@@ -77,7 +79,7 @@ async function syncTail(sessionDir: string, segment: number, sync = syncPath): P
     await sync(directory);
     return true;
   } catch {
-    // The disk would not vouch for these bytes, so neither does this reader.
+    // The disk could not sync these bytes, so this reader does not return them.
     return false;
   }
 }

@@ -1,10 +1,10 @@
 /**
  * Owns the reading of a journal: which bytes are records, which are a torn tail, which are damage.
  *
- * How a bad line is judged (J4):
- * - Below a mark it is damage. Marks are what a record, the witness or the caller says was durable.
- * - A whole record in its right place with a wrong hash is damage wherever it stands.
- * - Everything else above all marks is a torn tail: the last batch, which nobody was told of.
+ * journal-4 A torn tail is set aside and reported. Damage is never cut. A bad line is judged like this:
+ * - Below a mark it is damage. A mark is what a record, the witness or the caller reported as durable.
+ * - A whole record in its right place with a wrong hash is damage wherever it is.
+ * - Everything else above all marks is a torn tail: part of the last batch, which was never acknowledged.
  */
 import type { JournalRecord } from "../contract/index.ts";
 import { LINE_FEED, SEAL_LENGTH, splitSealed } from "../util/index.ts";
@@ -15,9 +15,9 @@ import { readWitness, type Witness } from "./witness.ts";
 
 export interface ScannedRecord {
   readonly record: JournalRecord;
-  /** Its line with the line feed, as it stands in the file. */
+  /** The record's line with the line feed, as it is in the file. */
   readonly line: Buffer;
-  /** Where it begins and ends, both in the segment that holds it. */
+  /** Where it begins and where it ends. Both count in the segment that holds it. */
   readonly start: Position;
   readonly end: Position;
 }
@@ -25,11 +25,14 @@ export interface ScannedRecord {
 export interface ScannedTail {
   /** The end of the last whole record. */
   readonly end: Position;
-  /** The highest seq that something says was durable: what is above it was perhaps not. */
+  /** The highest seq that is known to be durable. Records above it may or may not be. */
   readonly mark: number;
-  /** Bytes behind the end that are no record; empty when there are none. */
+  /** Bytes after the end that are not a record; empty when there are none. */
   readonly torn: Buffer;
-  /** Bytes behind the named ends of segments, of those that were read: an owner that had lost the session wrote them. */
+  /**
+   * How many bytes are after the named ends of the segments that were read. An owner that had lost the
+   * session wrote them.
+   */
   readonly ignoredBytes: number;
   readonly epoch: number;
 }
@@ -37,15 +40,15 @@ export interface ScannedTail {
 export const JOURNAL_START: Position = { segment: 0, bytes: 0, seq: 0, hash: FIRST_HASH };
 
 export interface ScanOptions {
-  /** Begin behind this position, which must be one that an earlier scan or append gave. */
+  /** Begin after this position, which must come from an earlier scan or append. */
   readonly from?: Position;
-  /** A position that the caller knows to have been durable: from a cached fold, say. */
+  /** A position that the caller knows to have been durable, for example from a cached fold. */
   readonly known?: Position | undefined;
 }
 
 /**
- * Yields every whole record and returns what stands at the end. Throws `session_damaged` where the bytes are
- * not what was written, after it has yielded what stands before.
+ * Yields every whole record and returns what follows the last one. Where the bytes are not those that were
+ * written, it first yields the records before them and then throws `session_damaged`.
  */
 export async function* scanJournal(
   sessionDir: string,
@@ -93,10 +96,10 @@ export async function* scanJournal(
   if (chainDamage) throw chainDamage;
   if (at.seq < knownSeq) {
     const file = segmentFile(segments.at(-1)?.header.segment ?? 1);
-    const reason = "the journal was cut: its witness saw more";
+    const reason = "the journal was cut: it ends before the position that its witness names";
     throw damaged({ file, offset: at.bytes, seq: at.seq + 1, reason });
   }
-  // Said last: a spoiled witness makes no record worse.
+  // Thrown last: a spoiled witness does not make any record bad.
   if (spoiled) throw spoiled;
   return { end: at, mark, torn, ignoredBytes, epoch: segments.at(-1)?.header.epoch ?? 0 };
 }
@@ -109,7 +112,7 @@ async function tryWitness(sessionDir: string): Promise<{ witness?: Witness | und
   }
 }
 
-/** Where the owner of the last segment let go of it: nothing may stand behind that. */
+/** Where the owner of the last segment let go of it. Nothing may follow that position. */
 function finalEnd(segment: Segment, witness: Witness | undefined): Position | undefined {
   return witness?.isFinal && witness.head.segment === segment.header.segment ? witness.head : undefined;
 }
@@ -121,7 +124,7 @@ interface BadLine {
   readonly rest: Buffer;
 }
 
-/** The whole records behind `at`; returns the first line that is none, if there is one. */
+/** Yields the whole records after `at` and returns the first line that is not one, if there is one. */
 function* recordsIn(content: Buffer, from: Position): Generator<ScannedRecord, BadLine | undefined> {
   let at = from;
   while (at.bytes < content.length) {
@@ -139,7 +142,7 @@ function* recordsIn(content: Buffer, from: Position): Generator<ScannedRecord, B
   return undefined;
 }
 
-/** Damage is thrown; a torn tail is returned. */
+/** Throws damage and returns a torn tail. */
 function judge(
   segment: Segment,
   bad: BadLine,
@@ -154,20 +157,26 @@ function judge(
   return rest;
 }
 
-/** A segment whose end is named must end just there. */
+/** A segment whose end is named must end exactly there. */
 function checkEnd(segment: Segment, content: Buffer, end: Position, at: Position): void {
   if (end.seq !== at.seq || end.hash !== at.hash || end.bytes !== at.bytes) {
-    throw damage(segment, at.bytes, at.seq + 1, "the segment does not end where it should");
+    throw damage(
+      segment,
+      at.bytes,
+      at.seq + 1,
+      "the segment does not end where the next one says that it ends",
+    );
   }
-  // What a stale owner adds behind the end that its successor names is ignored; nobody follows a final one.
+  // Bytes that a stale owner added after the end that its successor names are ignored. A final end has no
+  // successor.
   if (segment.end === undefined && content.length > end.bytes) {
-    throw damage(segment, end.bytes, end.seq + 1, "something was added to a segment that was finished");
+    throw damage(segment, end.bytes, end.seq + 1, "bytes were added to a segment that was finished");
   }
 }
 
 /**
- * Behind `from` if that is still where it was; a recovery may have moved the records around it into this
- * segment, and then reading begins at the segment's first record.
+ * After `from`, if the record there is still the same. A recovery may have moved the records around it into
+ * this segment; then reading begins at the segment's first record.
  */
 function entryInto(segment: Segment, content: Buffer, from: Position): Position {
   const start = startOf(segment);
@@ -198,11 +207,11 @@ function stepInto(segment: Segment, at: Position): Position {
 
 function checkKnown(segment: Segment, known: Position, at: Position): void {
   if (known.seq === at.seq && known.hash !== at.hash) {
-    throw damage(segment, at.bytes, at.seq, "the record is not the one that its witness saw");
+    throw damage(segment, at.bytes, at.seq, "the record is not the one that the witness names");
   }
 }
 
-/** What the surviving lines behind a bad one say of how far was durable. */
+/** The highest mark in the lines that survive after a bad one. */
 function highestMark(rest: Buffer): number {
   let mark = 0;
   let start = 0;
@@ -221,7 +230,7 @@ function describe(decoded: DecodedLine, expected: number): string {
   if (decoded.kind === "record") return `the record has seq ${decoded.record.seq}`;
   if (decoded.seq !== expected)
     return `a record with seq ${decoded.seq} stands where ${expected} was expected`;
-  return "the record's hash does not fit its bytes and the record before";
+  return "the record's hash does not match its bytes and the record before";
 }
 
 function damage(segment: Segment, offset: number, seq: number, reason: string) {

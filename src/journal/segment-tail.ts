@@ -1,6 +1,6 @@
 /**
- * Owns the end of a journal on the disk: the segment that is open, and how far it is durable. A batch goes there in one
- * write and one sync; a full segment is followed by the next one.
+ * Owns the end of a journal on the disk: the open segment, and how far it is durable. A batch takes one write
+ * and one sync. When a segment is full, the next one begins.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -10,16 +10,16 @@ import { encodeHeader, type Position } from "./line.ts";
 import { segmentName } from "./segments.ts";
 import { writeWitness } from "./witness.ts";
 
-/** Small enough that a fork's copied tail is little; large enough that rollover is rare. */
+/** Small enough that a fork copies little; large enough that a new segment is rare. */
 const SEGMENT_BYTES = 1024 * 1024;
 
-/** A record as it will stand there. */
+/** A record in the form in which it will be on disk. */
 export interface Encoded {
   readonly bytes: Buffer;
   readonly record: JournalRecord;
 }
 
-/** Where a batch goes: behind the head of the current segment, or into a new one behind its header. */
+/** Where a batch goes: after the head of the current segment, or after the header of a new one. */
 interface Target {
   readonly file: DiskFile;
   readonly segment: number;
@@ -27,7 +27,7 @@ interface Target {
   readonly header: Buffer;
 }
 
-/** What recovery hands over: an open segment that ends at `head`. */
+/** An open segment that ends at `head`, as recovery returns it. */
 export interface TailStart {
   readonly sessionDir: string;
   readonly session: string;
@@ -68,7 +68,7 @@ export class SegmentTail {
     return this.#failure;
   }
 
-  /** The directory was renamed; the open file is the same. */
+  /** The directory was renamed. The open file is the same. */
   relocate(sessionDir: string): void {
     this.#sessionDir = sessionDir;
   }
@@ -82,20 +82,21 @@ export class SegmentTail {
     return landed;
   }
 
-  /** Resolves when no witness is on its way to the disk. */
+  /** Resolves when no witness is being written. */
   witnessed(): Promise<void> {
     return this.#witnessing;
   }
 
-  /** Writes the witness if asked, and lets go of the file. */
+  /** Writes the witness if asked, and closes the file. */
   async close(options: { witness: boolean }): Promise<void> {
     try {
-      // The witness of whoever took the session over must not be replaced by an older one.
+      // An older witness must not replace that of a process that took the session over.
       this.assertStillOwner();
       const witness = { head: this.#head, isFinal: true };
       if (options.witness && !this.#failure) await writeWitness(this.#disk, this.#sessionDir, witness);
     } catch {
-      // Everything is durable without it. The old witness stays true, and the next owner treats the end with care.
+      // Everything is durable without the witness. The old one stays true, and the next owner handles the end
+      // with care.
     } finally {
       await this.#file.close().catch(() => {});
     }
@@ -107,8 +108,8 @@ export class SegmentTail {
   }
 
   /**
-   * Rollover: the next segment is born with its header and the batch in one write. A crash before the sync
-   * leaves a file without a whole header, which was never part of the journal.
+   * Rollover: the header of the next segment and the batch are one write. A crash before the sync leaves a
+   * file without a whole header, which was never part of the journal.
    */
   async #beginSegment(): Promise<Target> {
     const segment = this.#head.segment + 1;
@@ -165,7 +166,8 @@ export class SegmentTail {
     } catch (error) {
       throw this.fail(error);
     }
-    // The witness only guards against a later cut, so nobody waits for it, and without room the old one stays.
+    // The witness only guards against a later cut, so no append waits for it. On a full disk the old one
+    // stays.
     this.#witnessing = this.#witnessing
       .then(() => writeWitness(this.#disk, this.#sessionDir, { head: end, isFinal: true }))
       .catch(() => {});
@@ -178,7 +180,7 @@ export class SegmentTail {
     this.#head = { segment, bytes: start + header.length + byteLength(batch), seq, hash };
   }
 
-  /** J3: whoever began the next segment has the session. */
+  /** journal-3: the process that began the next segment has the session. */
   assertStillOwner(): void {
     if (existsSync(this.#pathOf(this.#head.segment + 1))) throw this.#takenOver();
   }
@@ -192,12 +194,12 @@ export class SegmentTail {
     return this.#failure;
   }
 
-  /** J5: nothing is written through it any more. */
+  /** journal-5: nothing is written through this handle any more. */
   fail(cause: unknown): HoldfastError {
     const reason = cause instanceof Error ? cause.message : String(cause);
     this.#failure = new HoldfastError(
       "append_failed",
-      `the journal could not be written: ${reason}; the record may or may not be there`,
+      `the journal could not be written: ${reason}; the record may or may not be on disk`,
       { errno: errorCode(cause) ?? null },
       { cause },
     );

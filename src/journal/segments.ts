@@ -1,9 +1,9 @@
 /**
  * Owns the files of a journal: their names, which of them belong to it, and where each of them ends.
  *
- * The newest segment with a header is the last. Its header names the segment before it and that one's end,
- * and so on to the first: the chain. A file that is not on the chain, and bytes behind a named end, were
- * written by an owner that had lost the session; they are ignored (J3).
+ * The newest segment with a header is the last one. Its header names the segment before it and where that one
+ * ends, and so on to the first: the chain. Files outside the chain, and bytes after a named end, were written
+ * by an owner that had lost the session. They are ignored (journal-3).
  */
 import { type FileHandle, open, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,22 +14,28 @@ import { errorCode, IN_SESSION, journalDir, LINE_FEED, readIfThere } from "../ut
 import { damaged } from "./damage.ts";
 import { decodeHeader, FIRST_HASH, type Position, type SegmentHeader } from "./line.ts";
 
-/** With `info`, the engine tells how much of its input was the frame; Node's types do not know that yet. */
+/**
+ * With `info`, zlib also returns the engine, which knows how much of its input was the frame. The types of
+ * Node lack it.
+ */
 const unzstd = promisify(zstdDecompress) as unknown as (
   input: Buffer,
   options: { maxOutputLength: number; info: true },
 ) => Promise<{ buffer: Buffer; engine: { bytesWritten: number } }>;
 const PLAIN = ".jsonl";
 export const COMPRESSED = ".zst";
-/** A header has about 350. */
+/** A header takes about 350 bytes. */
 const MAX_HEADER_BYTES = 1024;
-/** Compressed or not, a segment is a few hundred KiB; one batch may go beyond. */
+/**
+ * The largest file that is read, compressed or not. A segment is a few hundred KiB, and one batch may be
+ * more.
+ */
 export const MAX_SEGMENT_BYTES = 256 * 1024 * 1024;
 
 export interface Segment {
   readonly header: SegmentHeader;
   readonly headerBytes: number;
-  /** Its content, header included: read when it is needed, one segment at a time. */
+  /** The content of the segment, header included. It is read when it is needed, one segment at a time. */
   load(): Promise<Buffer>;
   /** Where the next segment says that this one ends; undefined for the last. */
   readonly end: Position | undefined;
@@ -44,7 +50,7 @@ export function segmentFile(segment: number): string {
   return join(journalDir(IN_SESSION), segmentName(segment));
 }
 
-/** Numbers of all segment files there are, in order, whether or not they belong to the chain. */
+/** The numbers of all segment files, in order, whether or not they belong to the chain. */
 export async function listSegments(sessionDir: string): Promise<number[]> {
   const numbers = new Set<number>();
   for (const name of await readdir(journalDir(sessionDir))) {
@@ -54,7 +60,7 @@ export async function listSegments(sessionDir: string): Promise<number[]> {
   return [...numbers].sort((a, b) => a - b);
 }
 
-/** A file that may stand compressed, with `.zst` behind its name, in place of plain. */
+/** Reads a file that may be compressed, with `.zst` after its name. */
 export async function readMaybeCompressed(
   path: string,
   maxOutputLength = MAX_SEGMENT_BYTES,
@@ -63,8 +69,8 @@ export async function readMaybeCompressed(
   if (plain) return plain;
   const compressed = await readFile(path + COMPRESSED);
   const { buffer, engine } = await unzstd(compressed, { maxOutputLength, info: true });
-  // Decompression ends with its frame and does not mind what follows; this file has nothing to follow.
-  if (engine.bytesWritten !== compressed.length) throw new RangeError("bytes behind the compressed content");
+  // Decompression ends with its frame and ignores what follows. In this file nothing may follow.
+  if (engine.bytesWritten !== compressed.length) throw new RangeError("bytes after the compressed content");
   return buffer;
 }
 
@@ -75,8 +81,8 @@ export interface Chain {
 }
 
 /**
- * The chain from the segment that holds `from` to the last one. Costs nothing for the segments before it.
- * A file whose header never became whole was never part of the journal.
+ * The chain from the segment that holds `from` to the last one. It does not read the segments before that. A
+ * file whose header never became whole was never part of the journal.
  */
 export async function readChain(sessionDir: string, fromSegment: number): Promise<Chain> {
   const numbers = await listSegments(sessionDir);
@@ -85,7 +91,7 @@ export async function readChain(sessionDir: string, fromSegment: number): Promis
     const walked = await walkBack(sessionDir, numbers, fromSegment);
     if ("segments" in walked) return { segments: walked.segments, damage };
     damage ??= walked.damage;
-    // What stands before the bad segment can still be read.
+    // The segments before the bad one can still be read.
     while (numbers.length > 0 && (numbers.at(-1) as number) >= walked.badSegment) numbers.pop();
   }
 }
@@ -124,7 +130,7 @@ async function newestBorn(sessionDir: string, numbers: readonly number[]): Promi
   return undefined;
 }
 
-/** Undefined: missing, or its owner died before the header was whole. */
+/** Undefined if the file is missing, or its owner ended before the header was whole. */
 async function readSegment(sessionDir: string, segment: number): Promise<Headed | Bad | undefined> {
   const path = join(journalDir(sessionDir), segmentName(segment));
   let start: Buffer;
@@ -136,7 +142,7 @@ async function readSegment(sessionDir: string, segment: number): Promise<Headed 
     throw error;
   }
   const headerEnd = start.indexOf(LINE_FEED);
-  // A hole in place of the header: the file grew, but power was lost before its first page was written.
+  // Zeros in place of the header: the file grew, but the power failed before its first page was written.
   const isHole = start.every((byte) => byte === 0);
   if (isHole || (headerEnd < 0 && start.length < MAX_HEADER_BYTES)) return undefined;
   const header = headerEnd < 0 ? undefined : decodeHeader(start.subarray(0, headerEnd));
@@ -161,7 +167,7 @@ async function readStart(path: string): Promise<Buffer> {
   }
 }
 
-/** What decompressing says of bytes that are not, or not only, what was compressed. */
+/** Whether the error means that the bytes are not, or not only, what was compressed. */
 export function isBadCompression(error: unknown): boolean {
   return /^(ZSTD|Z)_/.test(errorCode(error) ?? "") || error instanceof RangeError;
 }

@@ -1,8 +1,10 @@
 /**
- * Owns `head.json`, the witness: a position that was durable when it was written, outside the segments.
- * It is there from the session's first moment, and written anew at pause, close and rollover. A journal that
- * ends before its witness was cut (J2). `isFinal` says that the owner let go there: nothing follows in that
- * segment.
+ * Owns `head.json`, the witness: a position outside the segments that was durable when it was written. The
+ * witness exists from the session's first moment, and is replaced at pause, close and rollover. `isFinal`
+ * means that the owner let go at this position: no record follows it in that segment.
+ *
+ * journal-2 `seq` has no gaps and the chain of hashes is whole. Where it is not, a reader detects and locates
+ *    that. A journal that ends before its witness was cut.
  */
 import {
   type Disk,
@@ -40,7 +42,7 @@ export async function readWitness(sessionDir: string): Promise<Witness | undefin
     file: witnessPath(IN_SESSION),
     offset: 0,
     seq: 0,
-    reason: "the witness of the head was changed",
+    reason: "the witness (head.json) is not as it was written",
   });
 }
 
@@ -51,6 +53,6 @@ export async function assertWitnessed(sessionDir: string): Promise<void> {
     file: witnessPath(IN_SESSION),
     offset: 0,
     seq: 0,
-    reason: "the witness of the head is missing",
+    reason: "the witness (head.json) is missing",
   });
 }

@@ -1,17 +1,17 @@
 /**
  * Owns the append: the only code that adds to a journal.
  *
- * J1 An append resolves after its bytes are synced, and the directory too for a new segment.
- * J3 One writer. After each sync it looks whether somebody began the next segment: then it has lost the
- *    session, and nothing that it wrote since is acknowledged.
- * J5 After a failed sync the handle is never used again, and every later append fails.
- * J6 An append costs the same at record 100 and at record 100,000.
+ * journal-1 An append resolves after its bytes are synced, and the directory too for a new segment.
+ * journal-3 One writer. After each sync the writer checks whether another process began the next segment. If
+ *    so, it has lost the session, and acknowledges nothing that it wrote since.
+ * journal-5 After a failed sync the handle is never used again, and every later append fails.
+ * journal-6 An append costs the same at record 100 and at record 100,000.
  *
- * Group commit: appends that arrive while a batch is on its way to the disk become the next batch: one
- * redaction, one write, one sync for all of them.
+ * Group commit: appends that arrive while a batch is being written become the next batch, with one redaction,
+ * one write and one sync for all of them.
  *
- * A whole record, once visible, is never withdrawn: when the disk is full in the middle of a batch, the
- * records that got there are synced and acknowledged, and the rest is cut and refused.
+ * A whole record that was visible is never withdrawn. When the disk becomes full in the middle of a batch,
+ * the records that were written are synced and acknowledged, and the rest is cut and refused.
  */
 import { HoldfastError, type JournalRecord, type JsonObject } from "../contract/index.ts";
 import { type Clock, type Disk, isDiskFull } from "../util/index.ts";
@@ -19,12 +19,14 @@ import { storeLongFields } from "./blobs.ts";
 import { encodeRecord, type Position } from "./line.ts";
 import { diskFull, type Encoded, SegmentTail, type TailStart } from "./segment-tail.ts";
 
-/** Most records in one batch: bounds how long the first of them waits for the others' encoding. */
+/**
+ * The most records in one batch. It limits how long the first of them waits for the encoding of the others.
+ */
 const MAX_BATCH = 256;
 
 /**
- * Takes the texts of a batch and gives them back without secrets, each with the rules that fired. With their types,
- * where they are records: a command line is read otherwise than other texts.
+ * Takes the texts of a batch and returns them without secrets, each with the rules that matched. `types` are
+ * the types of the records, where they are records: a command line is read differently from other texts.
  */
 export type Redactor = (
   batch: readonly JsonObject[],
@@ -41,7 +43,7 @@ export interface JournalIo {
   readonly redact: Redactor;
 }
 
-/** Both are called before the appends in question settle. */
+/** Both are called before the appends concerned settle. */
 export interface WriterListener {
   onDurable(records: readonly JournalRecord[], head: Position): void;
   /** Everything that was under way or queued is refused. */
@@ -56,7 +58,7 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** What recovery hands over. */
+/** What recovery returns. */
 export interface WriterStart extends TailStart {
   readonly lastAt: string;
 }
@@ -87,27 +89,29 @@ export class JournalWriter {
     return this.#tail.head;
   }
 
-  /** Set when the journal can't be written any more through this writer. */
+  /** Set when this writer can't write the journal any more. */
   get failure(): HoldfastError | undefined {
     return this.#tail.failure;
   }
 
-  /** `dataJson` is the JSON of `data`, for a caller that has it. */
+  /** `dataJson` is the JSON of `data`, if the caller already has it. */
   append(type: string, data: JsonObject, dataJson?: string): Promise<JournalRecord> {
     if (this.#isClosed)
-      return Promise.reject(new HoldfastError("session_released", "the journal was closed"));
+      return Promise.reject(
+        new HoldfastError("session_released", "the journal was closed, and the record was not written"),
+      );
     return new Promise((resolve, reject) => {
       this.#queue.push({ type, data, dataJson, resolve, reject });
       this.#flushing ??= this.#flush();
     });
   }
 
-  /** The directory was renamed; the open file is the same. Nothing may be under way. */
+  /** The directory was renamed. The open file is the same. No append may be under way. */
   relocate(sessionDir: string): void {
     this.#tail.relocate(sessionDir);
   }
 
-  /** Waits for what is queued, writes the witness if asked, and lets go of the file. */
+  /** Waits for the queued appends, writes the witness if asked, and closes the file. */
   async close(options: { witness: boolean }): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -116,7 +120,7 @@ export class JournalWriter {
     await this.#tail.close(options);
   }
 
-  /** Resolves when nothing is on its way to the disk, the witness of a rollover included. */
+  /** Resolves when nothing is being written, including the witness of a rollover. */
   async settled(): Promise<void> {
     await this.#flushing;
     await this.#tail.witnessed();
@@ -130,7 +134,7 @@ export class JournalWriter {
       try {
         await this.#commit(batch);
       } catch (error) {
-        // What was queued behind a failed record was decided on a state that never came to be.
+        // The appends that were queued after a failed record were decided on a state that never came to be.
         this.#listener.onRefused();
         for (const { reject } of [...batch, ...this.#queue.splice(0)]) reject(error);
       }
@@ -170,7 +174,7 @@ export class JournalWriter {
           throw isDiskFull(error) ? diskFull(error) : this.#tail.fail(error);
         },
       );
-      // A clock that went back must not make a record older than the one before it.
+      // If the clock went back, a record must still not be older than the one before it.
       atMs = Math.max(atMs, clock.nowMs());
       const body = {
         seq: seq + 1,

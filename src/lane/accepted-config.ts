@@ -1,6 +1,6 @@
 /**
- * Owns the form of a repo's file of which everything counts: what was not accepted is not in it. Whoever acts by a
- * repo's file takes one of these, so that no way leads past the question what was accepted.
+ * Owns the form of a repo's file in which everything counts: what was not accepted is not in it. Code that
+ * acts by a repo's file takes this form, so that it can't use anything that was not accepted.
  */
 import type { Config } from "../config/index.ts";
 

@@ -1,5 +1,24 @@
 export type { AcceptedConfig } from "./accepted-config.ts";
-export { type Lane, type LaneChoice, type LaneInForce, laneWithin, listLanes, resolveLane } from "./lanes.ts";
-export { accepting, declining, type Judged, judge, noTrust, readWord, type Trust } from "./trust.ts";
+export {
+  hasTool,
+  type Lane,
+  type LaneChoice,
+  type LaneInForce,
+  laneWithin,
+  listLanes,
+  resolveLane,
+} from "./lanes.ts";
+export {
+  type ActingGrant,
+  type ActingTool,
+  type CallContext,
+  isActing,
+  type PlainTool,
+  type Prepared,
+  type Tool,
+  type ToolDescription,
+  type ToolOutcome,
+} from "./tool.ts";
+export { accepting, declining, type Judged, judge, noTrust, pinning, readWord, type Trust } from "./trust.ts";
 export { changeTrust, readTrust, type TrustPlace } from "./trust-store.ts";
 export { acceptedPart, concerns, type Widening, wideningsOf } from "./widening.ts";

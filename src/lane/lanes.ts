@@ -1,48 +1,60 @@
 /**
- * Owns what a lane is: which files a task may write, which hosts it may reach, which tools it has and which of them ask.
- * Three come with the program, the others are a repo's own. A lane belongs to one task.
+ * Owns what a lane is: which files a task may write, which hosts it may reach, which tools it has and which
+ * of them ask. Three lanes come with Holdfast; the others belong to a repo. Each task has one lane.
  */
 import { type Config, DEFAULT_LANE, type LaneSettings, ownLane } from "../config/index.ts";
 import {
+  EVERY_TOOL,
   HoldfastError,
   isShippedLane,
+  type LaneTools,
   parseHosts,
   type ShippedLane,
   shippedLanes,
+  type ToolClass,
+  toolClasses,
+  usualTools,
 } from "../contract/index.ts";
 import type { AcceptedConfig } from "./accepted-config.ts";
 
-/** What a task is held to: by its sandbox, and its agent's own tools by its adapter. */
+/** The limits of a task. Its sandbox enforces them; its adapter enforces those for the agent's own tools. */
 export interface LaneInForce {
   readonly name: string;
   /** Whether its capsule is read-only. */
   readonly isReadOnly: boolean;
-  /** Whether its agent may edit files, and run no commands: the sandbox can't tell these apart. */
+  /** Whether its agent may edit files but run no commands. The sandbox can't tell these apart. */
   readonly isWithoutCommands: boolean;
   /** Patterns of the hosts that it may reach; `*` is any public host. */
   readonly hosts: readonly string[];
+  /** Which tools it has, and which of them ask. */
+  readonly tools: LaneTools;
 }
 
-export interface Lane extends LaneInForce, Pick<LaneSettings, "read" | "write" | "external" | "approval"> {}
+export type Lane = LaneInForce;
 
-/** What a person asked for. Without a lane: the default. */
+/** Whether a lane has a tool of this class. */
+export function hasTool(tools: LaneTools, kind: ToolClass, tool: string): boolean {
+  return tools[kind].includes(EVERY_TOOL) || tools[kind].includes(tool);
+}
+
+/** What a person asked for. Without a lane: the default lane. */
 export interface LaneChoice {
   readonly lane?: string | undefined;
-  /** Beside those of the lane. */
+  /** In addition to those of the lane. */
   readonly hosts?: readonly string[] | undefined;
-  /** What its spec says of the agent definition that it goes by. */
+  /** The agent definition that the task's spec names. */
   readonly definition?: string | undefined;
 }
 
 const NARROWEST: ShippedLane = "read-only";
-/** In `write`, what lets an agent run commands. */
-const COMMANDS: readonly string[] = ["*", "run_command"];
+/** The entries of `write` that let an agent run commands. */
+const COMMANDS: readonly string[] = [EVERY_TOOL, "run_command"];
 
 const repoFix: LaneSettings = {
-  read: ["*"],
-  write: ["*"],
-  external: [],
-  approval: ["external"],
+  read: [...usualTools.read],
+  write: [...usualTools.write],
+  external: [...usualTools.external],
+  approval: [...usualTools.approval],
   hosts: [],
 };
 
@@ -56,7 +68,7 @@ export function laneSettings({ lanes }: Pick<Config, "lanes">, name: string): La
   return isShippedLane(name) ? shipped[name] : ownLane(lanes, name);
 }
 
-/** Shipped ones first. */
+/** Holdfast's own lanes first. */
 export function listLanes(config: AcceptedConfig): Lane[] {
   const names = [...shippedLanes, ...Object.keys(config.lanes).sort()];
   return names.map((lane) => resolveLane(config, { lane }));
@@ -67,23 +79,25 @@ export function resolveLane(config: AcceptedConfig, { lane: asked, hosts = [] }:
   const settings = laneSettings(config, name);
   if (!settings) {
     const known = [...shippedLanes, ...Object.keys(config.lanes).sort()];
-    throw new HoldfastError("unknown_lane", `there is no lane ${name}: there are ${known.join(", ")}`, {
+    throw new HoldfastError("unknown_lane", `there is no lane ${name}: the lanes are ${known.join(", ")}`, {
       lane: name,
       known,
     });
   }
+  const { hosts: own, ...tools } = settings;
   return {
-    ...settings,
     name,
-    isReadOnly: settings.write.length === 0,
-    isWithoutCommands: settings.write.length > 0 && !settings.write.some((tool) => COMMANDS.includes(tool)),
-    hosts: [...new Set([...settings.hosts, ...parseHosts(hosts)])],
+    isReadOnly: tools.write.length === 0,
+    isWithoutCommands: tools.write.length > 0 && !tools.write.some((tool) => COMMANDS.includes(tool)),
+    hosts: [...new Set([...own, ...parseHosts(hosts)])],
+    tools,
   };
 }
 
 /**
- * A lane in which a task may do no more than in either of two: the first, the second, or where neither is within the
- * other, the one that writes nothing and reaches nothing. So is one that is not there any more.
+ * A lane in which a task may do no more than in either of the two: the first or the second, if one is within
+ * the other, or else the lane that writes nothing and reaches nothing. A lane that does not exist any more
+ * counts as that one too.
  */
 export function laneWithin(config: AcceptedConfig, first: string, second: string = config.lane): string {
   const find = (lane: string) => (laneSettings(config, lane) ? resolveLane(config, { lane }) : undefined);
@@ -99,6 +113,7 @@ function isWithin(one: Lane, other: Lane): boolean {
     (one.isReadOnly || !other.isReadOnly) &&
     (one.isReadOnly || one.isWithoutCommands || !other.isWithoutCommands) &&
     one.hosts.every(isReached) &&
-    other.approval.every((kind) => one.approval.includes(kind))
+    other.tools.approval.every((kind) => one.tools.approval.includes(kind)) &&
+    toolClasses.every((kind) => one.tools[kind].every((tool) => hasTool(other.tools, kind, tool)))
   );
 }

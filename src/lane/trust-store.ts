@@ -1,7 +1,7 @@
 /**
- * Owns `trust/<repo>.json` of a home: what a person accepted of a repo's file, on this machine. Each change is made under
- * a lock and replaces the file, so that of two at the same time none is lost. One that is not as it was written says
- * nothing: then nothing was accepted.
+ * Owns `trust/<repo>.json` of a home: what a person accepted of a repo's file, on this machine. Each change
+ * is made under a lock and replaces the file, so that none is lost when two are made at the same time. A file
+ * that was changed otherwise counts as empty: nothing is accepted.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import {
 } from "../util/index.ts";
 import { type Acceptance, noTrust, type Trust } from "./trust.ts";
 
-/** Of which repo, by its key in this home. */
+/** The repo, by its key in this home. */
 export interface TrustPlace {
   readonly homeDir: string;
   readonly repo: string;
@@ -31,7 +31,11 @@ export function readTrust(place: TrustPlace): Trust {
   const bytes = readPlainFile(pathOf(place), { maxBytes: MAX_BYTES });
   const value = bytes && openSealedJson(bytes);
   if (!value) return noTrust;
-  return { accepted: listIn(value["accepted"]).filter(isAcceptance), declined: textsIn(value["declined"]) };
+  return {
+    accepted: listIn(value["accepted"]).filter(isAcceptance),
+    declined: textsIn(value["declined"]),
+    pins: pinsIn(value["pins"]),
+  };
 }
 
 export async function changeTrust(
@@ -48,8 +52,13 @@ export async function changeTrust(
 }
 
 const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const isText = (value: unknown) => typeof value === "string";
+const isText = (value: unknown): value is string => typeof value === "string";
 const textsIn = (value: unknown): string[] => listIn(value).filter(isText);
+
+function pinsIn(value: unknown): Trust["pins"] {
+  if (!isPlainObject(value)) return {};
+  return Object.fromEntries(Object.entries(value).filter((pin): pin is [string, string] => isText(pin[1])));
+}
 
 function isAcceptance(value: unknown): value is Acceptance {
   if (!isPlainObject(value)) return false;

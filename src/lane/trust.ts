@@ -1,9 +1,9 @@
 /**
- * Owns what was accepted of a repo's file on this machine: by the hash of all of its words that widen, so that a person
- * accepts them together. Pure: the file that it is kept in is `trust-store.ts`'s.
+ * Owns what was accepted of a repo's file on this machine. It is identified by the hash of all words that
+ * widen, so a person accepts them together. Pure; `trust-store.ts` owns the file.
  *
- * T9 Words count if one acceptance had all of them. Those of two are not added up: a file to copy in and a host to send
- *    it to may each be harmless.
+ * trust-2 Words count only if a single acceptance had all of them. Two acceptances are not combined: a file
+ *    to copy in and a host to send it to may each be harmless alone.
  */
 import type { Json } from "../contract/index.ts";
 import { sha256Hex } from "../util/index.ts";
@@ -11,30 +11,35 @@ import type { Widening } from "./widening.ts";
 
 export interface Acceptance {
   readonly hash: string;
-  /** Each word, in its canonical form. */
+  /** The words, each in its canonical form. */
   readonly words: readonly string[];
   readonly at: string;
 }
 
 export interface Trust {
-  /** Oldest first; all of them, so that a change of branches asks nothing again. */
+  /** Oldest first. All are kept, so that switching branches does not ask again. */
   readonly accepted: readonly Acceptance[];
-  /** Hashes that a person was asked about and said no to. */
+  /** Hashes that a person was asked about and declined. */
   readonly declined: readonly string[];
+  /**
+   * Hashes of the tools that MCP servers listed when they were first used after the acceptance, by the
+   * server's entry.
+   */
+  readonly pins: Readonly<Record<string, string>>;
 }
 
-export const noTrust: Trust = { accepted: [], declined: [] };
+export const noTrust: Trust = { accepted: [], declined: [], pins: {} };
 
 export interface Judged {
-  /** Of all words that widen, accepted or not. */
+  /** The hash of all words that widen, accepted or not. */
   readonly hash: string;
-  /** Those that were not accepted. */
+  /** The words that were not accepted. */
   readonly open: readonly Widening[];
   readonly isDeclined: boolean;
   counts(widening: Widening): boolean;
 }
 
-/** The same for the same word, wherever it stands in the file. */
+/** The same for the same word, wherever it is in the file. */
 export const wordOf = ({ key, value }: Widening) => JSON.stringify([key, value]);
 
 export function readWord(word: string): Pick<Widening, "key" | "value"> {
@@ -67,7 +72,13 @@ export function accepting(trust: Trust, widenings: readonly Widening[], at: stri
   return {
     accepted: [...others, { hash, words: wordsOf(widenings), at }],
     declined: trust.declined.filter((one) => one !== hash),
+    pins: trust.pins,
   };
+}
+
+/** The first list of an entry's tools is the one that counts from then on. */
+export function pinning(trust: Trust, entry: string, hash: string): Trust {
+  return Object.hasOwn(trust.pins, entry) ? trust : { ...trust, pins: { ...trust.pins, [entry]: hash } };
 }
 
 export function declining(trust: Trust, widenings: readonly Widening[]): Trust {

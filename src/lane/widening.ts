@@ -1,7 +1,8 @@
 /**
- * Owns which words of a repo's file widen what a task may do, and what is left of the file without them.
+ * Owns which words of a repo's file widen what a task may do, and what remains of the file without them.
  *
- * T8 A repo's file can only narrow: of what is made by `acceptedPart`, every word that widens is one that was accepted.
+ * trust-1 A repo's file by itself can only narrow: in the result of `acceptedPart`, every word that widens
+ *    was accepted.
  */
 import { type Config, DEFAULT_LANE, type LaneSettings } from "../config/index.ts";
 import type { AgentSection, Budget, BudgetLimit, Json } from "../contract/index.ts";
@@ -10,12 +11,12 @@ import { type LaneChoice, laneSettings } from "./lanes.ts";
 
 /** One word of a file that widens. */
 export interface Widening {
-  /** As the file has it: `capsule.include`, `lanes.deps.hosts`. */
+  /** Its path in the file: `capsule.include`, `lanes.deps.hosts`. */
   readonly key: string;
   readonly value: Json;
-  /** The lane that it is of. */
+  /** The lane that it belongs to. */
   readonly lane?: string;
-  /** The agent definition that it is of. */
+  /** The agent definition that it belongs to. */
   readonly agent?: string;
 }
 
@@ -23,7 +24,7 @@ type Counts = (widening: Widening) => boolean;
 
 interface Kind {
   find(config: Config): readonly Widening[];
-  /** The same file with those only that count. */
+  /** The file with only those of its words that count. */
   keep(config: Config, counts: Counts): Config;
 }
 
@@ -37,7 +38,7 @@ export function acceptedPart(config: Config, counts: Counts, own: Budget = {}): 
   return { ...left, isAccepted: true };
 }
 
-/** Whether a task of this choice would have had it. */
+/** Whether a task with this choice would have had it. */
 export function concerns({ lane: asked, definition }: LaneChoice, config: Config): Counts {
   const lane = asked ?? config.lane;
   return (widening) => {
@@ -46,7 +47,7 @@ export function concerns({ lane: asked, definition }: LaneChoice, config: Config
   };
 }
 
-/** A list, each entry of which widens. */
+/** A list; each of its entries widens. */
 function listed(
   key: string,
   read: (config: Config) => readonly string[],
@@ -88,6 +89,23 @@ const checks: Kind = {
   }),
 };
 
+/** A section whose entries widen as a whole: if any word of an entry changes, it is another entry. */
+function entries<K extends "tools" | "mcp">(key: K): Kind {
+  const widening = (name: string, entry: Config[K][string] | undefined): Widening => ({
+    key: `${key}.${name}`,
+    value: entry as Json,
+  });
+  return {
+    find: (config) => Object.entries(config[key]).map(([name, entry]) => widening(name, entry)),
+    keep: (config, counts) => ({
+      ...config,
+      [key]: Object.fromEntries(
+        Object.entries(config[key]).filter(([name, entry]) => counts(widening(name, entry))),
+      ),
+    }),
+  };
+}
+
 const ofLane = (lane: string, word: keyof LaneSettings, value: Json): Widening => ({
   key: `lanes.${lane}.${word}`,
   value,
@@ -96,7 +114,9 @@ const ofLane = (lane: string, word: keyof LaneSettings, value: Json): Widening =
 
 const isAsked = ({ approval }: LaneSettings) => approval.includes("external");
 
-/** With the tools that nobody would be asked about: with another one, it is another widening. */
+/**
+ * Includes the tools that a person would not be asked about: with a different set, it is another widening.
+ */
 const unasked = (lane: string, { approval, external }: LaneSettings): Widening =>
   ofLane(lane, "approval", { approval: [...approval].sort(), external: [...external].sort() });
 
@@ -118,7 +138,7 @@ const lanes: Kind = {
   }),
 };
 
-/** A default that goes beyond the shipped one: every task would have it without being asked for it. */
+/** A default lane beyond the standard one: every task would have it without asking for it. */
 const defaultLane: Kind = {
   find: (config) => (isWide(config, config.lane) ? [{ key: "lane", value: config.lane }] : []),
   keep: (config, counts) =>
@@ -132,7 +152,7 @@ function isWide(config: Config, name: string): boolean {
   return lane !== undefined && (lane.hosts.length > 0 || !isAsked(lane));
 }
 
-/** What the file narrows stays: in place of a lane that writes nothing, no task gets one that writes. */
+/** What the file narrows stays: a lane that writes nothing is not replaced by one that writes. */
 function narrower(config: Config, name: string): string {
   return laneSettings(config, name)?.write.length === 0 ? "read-only" : DEFAULT_LANE;
 }
@@ -150,7 +170,7 @@ const limitsIn = (budget: Budget = {}): Limit[] =>
     value === undefined ? [] : [[name as BudgetLimit, value]],
   );
 
-/** Variables of the person's, a wide lane, and limits above the person's own. */
+/** Variables of the person, a wide lane, and limits above the person's own. */
 function agentsKind(own: Budget): Kind {
   const isHigher = ([name, value]: Limit) => value > (own[name] ?? Number.POSITIVE_INFINITY);
   const ofLimit = (agent: string, [name, value]: Limit) => ofAgent(agent, "budget", { [name]: value });
@@ -184,11 +204,13 @@ function agentsKind(own: Budget): Kind {
   };
 }
 
-/** In this order: whether a lane is wide depends on what is left of it. */
+/** The order matters: whether a lane is wide depends on what remains of it. */
 const kindsFor = (own: Budget): readonly Kind[] => [
   include,
   setupHosts,
   checks,
+  entries("tools"),
+  entries("mcp"),
   lanes,
   defaultLane,
   agentsKind(own),

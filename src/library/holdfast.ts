@@ -203,7 +203,7 @@ export class Holdfast extends SessionFiles {
     return this.run((home) => keepSession(home, id, isKept, user));
   }
 
-  /** Of the whole home, whoever's sessions they are. What is not said stands in the user's settings. */
+  /** For the sessions of all users of the home. What the options do not set is taken from the user's settings. */
   gc(options: GcOptions = {}): Promise<GcResult> {
     return this.run(async (home) => (await upkeep()).collectGarbage(home, options));
   }

@@ -1,15 +1,15 @@
 /**
- * Owns admission: which of those that wait may begin now, and why the others may not. Pure: memory, needs and places
- * in, decisions out.
+ * Owns admission: which of the waiting sessions may begin now, and why the others may not. Pure: memory,
+ * needs and places in, decisions out.
  *
- * U1 The line is kept: nobody begins while somebody before them waits. So nobody starves.
- * U2 What runs and what begins needs no more, all together, than there is, without the reserve; but one may always
- *    run, or nothing ever would on a small machine.
+ * line-1 The order of the line is kept: no session begins while one before it waits. So no session starves.
+ * line-2 What runs and what begins needs together no more than there is, without the reserve; but one session
+ *        may always run, or nothing ever would on a small machine.
  */
 import type { Place } from "./line.ts";
 
 export interface Memory {
-  /** What could be taken without harm to what runs. */
+  /** The memory that could be taken without harm to what runs. */
   readonly availableBytes: number;
   readonly totalBytes: number;
 }
@@ -23,7 +23,7 @@ export interface Circumstances {
   readonly memory: Memory;
   /** What agents of a definition have needed at their peak. */
   readonly needOf: (definition: string) => number;
-  /** What the processes of a place that was granted hold now. */
+  /** What the processes of a granted place hold now. */
   readonly useOf: (place: Place) => number;
   readonly limits: HomeLimits;
 }
@@ -34,7 +34,7 @@ export interface Decision {
   readonly reason: string | null;
 }
 
-/** Of all memory, this part is nobody's, and so much at least. */
+/** This part of all memory stays free, and at least so many bytes. */
 const RESERVE_PART = 0.1;
 const MIN_RESERVE_BYTES = 256 * 1024 * 1024;
 const MEGABYTE = 1024 * 1024;
@@ -48,7 +48,7 @@ export function decide(places: readonly Place[], circumstances: Circumstances): 
   const { memory, needOf, useOf, limits } = circumstances;
   const granted = places.filter(({ state }) => state === "granted");
   let running = granted.length;
-  // What they will still take; what they hold already is not available any more.
+  // What they will still take. What they already hold is not available any more.
   let promised = granted.reduce(
     (sum, place) => sum + Math.max(0, needOf(place.definition) - useOf(place)),
     0,
@@ -60,13 +60,14 @@ export function decide(places: readonly Place[], circumstances: Circumstances): 
     const need = needOf(place.definition);
     const room = memory.availableBytes - reserveBytes(memory) - promised;
     const reason = isBlocked
-      ? "others are before it"
+      ? "other sessions are before it in the line"
       : running === 0
         ? null
         : reasonToWait({ place, limits, running, need, needed, room });
     decisions.push({ place, reason });
     if (reason !== null) {
-      // Its own limits are its own affair; what the machine lacks, everybody lacks.
+      // A session that waits because of its own limits does not block the others; one that waits for what the
+      // machine lacks does.
       isBlocked ||= !isOwnReason(place, limits, running, need, needed);
       continue;
     }
@@ -91,9 +92,9 @@ function reasonToWait(of: {
     return `${running} ${running === 1 ? "session runs" : "sessions run"}, and the limit is ${maxSessions}`;
   const maxMemory = least(place.maxMemoryBytes, limits.maxMemoryBytes);
   if (maxMemory !== null && needed + need > maxMemory)
-    return `it needs ${megabytes(need)}, and of ${megabytes(maxMemory)} allowed ${megabytes(needed)} are taken`;
+    return `it needs ${megabytes(need)}, and ${megabytes(needed)} of the allowed ${megabytes(maxMemory)} are taken`;
   if (need > room)
-    return `it needs ${megabytes(need)}, and ${megabytes(Math.max(0, room))} are free beyond the reserve`;
+    return `it needs ${megabytes(need)}, and ${megabytes(Math.max(0, room))} are free above the reserve`;
   return null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Owns the entering of the line, and the granting of its places: a session with something to do gets a place, and one
+ * Owns entering the line, and granting its places: a session with something to do gets a place, and a session
  * whose place is granted gets a process.
  */
 import { existsSync } from "node:fs";
@@ -16,7 +16,7 @@ import { needOf, readMemory } from "./memory.ts";
 export type PlaceWish = Pick<Place, "session" | "definition" | "priority"> &
   Partial<Pick<Place, "maxSessions" | "maxMemoryBytes" | "by">>;
 
-/** One who has a place keeps it. */
+/** A session that has a place keeps it. */
 export async function enterLine(home: Home, wish: PlaceWish): Promise<void> {
   await withLine(home, async (line) => {
     const order = await line.nextOrder();
@@ -37,12 +37,13 @@ export async function enterLine(home: Home, wish: PlaceWish): Promise<void> {
   });
 }
 
-/** Starts the process of a session; resolves with its pid. */
+/** Starts the process of a session; resolves to its pid. */
 export type StartProcess = (session: SessionId, options: { readonly by?: string }) => Promise<number>;
 
 /**
- * Lets those begin for whom there is room, and says of the others why they wait. The process of a session that is yet
- * to be opened has to hear when that has happened: so only the caller that opens the session (`opening`) starts it.
+ * Lets those begin for which there is room, and records for the others why they wait. The process of a
+ * session that is yet to be opened has to hear when that has happened, so only the caller that opens the
+ * session (`opening`) starts it.
  */
 export async function admitWaiting(home: Home, start: StartProcess, opening?: SessionId): Promise<void> {
   const toRing = await withLine(home, async (line) => {
@@ -58,7 +59,8 @@ export async function admitWaiting(home: Home, start: StartProcess, opening?: Se
       if (place.session !== opening && !existsSync(sessionDir)) continue;
       const bell = readProcessRecord(sessionDir)?.bell;
       if (place.sessionProcess && bell) rung.push(bell);
-      // Written under the name of the one who will take it: if it dies before, the place goes back to the line.
+      // Written under the name of the process that will take it: if that process dies before, the place goes
+      // back to the line.
       const sessionProcess =
         place.sessionProcess ??
         identityOf(await start(place.session, present({ by: place.by ?? undefined })));

@@ -1,5 +1,6 @@
 /**
- * Owns `limits.json`: how much all sessions of a home may take together. Set by `serve`, kept until it is set again.
+ * Owns `limits.json`: how much all sessions of a home may use together. `serve` sets it, and it stays until
+ * it is set again.
  */
 import type { Home } from "../home/index.ts";
 import { limitsPath, openSealedJson, readIfThere, replaceFile, sealJson } from "../util/index.ts";

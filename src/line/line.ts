@@ -1,9 +1,10 @@
 /**
- * Owns the line: which sessions run an agent now, which wait for room, and why. One small file per session in
- * `line/`, changed under one lock. Nothing in it is a truth of a session: it is about this machine and this hour.
+ * Owns the line: which sessions run an agent now, which wait for room, and why. Each session has one small
+ * file in `line/`, changed under one lock. The line holds no truth about a session, only about this machine
+ * at this time.
  *
- * Z1 A place whose process is gone is nobody's: it goes back to the line, or away. So does one whose session was
- *    never opened.
+ * line-3 A place whose process is gone belongs to no process: it goes back to the line, or away. So does the
+ *        place of a session that was never opened.
  */
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
@@ -31,18 +32,20 @@ export interface Place {
   readonly state: "waiting" | "granted";
   /** Why it waits, for people. */
   readonly reason: string | null;
-  /** Of its own: it does not begin while more of ours run, or need more. */
+  /** The session's own limits: it does not begin while more sessions run, or need more memory, than this. */
   readonly maxSessions: number | null;
   readonly maxMemoryBytes: number | null;
-  /** Granted: the session process, or whoever starts it. Waiting: the session process, if it has one. */
+  /**
+   * Granted: the session process, or the process that starts it. Waiting: the session process, if it has one.
+   */
   readonly sessionProcess: ProcessIdentity | null;
-  /** Who saw that the session had crashed, if that was no person. */
+  /** The process that saw that the session had crashed, if this was not asked for by a person. */
   readonly by: string | null;
-  /** Who put it in the line: the session may be about to be opened by them. */
+  /** The process that put it in the line, which may be about to open the session. */
   readonly maker: ProcessIdentity | null;
   /** How many processes were started for it and ended before they had the session. */
   readonly attempts: number;
-  /** Whether the session process itself has taken it. */
+  /** Whether the session process itself has taken the place. */
   readonly isTaken: boolean;
 }
 
@@ -50,13 +53,13 @@ export interface Place {
 export const placePath = (home: Pick<Home, "dir">, session: SessionId) =>
   join(lineDir(home.dir), `${session}.json`);
 
-/** Whether the process of a place is there, or is just being started. */
+/** Whether the process of a place exists, or is just being started. */
 export function hasProcess(place: Place | undefined): boolean {
   const { sessionProcess = null } = place ?? {};
   return sessionProcess !== null && isAlive(sessionProcess);
 }
 
-/** All that is done to the line is done in here: what is read is what is true until it ends. */
+/** All changes of the line are made in here: what is read stays true until this ends. */
 export async function withLine<T>(home: Pick<Home, "dir">, work: (line: Line) => Promise<T>): Promise<T> {
   mkdirSync(lineDir(home.dir), { recursive: true, mode: 0o700 });
   return withFileLock(join(lineDir(home.dir), "lock"), () => work(new Line(home)));
@@ -74,7 +77,7 @@ export class Line {
     this.#home = home;
   }
 
-  /** In the order in which they may begin. Z1 is settled before anybody sees them. */
+  /** In the order in which they may begin. line-3 is enforced before they are returned. */
   async places(): Promise<Place[]> {
     const found = readdirSync(lineDir(this.#home.dir))
       .map((name) => name.slice(0, -".json".length))
@@ -88,7 +91,7 @@ export class Line {
     return places.sort((a, b) => b.priority - a.priority || a.order - b.order);
   }
 
-  /** Behind everybody who is in the line. */
+  /** After all places that are in the line. */
   async nextOrder(): Promise<number> {
     return (await this.places()).reduce((highest, { order }) => Math.max(highest, order), 0) + 1;
   }
@@ -124,7 +127,7 @@ export class Line {
   }
 }
 
-/** One whose process can't even be started is not tried for ever. */
+/** A session whose process can't be started is not tried for ever. */
 const MAX_ATTEMPTS = 3;
 
 export function myself(): ProcessIdentity {

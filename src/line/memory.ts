@@ -1,5 +1,6 @@
 /**
- * Owns what is known of memory: the machine's, as far as we may have it, and what agents of a kind have needed.
+ * Owns what is known about memory: how much of the machine's we may use, and how much agents of a kind have
+ * needed.
  */
 import { freemem, totalmem } from "node:os";
 import type { Home } from "../home/index.ts";
@@ -7,11 +8,11 @@ import { readTextOr } from "../util/index.ts";
 import { type Memory, reserveBytes } from "./admission.ts";
 import { readPeaks } from "./peaks.ts";
 
-/** Of an agent that nobody has seen run. */
+/** For an agent that has never been seen running. */
 const UNKNOWN_NEED_BYTES = 128 * 1024 * 1024;
 const KILOBYTE = 1024;
 
-/** A container's limit counts, where there is one. */
+/** The limit of a container counts, if there is one. */
 export function readMemory(): Memory {
   const info = readTextOr("/proc/meminfo", "");
   const line = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(info)?.[1]) * KILOBYTE;
@@ -32,13 +33,16 @@ function readGroup(): { max: number; current: number } | undefined {
   if (path === undefined) return undefined;
   const number = (name: string) => Number(readTextOr(`/sys/fs/cgroup${path}/${name}`, "").trim());
   const max = number("memory.max");
-  // What the kernel keeps of files, and would give back.
+  // What the kernel caches of files, and would give back.
   const cache = /^inactive_file (\d+)$/m.exec(readTextOr(`/sys/fs/cgroup${path}/memory.stat`, ""))?.[1];
   const current = number("memory.current") - Number(cache ?? 0);
   return max > 0 && Number.isFinite(max) && Number.isFinite(current) ? { max, current } : undefined;
 }
 
-/** The highest of its last peaks, and never more than there is: one that claims that much waits until it is alone. */
+/**
+ * The highest of its last peaks, and never more than there is: an agent that needs that much waits until it
+ * is alone.
+ */
 export async function needOf(home: Home, definition: string, memory: Memory): Promise<number> {
   const peaks = await readPeaks(home, definition);
   const need = peaks.length === 0 ? UNKNOWN_NEED_BYTES : Math.max(...peaks);

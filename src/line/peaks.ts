@@ -1,6 +1,6 @@
 /**
- * Owns `stats/`: what tasks of one agent definition have needed of memory, at their peak and with all their
- * processes. A hint for admission: lost, it costs a guess.
+ * Owns `stats/`: how much memory tasks of one agent definition have needed at their peak, with all their
+ * processes. It is a hint for admission; if it is lost, admission guesses.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,6 @@
 /**
- * Owns the session process's part of the line: it takes the place that the dispatcher granted, or waits in it.
+ * Owns the session process's part of the line: it takes the place that the dispatcher granted, or waits in
+ * it.
  */
 import type { SessionId } from "../contract/index.ts";
 import type { Home } from "../home/index.ts";
@@ -12,7 +13,7 @@ export interface PlaceRequest {
   readonly priority: number;
 }
 
-/** From the moment that we have the session: if we are killed, it is the session that crashed, not its start. */
+/** From the moment that we have the session: if we are killed now, the session has crashed, not its start. */
 export async function holdPlace(home: Home, session: SessionId): Promise<void> {
   await withLine(home, async (line) => {
     const place = line.get(session);
@@ -25,7 +26,7 @@ export async function takePlace(home: Home, request: PlaceRequest): Promise<bool
   return withLine(home, async (line) => {
     const place = line.get(request.session);
     const sessionProcess = myself();
-    // One that was granted for another kind of agent says nothing of the memory that this one needs.
+    // A place that was granted for another kind of agent does not reserve the memory that this one needs.
     if (place?.state === "granted" && place.definition === request.definition) {
       if (!place.isTaken) await line.set({ ...place, ...request, sessionProcess, isTaken: true });
       return true;
@@ -48,8 +49,8 @@ export async function takePlace(home: Home, request: PlaceRequest): Promise<bool
 }
 
 /**
- * Gives the place back, if it is ours: somebody may have made another one for the next process. Says whether others
- * wait for one.
+ * Gives the place back, if it is ours: another one may have been made for the next process. Resolves to
+ * whether others wait for one.
  */
 export async function leavePlace(home: Home, session: SessionId): Promise<boolean> {
   return withLine(home, async (line) => {

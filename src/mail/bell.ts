@@ -1,19 +1,18 @@
 /**
- * Owns the bell of a session process: a socket that says one sign at a time. To connect is to ring, which asks the
- * process to look into its inbox; it answers when it has looked. A connection that stays listens: it hears when there
- * is news in the journal or the output, and when the bell is taken down. It ends with the process and not before, so
- * its end is the end of the process.
- *
- * What there is to see is in the directories: a ring that gets lost costs time, nothing else.
+ * Owns the bell of a session process: a socket that sends one sign at a time. To connect is to ring, which
+ * asks the process to look into its inbox; it answers when it has looked. A connection that stays open
+ * listens: it hears when there is news in the journal or the output, and when the bell is taken down. The
+ * connection ends when the process ends and not before, so its end is the end of the process. All content is
+ * in the directories: a ring that gets lost costs time, and nothing else.
  */
 import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { News } from "../util/index.ts";
 
-/** A machine that is very busy takes its time. */
+/** A machine that is very busy needs time. */
 const RING_MS = 3000;
-/** More listeners than anybody needs; the rest look by themselves. */
+/** More listeners than are ever needed; further ones look by themselves. */
 const MAX_LISTENERS = 512;
 
 const LOOKED = ".";
@@ -21,18 +20,21 @@ const NEWS = "!";
 const TAKEN_DOWN = "x";
 
 /** `silent`: a process is there, and does not answer. */
-export type RingAnswer = "looked" | "nobody" | "silent";
+export type RingAnswer = "looked" | "absent" | "silent";
 
 export interface Bell {
-  /** Rings everybody who listens. */
+  /** Whether a connection listens, or rings just now. */
+  readonly hasListeners: boolean;
+  /** Rings every listener. */
   news(): void;
-  /** A ring finds no process from now on. Connections stay: they tell of the process's end. */
+  /** From now on, a ring finds no process. Connections stay open: their end tells of the process's end. */
   takeDown(): void;
 }
 
 /**
- * Takes the place of a socket that a dead process left. `look` resolves when what lay in the inbox was taken in, or
- * left there for a reason; it fails where the process leaves, and what lies there is for the next one.
+ * Takes the place of a socket that a dead process left. `look` resolves when the content of the inbox was
+ * taken in, or was left there for a reason. It fails if the process is leaving; what lies there is then for
+ * the next process.
  */
 export async function hangBell(path: string, look: () => Promise<void>): Promise<Bell> {
   const listeners = new Set<Socket>();
@@ -42,7 +44,7 @@ export async function hangBell(path: string, look: () => Promise<void>): Promise
     socket.resume();
     socket.on("error", () => {});
     socket.on("close", () => listeners.delete(socket));
-    // Not by something that it says: who is gone when we write to it is never read.
+    // Not by a message: if the other side is gone when we write, the message is never read.
     look().then(
       () => socket.write(LOOKED),
       () => socket.destroy(),
@@ -53,8 +55,11 @@ export async function hangBell(path: string, look: () => Promise<void>): Promise
   server.listen(path);
   await once(server, "listening");
   return {
+    get hasListeners() {
+      return listeners.size > 0;
+    },
     news() {
-      // One who has not heard the last ring yet needs no other.
+      // A listener that has not heard the last ring yet needs no other.
       for (const socket of listeners) if (socket.writableLength === 0) socket.write(NEWS);
     },
     takeDown() {
@@ -64,7 +69,7 @@ export async function hangBell(path: string, look: () => Promise<void>): Promise
   };
 }
 
-/** Resolves with the answer; with `silent` when none comes for a while. */
+/** Resolves to the answer, or to `silent` if none comes for a while. */
 export function ring(path: string, timeoutMs = RING_MS): Promise<RingAnswer> {
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -74,21 +79,21 @@ export function ring(path: string, timeoutMs = RING_MS): Promise<RingAnswer> {
       socket.destroy();
       resolve(answer);
     };
-    // A process that hangs must not hold up the one that rings.
-    const timer = setTimeout(() => end(isThere ? "silent" : "nobody"), timeoutMs);
+    // A process that hangs must not hold up the caller that rings.
+    const timer = setTimeout(() => end(isThere ? "silent" : "absent"), timeoutMs);
     socket.once("connect", () => {
       isThere = true;
     });
     socket.on("data", (signs: Buffer) => {
       if (signs.includes(LOOKED)) end("looked");
-      else if (signs.includes(TAKEN_DOWN)) end("nobody");
+      else if (signs.includes(TAKEN_DOWN)) end("absent");
     });
-    socket.on("error", () => end("nobody"));
-    socket.once("close", () => end("nobody"));
+    socket.on("error", () => end("absent"));
+    socket.once("close", () => end("absent"));
   });
 }
 
-/** Rings, and goes before the answer. Whether a process was there to hear it. */
+/** Rings, and does not wait for the answer. Resolves to whether a process was there to hear it. */
 export function knock(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -101,7 +106,7 @@ export function knock(path: string): Promise<boolean> {
   });
 }
 
-/** Resolves when the process is gone, or when no bell hangs there: then nothing tells of its end. */
+/** Resolves when the process is gone, or when it has no bell: then nothing tells of its end. */
 export function whenBellGone(path: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -117,9 +122,11 @@ export function whenBellGone(path: string, signal: AbortSignal): Promise<void> {
 }
 
 export interface Listening {
-  /** No bell hangs there, or none any more: nothing is to be heard. */
+  /** There is no bell, or none any more: nothing can be heard. */
   readonly isOver: boolean;
-  /** Resolves at the next news, when the bell is gone, or after the time; at once if there was some meanwhile. */
+  /**
+   * Resolves at the next news, when the bell is gone, or after the time; at once if there was news meanwhile.
+   */
   next(timeoutMs: number): Promise<void>;
   close(): void;
 }
@@ -139,7 +146,7 @@ export function listen(path: string): Listening {
   });
   socket.on("error", () => {});
   socket.on("close", over);
-  // It must not keep a process alive that has nothing else to do.
+  // The socket must not keep a process alive that has nothing else to do.
   socket.unref();
   return {
     get isOver() {

@@ -1,22 +1,26 @@
 /**
- * Owns a directory of messages by maildir's rules: written to `tmp`, synced, renamed into `new`, and moved to `cur`
- * when it has been taken in. Whoever may write to the directory may put something in; one process takes out.
+ * Owns a directory of messages by the rules of maildir: a message is written to `tmp`, synced, renamed into
+ * `new`, and moved to `cur` when it has been taken in. Any process that may write to the directory can put
+ * something in; one process takes it out.
  *
- * W1 What `put` has acknowledged is on disk, whole, and under its own id.
- * W2 What one writer puts in after another is listed after it, whatever the clock says.
- * W3 An id that was put in before is not put in again, as long as `cur` remembers it.
+ * mail-1 What `put` has acknowledged is on disk, whole, and under its own id.
+ * mail-2 What one writer puts in after another is listed after it, whatever the clock says.
+ * mail-3 An id that was put in before is not put in again, as long as `cur` remembers it.
  */
 import { constants } from "node:fs";
 import { lstat, open, readdir, readFile, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ageMs, createFile, type Disk, errorCode } from "../util/index.ts";
 
-/** More than the longest message and its envelope can be. */
+/** Larger than the longest message with its envelope. */
 export const MAX_ENVELOPE_BYTES = 1024 * 1024;
-/** So many wait in one at most; those from other sessions leave room for people. */
+/**
+ * How many may wait in one inbox. Messages from other sessions are limited to fewer, which leaves room for
+ * people.
+ */
 export const MAX_WAITING = 1000;
 export const MAX_WAITING_FROM_SESSIONS = 500;
-/** `cur` remembers so many at least. */
+/** `cur` remembers at least this many. */
 const REMEMBERED = 1000;
 const NUMBER_DIGITS = 12;
 const idForm = /^[a-z0-9_]{1,64}$/;
@@ -25,7 +29,7 @@ export interface Put {
   readonly isNew: boolean;
 }
 
-/** All that a maildir has; `new` last: where it is, everything is. */
+/** The directories of a maildir. `new` is made last: if it exists, all of them do. */
 export const maildirDirs = (dir: string): string[] => [
   dir,
   ...["tmp", "cur", "new"].map((name) => join(dir, name)),
@@ -44,7 +48,7 @@ export class Maildir {
     return join(this.dir, "new");
   }
 
-  /** Most sessions never get a message: the directories are made by the first. */
+  /** Most sessions never get a message, so the first one makes the directories. */
   async #waitingOrMade(): Promise<string[]> {
     try {
       return await readdir(this.newDir);
@@ -69,11 +73,12 @@ export class Maildir {
     if (!idForm.test(id)) throw new Error(`not an id: ${id}`);
     const waiting = await this.#waitingOrMade();
     if (waiting.some((name) => idOf(name) === id) || (await this.#remembers(id))) {
-      // Whoever put it there may have been killed before it was on disk.
+      // The process that put it there may have been killed before it was on disk.
       await this.#disk.syncDir(this.newDir);
       return { isNew: false };
     }
-    // W2: behind all that wait. Writers at the same moment may get the same number; their ids tell them apart.
+    // mail-2: after all that wait. Writers at the same moment may get the same number; their ids tell them
+    // apart.
     const number = waiting.reduce((highest, name) => Math.max(highest, numberOf(name)), 0) + 1;
     const temporary = join(this.dir, "tmp", `${id}.${process.pid}.${Math.random().toString(36).slice(2)}`);
     await createFile(this.#disk, temporary, bytes);
@@ -97,7 +102,10 @@ export class Maildir {
     return names.sort();
   }
 
-  /** Undefined when it is gone; null when it is no file of a bearable size: it is not ours, or it was spoiled. */
+  /**
+   * Undefined if it is gone. Null if it is no file of an acceptable size: it is not an envelope, or it was
+   * damaged.
+   */
   async read(name: string): Promise<Buffer | null | undefined> {
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
     const handle = await open(join(this.newDir, name), flags).catch((error: unknown) => {
@@ -115,8 +123,8 @@ export class Maildir {
   }
 
   /**
-   * Taken in: they are not listed any more, also not after a crash. What they said is on record, without secrets; so
-   * only their names are kept here, unless somebody still needs the rest.
+   * Marks them as taken in: they are not listed any more, also not after a crash. Their content is on record,
+   * without secrets, so only their names are kept here, unless the rest is still needed.
    */
   async done(names: readonly string[], isKept: (name: string) => boolean = () => false): Promise<void> {
     for (const name of names) {
@@ -129,8 +137,8 @@ export class Maildir {
   }
 
   /**
-   * What was put in under this id, for one that is on record: it may be just about to be moved away. Undefined when no
-   * more than its name is kept.
+   * The content that was put in under this id, for a message that is on record and may be just about to be
+   * moved away. Undefined if only its name is kept.
    */
   async readTaken(id: string): Promise<Buffer | undefined> {
     return (await this.#readDone(id)) ?? (await this.#readWaiting(id)) ?? (await this.#readDone(id));
@@ -146,19 +154,19 @@ export class Maildir {
     return bytes && bytes.length > 0 ? bytes : undefined;
   }
 
-  /** Nobody needs more than its name any more. */
+  /** Only its name is needed now. */
   async empty(id: string): Promise<void> {
     await truncate(join(this.dir, "cur", id)).catch(() => {});
   }
 
-  /** Of all that was taken in, nobody needs more than the name, but of these. */
+  /** Keeps only the names of what was taken in, except for these. */
   async emptyAllBut(isNeeded: (id: string) => boolean): Promise<void> {
     for (const id of await readdir(join(this.dir, "cur")).catch(() => []))
       if (!isNeeded(id) && (await lstat(join(this.dir, "cur", id)).catch(() => undefined))?.size !== 0)
         await this.empty(id);
   }
 
-  /** What can't be read, or taken in, stays to be looked at. */
+  /** A file that can't be read, or can't be taken in, is kept, so that a person can look at it. */
   async setAside(name: string): Promise<string> {
     const aside = join(this.dir, "aside");
     await this.#disk.mkdir(aside).catch(() => {});
@@ -169,11 +177,11 @@ export class Maildir {
     return path;
   }
 
-  /** What `cur` need not remember any more, oldest first; now and then is enough. */
+  /** Forgets what `cur` need not remember any more, oldest first. Doing this now and then is enough. */
   async forgetOld(): Promise<void> {
     const names = await readdir(join(this.dir, "cur")).catch(() => []);
     if (names.length > 2 * REMEMBERED) await this.#forget(names);
-    // Whoever was killed while it wrote has left its draft.
+    // A process that was killed while it wrote has left its draft.
     const drafts = await readdir(join(this.dir, "tmp")).catch(() => []);
     for (const name of drafts) await forgetDraft(this.#disk, join(this.dir, "tmp", name));
   }
@@ -199,7 +207,7 @@ export class Maildir {
 
   async #move(name: string, to: string): Promise<void> {
     await this.#disk.rename(join(this.newDir, name), to).catch((error: unknown) => {
-      // Taken back by whoever put it in.
+      // Taken back by the process that put it in.
       if (errorCode(error) !== "ENOENT") throw error;
     });
   }
@@ -214,7 +222,7 @@ async function forgetDraft(disk: Disk, path: string): Promise<void> {
   if (stat && ageMs(stat) > DRAFT_LIFE_MS) await disk.unlink(path).catch(() => {});
 }
 
-/** `000000000012-msg_01k…` → `msg_01k…`; a name that is none of ours stands for itself. */
+/** `000000000012-msg_01k…` → `msg_01k…`; a name of another form stands for itself. */
 export function idOf(name: string): string {
   const id = name.slice(NUMBER_DIGITS + 1);
   return /^\d{12}-/.test(name) && idForm.test(id) ? id : name;

@@ -1,7 +1,7 @@
 /**
- * Owns the place of sockets: a short directory of one's own, because the path of a socket has 107 bytes at most. It is
- * below /tmp, which a sandbox never shows, under a name that nobody could take before us; the home says which. Nothing
- * in it matters after a restart.
+ * Owns the place of sockets: a short directory for each home, because the path of a socket has at most 107
+ * bytes. It is below /tmp, which a sandbox never shows, under a name that no other user could have taken
+ * before; the home names it. Nothing in it matters after a restart.
  */
 import {
   linkSync,
@@ -18,16 +18,16 @@ import { errorCode, readTextOr, runtimePath, temporaryPath } from "../util/index
 
 const PREFIX = "/tmp/holdfast-";
 
-/** Of a whole home. */
+/** The directory of a whole home. */
 export function makeHomeRuntimeDir(homeDir: string): string {
   const path = runtimePath(homeDir);
   for (;;) {
     const known = readTextOr(path, "").trim();
-    // After a restart it is made again, under the name that nobody else knows.
+    // After a restart it is made again, under the name that no other user knows.
     if (known.startsWith(PREFIX) && (isMine(known) || isMade(known))) return known;
     const made = mkdtempSync(PREFIX);
     if (isNamed(path, made, { over: known !== "" })) return made;
-    // Somebody else was first.
+    // Another process was first.
     rmdirSync(made);
   }
 }
@@ -56,7 +56,7 @@ function isMade(dir: string): boolean {
   }
 }
 
-/** Of one session: its sockets are in here. */
+/** The directory of one session: its sockets are in here. */
 export function makeRuntimeDir(homeDir: string, session: string): string {
   const dir = join(makeHomeRuntimeDir(homeDir), session.slice("sess_".length));
   mkdirSync(dir, { recursive: true, mode: 0o700 });

@@ -1,10 +1,10 @@
 /**
- * Owns the reading of a stream of server-sent events: the JSON in the data of each. Lines may end as any system ends
- * them, and bytes may be cut anywhere. An event that is longer than the limit is passed over, and so is one that is no
- * JSON; the next one counts again.
+ * Owns reading a stream of server-sent events: the JSON in the data of each. Line ends of all systems are
+ * accepted, and bytes may be cut anywhere. An event that is longer than the limit or is not JSON is skipped;
+ * the next one counts again.
  */
 
-/** The last event of some APIs repeats the whole answer. */
+/** In some APIs the last event repeats the whole answer. */
 export const MAX_BYTES = 8 * 1024 * 1024;
 
 const LF = 0x0a;
@@ -14,9 +14,9 @@ const BYTE_ORDER_MARK = /^\uFEFF/;
 
 export class EventStream {
   readonly #onEvent: (value: unknown) => void;
-  /** The line that is under way, in pieces. */
+  /** The pieces of the current line. */
   #line: Buffer[] = [];
-  /** The data of the event that is under way. */
+  /** The data of the current event. */
   #data: string[] = [];
   #lineBytes = 0;
   #eventBytes = 0;
@@ -43,7 +43,7 @@ export class EventStream {
     this.#hold(bytes.subarray(start));
   }
 
-  /** What was under way counts as far as it came. */
+  /** Counts the current event as far as it came. */
   end(): void {
     this.#endLine();
     this.#endEvent();
@@ -73,7 +73,7 @@ export class EventStream {
   }
 }
 
-/** Undefined for what is none, `[DONE]` say. */
+/** Undefined for everything that is not JSON, such as `[DONE]`. */
 export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString("utf8"));

@@ -1,6 +1,6 @@
 /**
- * Owns where Gemini's API says what an answer costs: in `usageMetadata` of every part, each with the sums so far. Its
- * prompt includes what came from a cache; what the model thought is output that is counted apart.
+ * Owns where the answers of Gemini's API have their usage: in `usageMetadata` of every part, each with the
+ * sums so far. Prompt tokens include cached ones. Tokens for thoughts are output that is counted separately.
  */
 import { countIn, fieldsIn, type Reading, readingOf } from "./reading.ts";
 
@@ -21,7 +21,7 @@ export function readGemini(value: unknown): Reading {
   });
 }
 
-/** Undefined where neither is a count. */
+/** Undefined when neither is a count. */
 function sum(...values: readonly unknown[]): number | undefined {
   const counts = values.map(countIn).filter((count) => count !== undefined);
   return counts.length > 0 ? counts.reduce((all, count) => all + count) : undefined;

@@ -1,25 +1,28 @@
 /**
- * Owns the reading of a model's answer for what it cost in tokens, from a copy of its bytes as they pass by. It knows
- * the answers of three APIs, streamed and whole, and reads nothing of them but the model's name and its usage.
+ * Owns reading how many tokens a model's answer cost, from a copy of its bytes as they pass. It knows the
+ * answers of three APIs, streamed or whole, and reads only the model's name and the usage.
  *
- * - How the bytes are cut makes no difference, and nothing in them makes it throw: they are somebody else's.
- * - It holds so many bytes at most. A longer event, or a longer answer that is not streamed, is passed over.
+ * - It does not matter how the bytes are cut, and no content makes it throw: the bytes come from outside.
+ * - Its memory is limited. A longer event, or a longer answer that is not streamed, is skipped.
  * - An answer that breaks off is metered as far as it came.
  *
- * The bytes have to be plain: whoever forwards a request asks for no compression of its answer.
+ * The bytes have to be plain: code that forwards a request must ask for an uncompressed answer.
  */
 import { readAnthropic } from "./anthropic.ts";
+import { withEstimate } from "./estimate.ts";
 import { EventStream, MAX_BYTES, parseJson } from "./event-stream.ts";
 import { readGemini } from "./gemini.ts";
 import { readOpenAi } from "./openai.ts";
 import { type Reading, type Usage, usageIn, withReading } from "./reading.ts";
 
-/** The protocols of models that can be metered. */
+/** The APIs of models that can be metered. */
 export type ModelApi = "anthropic" | "openai" | "gemini";
 
 export interface Metered extends Usage {
-  /** As the answer says it; null where it does not. */
+  /** The name in the answer; null when it has none. */
   readonly model: string | null;
+  /** Some of the counts are estimates. */
+  readonly isEstimated?: boolean;
 }
 
 const readers: Readonly<Record<ModelApi, (value: unknown) => Reading>> = {
@@ -31,34 +34,48 @@ const readers: Readonly<Record<ModelApi, (value: unknown) => Reading>> = {
 export class Meter {
   readonly #read: (value: unknown) => Reading;
   readonly #stream: EventStream;
-  /** Of an answer that is one document. */
+  /** The pieces of an answer that is one document. */
   #whole: Buffer[] = [];
-  #bytes = 0;
+  #came = { bytes: 0, parts: 0 };
   #isStream: boolean | undefined;
   #reading: Reading = {};
 
   constructor({ api, contentType }: { readonly api: ModelApi; readonly contentType: string }) {
     this.#read = readers[api];
-    this.#stream = new EventStream((value) => this.#add(value));
+    this.#stream = new EventStream((value) => {
+      this.#came.parts += 1;
+      this.#add(value);
+    });
     if (/event-stream/i.test(contentType)) this.#isStream = true;
     else if (/json/i.test(contentType)) this.#isStream = false;
   }
 
   push(bytes: Uint8Array): void {
-    if (this.#isStream === undefined) this.#begin(bytes);
-    else if (this.#isStream) this.#stream.push(bytes);
+    if (this.#isStream === undefined) {
+      this.#begin(bytes);
+      return;
+    }
+    this.#came.bytes += bytes.length;
+    if (this.#isStream) this.#stream.push(bytes);
     else this.#hold(bytes);
   }
 
-  /** Undefined: it said nothing of what it cost. */
-  end(): Metered | undefined {
+  /**
+   * Undefined: the answer has no usage. `asked` is the request, if its answer costs something in any case: then the
+   * missing counts are estimated.
+   */
+  end(asked?: Buffer): Metered | undefined {
     if (this.#isStream) this.#stream.end();
     else if (this.#whole.length > 0) this.#add(parseJson(Buffer.concat(this.#whole)));
-    const usage = usageIn(this.#reading);
-    return usage && { model: this.#reading.model ?? null, ...usage };
+    const { model = null, usage: told } = this.#reading;
+    const { usage, isEstimated } = asked
+      ? withEstimate(told ?? {}, asked, this.#came)
+      : { usage: told, isEstimated: false };
+    const counted = usageIn({ ...(usage && { usage }) });
+    return counted && { model, ...counted, ...(isEstimated && { isEstimated }) };
   }
 
-  /** Some servers say what it is, and some say anything: a document begins with a bracket. */
+  /** The content type is not reliable, so the first byte decides: a document begins with a bracket. */
   #begin(bytes: Uint8Array): void {
     const start = bytes.findIndex((byte) => !WHITE_SPACE.includes(byte));
     if (start < 0) return;
@@ -67,13 +84,12 @@ export class Meter {
   }
 
   #hold(bytes: Uint8Array): void {
-    this.#bytes += bytes.length;
-    if (this.#bytes <= MAX_BYTES) this.#whole.push(Buffer.from(bytes));
+    if (this.#came.bytes <= MAX_BYTES) this.#whole.push(Buffer.from(bytes));
     else this.#whole = [];
   }
 
   #add(value: unknown): void {
-    // A stream that is no stream of events is an array of the same documents.
+    // A stream that is not server-sent events is an array of the same documents.
     for (const one of Array.isArray(value) ? value : [value])
       this.#reading = withReading(this.#reading, this.#read(one));
   }

@@ -1,7 +1,8 @@
 /**
- * Owns where OpenAI's APIs, and those that are like them, say what an answer costs: chat completions in `usage`, which a
- * stream has in its last chunk if that was asked for (`stream_options.include_usage`), and Responses in `usage` of the
- * response, which the last event of a stream has. Their input tokens include those of a cache.
+ * Owns where the answers of OpenAI's APIs, and of compatible ones, have their usage. Chat completions have it
+ * in `usage`, which a stream has in its last chunk if the request asked for it
+ * (`stream_options.include_usage`). Responses have it in `usage` of the response, which a stream has in its
+ * last event. Their input tokens include cached ones.
  */
 import { countIn, fieldsIn, type Reading, readingOf } from "./reading.ts";
 

@@ -1,8 +1,9 @@
 /**
- * Owns the list of prices that is shipped: those that the providers have published for their models, as they were found
- * on 16 November 2026: on Anthropic's own pages of October 2026; for OpenAI and Google in public collections of August
- * to October 2026. Discounts for a time are left out. A cache write is one that lasts five minutes. Prices change, and
- * this list does not: `prices` in settings.yaml says others.
+ * Owns the list of prices that comes with Holdfast: the prices that the providers have published for their
+ * models, as of 16 November 2026. Anthropic's are from its own pages of October 2026; those of OpenAI and
+ * Google are from public collections of August to October 2026. Temporary discounts are left out. A cache
+ * write is one that lasts five minutes. Prices change, and this list does not; `prices` in settings.yaml
+ * overrides it.
  */
 
 /** In dollars for a million tokens. */
@@ -30,7 +31,7 @@ const beyond = (promptTokens: number, short: Price, long: Price): ListedPrice =>
   beyond: { promptTokens, ...long },
 });
 
-/** Twice the price of everything read, and half as much again for what is written. */
+/** Longer prompts cost twice as much to read, and one and a half times as much to write. */
 const dearer = (promptTokens: number, short: Price): ListedPrice =>
   beyond(
     promptTokens,

@@ -1,13 +1,14 @@
 /**
- * Owns what a request costs in dollars: by the user's own prices (`prices` in settings.yaml), else by the list that is
- * shipped. A model has the price of the longest name there that its own begins with, up to a hyphen or the like:
- * `claude-sonnet-4-5-20250929` that of `claude-sonnet-4-5`. One that no name fits has none, and no money is counted.
+ * Owns what a request costs in dollars: by the user's own prices (`prices` in settings.yaml), or else by the
+ * list that comes with Holdfast. A model gets the price of the longest listed name that its own name begins
+ * with, up to a separator such as a hyphen: `claude-sonnet-4-5-20250929` gets that of `claude-sonnet-4-5`. A
+ * model that matches no name has no price, and its money is not counted.
  */
 import type { Budget } from "../contract/index.ts";
 import { LISTED, type ListedPrice } from "./price-list.ts";
 import type { Usage } from "./reading.ts";
 
-/** In dollars for a million tokens, as settings.yaml has it; tokens of a cache cost as much as others, unless said. */
+/** In dollars for a million tokens, as in settings.yaml. Cached tokens cost as much as others unless set. */
 export interface OwnPrice {
   readonly input: number;
   readonly output: number;
@@ -18,12 +19,15 @@ export interface OwnPrice {
 export class Prices {
   readonly #own: ReadonlyMap<string, ListedPrice>;
 
-  /** The user's, by the names of models: where one fits, it counts, however much longer a listed name is. */
+  /**
+   * The user's prices, by the names of models. If one matches, it counts, even when a longer listed name
+   * matches too.
+   */
   constructor(own: Readonly<Record<string, OwnPrice>> = {}) {
     this.#own = new Map(Object.entries(own).map(([model, price]) => [model, asListed(price)]));
   }
 
-  /** Undefined for a model that has no price. */
+  /** Undefined for a model without a price. */
   of(model: string): ListedPrice | undefined {
     return longest(this.#own, model) ?? longest(LISTED, model);
   }
@@ -44,7 +48,7 @@ const isOf = (model: string, name: string) =>
 
 const MILLION = 1_000_000;
 
-/** As `usage_metered` has it. */
+/** In the form of `usage_metered`. */
 export function priced(
   model: string,
   usage: Usage,
@@ -63,7 +67,7 @@ export function priced(
   return { isPriced: true, usd: usd / MILLION };
 }
 
-/** False: the budget has a limit in money, and of this model nobody knows what it costs. */
+/** False: the budget has a limit in money, and the price of this model is unknown. */
 export function canCount({ usd }: Budget, model: string, prices: Prices): boolean {
   return usd === undefined || prices.of(model) !== undefined;
 }

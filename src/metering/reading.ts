@@ -1,16 +1,16 @@
 /**
- * Owns what is read of one part of an answer, and how parts add up: of each field the last word counts, because every
- * API repeats its sums as they grow.
+ * Owns what is read from one part of an answer, and how parts are combined: the last value of each field
+ * counts, because all APIs repeat their sums as they grow.
  */
 export interface Usage {
-  /** Without those of a cache. */
+  /** Without cached tokens. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
 }
 
-/** What one part says; what it does not know is missing. */
+/** What one part reports; unknown fields are missing. */
 export interface Reading {
   readonly model?: string;
   readonly usage?: Partial<Usage>;
@@ -18,17 +18,17 @@ export interface Reading {
 
 const nothing: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-/** A name in a record has so many characters at most. */
+/** The maximum length of a name in a record. */
 const MAX_MODEL_LENGTH = 200;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** An empty object for everything that is none. */
+/** An empty object for everything that is not an object. */
 export function fieldsIn(value: unknown): Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
-/** Undefined for everything that is no count. */
+/** Undefined for everything that is not a count. */
 export function countIn(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
@@ -49,7 +49,7 @@ export function withReading(before: Reading, { usage, ...rest }: Reading): Readi
   return { ...before, ...rest, ...(usage && { usage: { ...before.usage, ...usage } }) };
 }
 
-/** Undefined where nothing was said of it. */
+/** Undefined when nothing was reported. */
 export function usageIn({ usage }: Reading): Usage | undefined {
   return usage && { ...nothing, ...usage };
 }

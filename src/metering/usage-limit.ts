@@ -1,13 +1,14 @@
 /**
- * Owns the question whether a provider's answer says that a usage limit is reached, and until when. That is an answer
- * 429 which names the time of its reset. A reset within a minute is a rate limit: agents wait for that by themselves.
+ * Owns whether a provider's answer reports a reached usage limit, and until when. That is an answer with
+ * status 429 that names the time of its reset. A reset within a minute is a rate limit, which agents wait for
+ * by themselves.
  */
 import { parseJson } from "./event-stream.ts";
 import { fieldsIn } from "./reading.ts";
 
 export interface ProviderAnswer {
   readonly status: number;
-  /** With small letters. */
+  /** With lower-case names. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: string;
 }
@@ -15,14 +16,14 @@ export interface ProviderAnswer {
 const TOO_MANY = 429;
 const SECOND_MS = 1000;
 const SHORTEST_MS = 60 * SECOND_MS;
-/** What lies beyond that is nonsense. */
+/** A later reset is not plausible. */
 const LONGEST_MS = 366 * 24 * 60 * 60 * SECOND_MS;
 
-/** The moment of the reset, as a record has it; undefined where the answer is the agent's to deal with. */
+/** The time of the reset, in the form of records; undefined when the agent has to handle the answer. */
 export function usageLimitOf({ status, headers, body }: ProviderAnswer, nowMs: number): string | undefined {
   if (status !== TOO_MANY) return undefined;
   const resets = [
-    // A subscription of Anthropic's says when, since 1970.
+    // Anthropic's subscriptions report it in seconds since 1970.
     secondsIn(headers["anthropic-ratelimit-unified-reset"]),
     ...resetsIn(body, nowMs),
     retryAt(headers["retry-after"], nowMs),
@@ -33,7 +34,7 @@ export function usageLimitOf({ status, headers, body }: ProviderAnswer, nowMs: n
   return untilMs === undefined ? undefined : new Date(untilMs).toISOString();
 }
 
-/** As OpenAI has them for subscriptions (`resets_at`, `resets_in_seconds`), and Gemini (`retryDelay`). */
+/** As OpenAI reports it for subscriptions (`resets_at`, `resets_in_seconds`), and Gemini (`retryDelay`). */
 function resetsIn(body: string, nowMs: number): (number | undefined)[] {
   const error = fieldsIn(fieldsIn(parseJson(Buffer.from(body)))["error"]);
   const details = Array.isArray(error["details"]) ? error["details"] : [];
@@ -41,7 +42,7 @@ function resetsIn(body: string, nowMs: number): (number | undefined)[] {
   return [secondsIn(error["resets_at"]), ...delays.map((delay) => laterBy(secondsIn(delay), nowMs))];
 }
 
-/** So many seconds from now, or a date. */
+/** A number of seconds from now, or a date. */
 function retryAt(value: unknown, nowMs: number): number | undefined {
   return laterBy(secondsIn(value), nowMs) ?? (Date.parse(String(value)) || undefined);
 }

@@ -1,15 +1,16 @@
 /**
- * Owns which addresses a name may lead to. Pure.
+ * Owns the decision which addresses a name may lead to. Pure.
  *
- * - `public`: everybody can reach it. Any pattern that fits the name allows it.
- * - `private`: of a local network (10.0.0.0/8 and the like, carrier-grade NAT, IPv6 ULA). A name that leads there is
- *   reached only if that very name was named: then a person meant it. A wildcard or `*` does not allow it, because
- *   whoever owns a domain can let a name of it lead anywhere.
- * - `never`: this machine itself, its link with the metadata services of clouds on it, and what is no place to connect
- *   to: multicast, documentation, benchmarks, reserved. No name leads there. Of this machine only `localhost:PORT` can
- *   be named, which is a forward and asks no resolver.
+ * - `public`: anyone can reach it. Any pattern that fits the name allows it.
+ * - `private`: of a local network (10.0.0.0/8 and the like, carrier-grade NAT, IPv6 ULA). A name that leads
+ *   there is reached only if a pattern names it exactly, which means that a person chose it. A wildcard or
+ *   `*` does not allow it, because the owner of a domain can let a name of it lead anywhere.
+ * - `never`: this machine itself, its link with the metadata services of clouds on it, and addresses that
+ *   can't be connected to: multicast, documentation, benchmarks, reserved. No name leads there. Of this
+ *   machine only `localhost:PORT` can be named, which is a forward and asks no resolver.
  *
- * V6 An IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4) is judged by the one that it carries.
+ * address-1 An IPv6 address that contains an IPv4 address (mapped, NAT64, 6to4) is judged by that IPv4
+ *    address.
  */
 import { BlockList, isIP, SocketAddress } from "node:net";
 
@@ -17,7 +18,7 @@ export type AddressKind = "public" | "private" | "never";
 
 const PRIVATE = listOf(["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"]);
 
-/** Of IPv6 only 2000::/3 is given out: whatever is outside of it and not private is never reached. */
+/** Of IPv6, only 2000::/3 is assigned: any other address that is not private is never reached. */
 const GIVEN_OUT = listOf(["2000::/3"]);
 
 const NEVER = listOf([
@@ -49,7 +50,7 @@ const SIX_TO_FOUR = listOf(["2002::/16"]);
 
 export function addressKind(address: string): AddressKind {
   const family = isIP(address);
-  // One with a zone (fe80::1%eth0) is of a link.
+  // An address with a zone (fe80::1%eth0) belongs to a link.
   if (family === 0 || address.includes("%")) return "never";
   const carried = family === 6 ? carriedAddress(address) : undefined;
   if (carried !== undefined) return addressKind(carried);
@@ -59,7 +60,9 @@ export function addressKind(address: string): AddressKind {
   return family === 4 || isIn(GIVEN_OUT) ? "public" : "never";
 }
 
-/** V6 The IPv4 address in an IPv6 one; undefined where it has none. */
+/**
+ * address-1 The IPv4 address in an IPv6 one; undefined if there is none.
+ */
 function carriedAddress(address: string): string | undefined {
   const isIn = (list: BlockList) => list.check(address, "ipv6");
   const words = wordsOf(address);
@@ -93,7 +96,7 @@ function listOf(subnets: readonly string[]): BlockList {
   const list = new BlockList();
   for (const subnet of subnets) {
     const [network = "", prefix] = subnet.split("/");
-    // `isIP` would compile its long patterns for it, at every start.
+    // `isIP` would compile long patterns for this at every start.
     list.addSubnet(network, Number(prefix), network.includes(":") ? "ipv6" : "ipv4");
   }
   return list;

@@ -1,14 +1,17 @@
 /**
- * Owns where the body of a request ends, so that nothing behind it reaches a host (V9). Of a body in chunks it reads
- * the frames, strictly: sizes in hex, CRLF, no extensions, no trailers. What it lets through has one meaning to all,
- * so the bytes are passed on as they came.
+ * Owns where the body of a request ends, so that nothing after it reaches a host (http-1). Of a chunked body
+ * it reads the frames strictly: sizes in hex, CRLF, no extensions, no trailers. A body that passes has only
+ * one meaning, so its bytes are passed on as they came.
  */
 import type { BodyLength } from "./request.ts";
 
 const [CR, LF] = [13, 10];
 const MAX_SIZE_DIGITS = 8;
 
-/** `size`: hex digits; `data`: of a chunk; then what has to stand behind the size, the data, and the last size. */
+/**
+ * `size`: hex digits; `data`: of a chunk; the others are what must follow the size, the data, and the last
+ * size.
+ */
 type Expected = "size" | "size_lf" | "data" | "data_cr" | "data_lf" | "last_cr" | "last_lf" | "nothing";
 
 export class RequestBody {
@@ -27,7 +30,7 @@ export class RequestBody {
     return this.#expected === "nothing";
   }
 
-  /** How many bytes of it belong to the request; undefined when its frames are not as they must be. */
+  /** How many of these bytes belong to the request; undefined if its frames are not valid. */
   take(bytes: Uint8Array): number | undefined {
     let at = 0;
     while (at < bytes.length && !this.isOver) {
@@ -45,7 +48,7 @@ export class RequestBody {
     return taken;
   }
 
-  /** Whether this byte may stand here. */
+  /** Whether this byte is allowed here. */
   #takeFrame(byte: number): boolean {
     switch (this.#expected) {
       case "size":

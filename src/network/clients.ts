@@ -1,7 +1,8 @@
 /**
- * Owns the connections that somebody has open to us, so that they are bounded, and gone when we close.
+ * Owns the connections that clients have open to us, so that they are limited, and closed when we close.
  *
- * V12 What a client can hold is bounded: how many connections, how long a head, how long until it is there.
+ * clients-1 The resources of a client are bounded: how many connections, how long a head, how long until the
+ *    head is there.
  */
 import type { Socket } from "node:net";
 
@@ -19,9 +20,6 @@ export class Clients {
 
   /** Whether there is room for it. */
   add(client: Socket): boolean {
-    // What one side has said to its end may still be answered.
-    client.allowHalfOpen = true;
-    client.setNoDelay(true);
     client.on("error", () => client.destroy());
     this.#open.add(client);
     client.once("close", () => this.#open.delete(client));

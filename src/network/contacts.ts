@@ -1,8 +1,9 @@
 /**
  * Owns the count of connections by host, between one look at it and the next.
  *
- * V10 It is bounded: a hundred hosts are named, and of the others how many connections there were. Those that were
- *     refused are counted apart, so that asking for many names that lead nowhere hides no host that was reached.
+ * contacts-1 It is bounded: a hundred hosts are named, and for the others there is only a number of
+ *    connections. Refused connections are counted separately, so that asking for many unreachable names hides
+ *    no host that was reached.
  */
 export interface HostCount {
   readonly host: string;
@@ -12,7 +13,7 @@ export interface HostCount {
 export interface ContactCounts {
   readonly allowed: readonly HostCount[];
   readonly refused: readonly HostCount[];
-  /** Connections to further hosts; left out where there were none. */
+  /** Connections to further hosts; left out if there were none. */
   readonly more?: { readonly allowed: number; readonly refused: number };
 }
 
@@ -31,7 +32,7 @@ export class Contacts {
     else counts.set(host, (before ?? 0) + 1);
   }
 
-  /** What came since the last call; undefined where nothing did. */
+  /** The connections since the last call; undefined if there were none. */
   take(): ContactCounts | undefined {
     const [counts, more] = [this.#counts, this.#more];
     if (counts.allowed.size + counts.refused.size === 0) return undefined;

@@ -1,12 +1,13 @@
 /**
  * Owns how programs in a sandbox find the proxy: by the variables that they read.
  *
- * - `http_proxy`, `https_proxy`, `no_proxy` in both cases: curl (which reads the first in small letters only), git,
- *   wget, Python and pip, Go, cargo, npm, pnpm, Yarn, Chromium. `ALL_PROXY` is for what speaks neither.
- * - `NODE_USE_ENV_PROXY`: `fetch` and `http` of Node read those variables only with it.
- * - `CARGO_HTTP_PROXY` and `npm_config_*` come before what a file of settings says: a proxy of the user's own network
- *   that is named there can't be reached from a sandbox. pip has a variable of that kind too, but with it takes
- *   `NO_PROXY` for nothing, and an index on `localhost` would be asked of the proxy.
+ * - `http_proxy`, `https_proxy`, `no_proxy` in both cases: curl (which reads the first in small letters
+ *   only), git, wget, Python and pip, Go, cargo, npm, pnpm, Yarn, Chromium. `ALL_PROXY` is for programs that
+ *   use neither of them.
+ * - `NODE_USE_ENV_PROXY`: `fetch` and `http` of Node read those variables only if it is set.
+ * - `CARGO_HTTP_PROXY` and `npm_config_*` override files of settings: a proxy of the user's own network that
+ *   is named there can't be reached from a sandbox. pip has such a variable too, but then ignores `NO_PROXY`,
+ *   and would ask the proxy for an index on `localhost`.
  */
 const NO_PROXY = "localhost,.localhost,127.0.0.1,::1,[::1]";
 

@@ -1,8 +1,8 @@
 /**
  * Owns the decision whether a connection may leave the sandbox, and where it may lead.
  *
- * V8 A name is looked up only after a pattern allowed it, and once for a connection. All of its addresses are judged,
- *    and only those that were judged are connected to; one bad address refuses the name.
+ * lookup-1 A name is looked up only after a pattern allowed it, and once for each connection. All of its
+ *    addresses are judged, and only judged addresses are connected to. One bad address refuses the name.
  */
 import { errorCode } from "../util/index.ts";
 import type { AddressKind } from "./addresses.ts";
@@ -21,11 +21,11 @@ import { addressKindHere, type Resolver, resolveName } from "./resolving.ts";
 
 export interface GateOptions {
   readonly hosts: readonly HostPattern[];
-  /** Where every connection is counted. */
+  /** Counts every connection. */
   readonly contacts?: Contacts | undefined;
-  /** Hears once of every host and port that is refused. */
+  /** Called once for every host and port that is refused. */
   readonly onRefused?: ((refusal: Refusal) => void) | undefined;
-  /** What allows a host, in words for a person. Default: the flag of `run`. */
+  /** How a person can allow a host, in words. Default: the flag of `run`. */
   readonly allowing?: ((host: string) => string) | undefined;
   /** Default: the machine's own. */
   readonly resolve?: Resolver | undefined;
@@ -34,14 +34,14 @@ export interface GateOptions {
 }
 
 /**
- * `unnamed`: no pattern fits. `address`: what was asked for is no name. `private`: it leads into a local network, and
- * was not named itself. `never`: it leads to this machine, or to no place.
+ * `unnamed`: no pattern fits. `address`: the request does not contain a name. `private`: it leads into a
+ * local network, and was not named itself. `never`: it leads to this machine, or to no usable address.
  */
 export interface Refusal {
   readonly host: string;
   readonly port: number;
   readonly reason: "unnamed" | "address" | "private" | "never";
-  /** For a person, and for whoever reads the proxy's answer. */
+  /** For a person, and for programs that show the proxy's answer. */
   readonly sentence: string;
 }
 
@@ -55,7 +55,7 @@ export type Judgement =
   | { readonly kind: "refused"; readonly refusal: Refusal }
   | { readonly kind: "unresolved"; readonly sentence: string };
 
-/** So many hosts and ports are told of; what asks for more has said enough. */
+/** At most this many hosts and ports are reported for a task. */
 const MAX_TOLD = 100;
 
 export class Gate {
@@ -74,7 +74,7 @@ export class Gate {
     if (!this.#hosts.some((one) => hostText(one) === hostText(pattern))) this.#hosts.push(pattern);
   }
 
-  /** `host` as it was asked for. */
+  /** `host` is as the client wrote it. */
   async judge(host: string, port: number): Promise<Judgement> {
     const name = hostName(host);
     if (name === undefined) return this.#refuse(host.slice(0, 100), port, "address");
@@ -89,7 +89,7 @@ export class Gate {
     }
   }
 
-  /** A connection to a port of this machine's loopback, which was named. */
+  /** Counts a connection to a port of this machine's loopback that was named. */
   countForward(port: number): void {
     this.#contacts.add("allowed", hostText({ kind: "loopback", port }));
   }
@@ -117,21 +117,21 @@ export class Gate {
   }
 }
 
-/** One line of plain ASCII: it is also the reason of an answer. */
+/** One line of plain ASCII, because it is also the reason phrase of an answer. */
 function sentenceOf({ host, port, reason }: Omit<Refusal, "sentence">, by: (host: string) => string): string {
   const at = patternFor(host, port);
   switch (reason) {
     case "unnamed":
       if (isLoopbackName(host))
-        return `${at} is the sandbox itself, which no proxy is needed for; ${by(`localhost:${port}`)} has that port lead to this machine, without the proxy`;
+        return `${at} is the sandbox itself, which needs no proxy; ${by(`localhost:${port}`)} has that port lead to this machine, without the proxy`;
       return `${at} is not among the hosts that this task may reach; ${by(at)} allows it`;
     case "private":
       return `${at} is in a private network, and only a pattern allows it; ${by(at)} does by name`;
     case "never":
-      return `${at} leads to this machine or to its own link, where no task may go; a port of this machine is allowed by ${by("localhost:PORT")}`;
+      return `${at} leads to this machine or to its own link, which no task may reach; ${by("localhost:PORT")} allows a port of this machine`;
     case "address":
       return isAddress(host)
         ? `${host} is an address, and hosts are allowed by name; ${by("NAME")} does`
-        : `${host} is no name of a host`;
+        : `${host} is not the name of a host`;
   }
 }

@@ -1,14 +1,14 @@
 /**
- * Owns the patterns that say which hosts a task may reach, and the one spelling of a host's name. Pure.
+ * Owns the patterns that name the hosts that a task may reach, and the one spelling of a host's name. Pure.
  *
- * A pattern is a name with an optional port (`registry.npmjs.org`, `example.org:8443`), all sub-domains of one
- * (`*.example.org`, not `example.org` itself), any public host (`*`), or a port of this machine's loopback
- * (`localhost:5432`), which needs its port. Without a port, 443 and 80 are meant.
+ * A pattern is a name with an optional port (`registry.npmjs.org`, `example.org:8443`), all sub-domains of
+ * one (`*.example.org`, not `example.org` itself), any public host (`*`), or a port of this machine's
+ * loopback (`localhost:5432`), which needs its port. Without a port, 443 and 80 are meant.
  *
- * V4 An address is never a name, however it is spelled: in decimal, octal or hex, with fewer parts, with a dot behind
- *    it, percent-encoded, in letters that only look like digits, or as IPv6.
- * V5 A name has one spelling. Two texts that mean the same host are the same here, and what has another meaning to
- *    somebody else (a path, a user, white space) is no name.
+ * host-2 An address is never a name, however it is spelled: in decimal, octal or hex, with fewer parts, with
+ *    a dot after it, percent-encoded, in letters that only look like digits, or as IPv6.
+ * host-3 A name has one spelling. Two texts that mean the same host are the same here. A text that another
+ *    program could read differently (a path, a user, white space) is not a name.
  */
 import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
@@ -19,7 +19,7 @@ export type HostPattern =
   | { readonly kind: "any"; readonly ports: readonly number[] }
   | { readonly kind: "loopback"; readonly port: number };
 
-/** `named`: by its own name. `matched`: by a pattern that matches others, too. */
+/** `named`: by its own name. `matched`: by a pattern that also matches others. */
 export type Permission = "named" | "matched";
 
 export const LOOPBACK = "localhost";
@@ -27,14 +27,14 @@ const HTTPS_PORT = 443;
 const WEB_PORTS: readonly number[] = [HTTPS_PORT, 80];
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 const MAX_NAME = 253;
-/** What a parser of URLs would read as the end of the name, or decode. */
+/** Characters that a parser of URLs would read as the end of the name, or decode. */
 const NOT_IN_A_NAME = /[\p{Cc}\s%/\\?#@:[\]]/u;
 
 export function parseHost(text: string): HostPattern {
   if (/[/@]/.test(text)) throw invalid(text, "give the name alone, without https:// and without a path");
   const { host, portText } = split(text);
   const port = portText === undefined ? undefined : parsePort(portText);
-  if (portText !== undefined && port === undefined) throw invalid(text, `${portText} is no port`);
+  if (portText !== undefined && port === undefined) throw invalid(text, `${portText} is not a port`);
   const ports = port === undefined ? WEB_PORTS : [port];
   if (host === "*") return { kind: "any", ports };
   const isBelow = host.startsWith("*.");
@@ -47,7 +47,7 @@ export function parseHost(text: string): HostPattern {
   return { kind: "loopback", port };
 }
 
-/** In one spelling, as `parseHost` reads it. */
+/** In the one spelling, as `parseHost` reads it. */
 export function hostText(pattern: HostPattern): string {
   if (pattern.kind === "loopback") return `${LOOPBACK}:${pattern.port}`;
   const host = pattern.kind === "any" ? "*" : pattern.kind === "below" ? `*.${pattern.name}` : pattern.name;
@@ -61,8 +61,9 @@ export function patternFor(name: string, port: number): string {
 }
 
 /**
- * How a host may be reached through the proxy; undefined when it may not. `name` is in the spelling of `hostName`.
- * `localhost` never is: its ports are forwarded, and in the sandbox the name means the sandbox itself.
+ * How a host may be reached through the proxy; undefined if it may not. `name` is in the spelling of
+ * `hostName`. `localhost` never is: its ports are forwarded, and in the sandbox the name means the sandbox
+ * itself.
  */
 export function mayReach(
   patterns: readonly HostPattern[],
@@ -83,25 +84,27 @@ export function reaches(patterns: readonly string[], name: string): boolean {
   return mayReach(patterns.map(parseHost), name, HTTPS_PORT) !== undefined;
 }
 
-/** V5 The one spelling of a name; undefined for what is none (V4). */
+/**
+ * host-3 The one spelling of a name; undefined for a text that is not one (host-2).
+ */
 export function hostName(text: string): string | undefined {
   if (NOT_IN_A_NAME.test(text)) return undefined;
   const name = domainToASCII(text).toLowerCase().replace(/\.$/, "");
   if (name.length > MAX_NAME) return undefined;
   const labels = name.split(".");
-  // A last label that is a number makes the whole an address, or nothing at all.
+  // If the last label is a number, the whole is an address, or not valid at all.
   return labels.every((label) => LABEL.test(label)) && !/^(\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "")
     ? name
     : undefined;
 }
 
-/** Digits as a person writes them, and nothing else. */
+/** Plain decimal digits, and nothing else. */
 export function parsePort(text: string): number | undefined {
   const port = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
   return port > 0 && port < 65_536 ? port : undefined;
 }
 
-/** Whether a text that is no name is an address, in whatever spelling. */
+/** Whether a text that is not a name is an address, in any spelling. */
 export function isAddress(text: string): boolean {
   const bare = text.replace(/^\[(.*)\]$/, "$1").replace(/%.*$/, "");
   return isIP(bare) !== 0 || isIP(domainToASCII(text)) !== 0;
@@ -112,7 +115,7 @@ export const isLoopbackName = (name: string) => name === LOOPBACK || name.endsWi
 
 function split(text: string): { readonly host: string; readonly portText: string | undefined } {
   const colon = text.lastIndexOf(":");
-  // More than one colon is an IPv6 address, or nothing.
+  // More than one colon means an IPv6 address, or a text that is not valid.
   if (colon === -1 || text.indexOf(":") !== colon) return { host: text, portText: undefined };
   return { host: text.slice(0, colon), portText: text.slice(colon + 1) };
 }
@@ -121,7 +124,7 @@ function whyNoName(written: string): string {
   if (isAddress(written) || written.includes(":"))
     return "an address can't be named, because its owner can't be known";
   if (written.includes("*")) return "a * stands alone, or before a whole name: *.example.org";
-  return "that is no name of a host";
+  return "that is not the name of a host";
 }
 
 function invalid(text: string, why: string): HoldfastError {

@@ -1,4 +1,5 @@
 export { type ContactCounts, Contacts } from "./contacts.ts";
-export type { Refusal } from "./gate.ts";
-export { patternFor, reaches } from "./hosts.ts";
+export { Gate, type Refusal } from "./gate.ts";
+export { isLoopbackName, parseHost, patternFor, reaches } from "./hosts.ts";
+export { addressKindHere, type Resolver } from "./resolving.ts";
 export { type Service, TaskNetwork, type TaskNetworkOptions } from "./task-network.ts";

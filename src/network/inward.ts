@@ -1,10 +1,11 @@
 /**
- * Owns the way in: a leased port of this machine's loopback leads to the same port in the sandbox, so that a person sees
- * the dev server of a task. Only loopback is listened on.
+ * Owns the way in: a leased port on this machine's loopback leads to the same port in the sandbox, so that a
+ * person sees the dev server of a task. It listens on loopback only.
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { Clients } from "./clients.ts";
 import type { ProxyLimits } from "./proxy.ts";
+import { Incoming } from "./reading.ts";
 import { carry, tie } from "./relay.ts";
 
 export class InwardPort {
@@ -13,12 +14,15 @@ export class InwardPort {
   readonly #halfOpenMs: number;
 
   private constructor({ connections, halfOpenMs }: ProxyLimits) {
-    this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
+    this.#server = createServer();
     this.#clients = new Clients(connections);
     this.#halfOpenMs = halfOpenMs;
   }
 
-  /** `connect` gives a connection to the port in the sandbox. Undefined where another program has the port out here. */
+  /**
+   * `connect` returns a connection to the port in the sandbox. Undefined if another program uses the port on
+   * this machine.
+   */
   static async open(
     port: number,
     connect: (port: number) => Promise<Socket>,
@@ -39,19 +43,19 @@ export class InwardPort {
     this.#clients.close();
   }
 
-  async #lead(client: Socket, connect: () => Promise<Socket>): Promise<void> {
-    if (!this.#clients.add(client)) return void client.destroy();
-    // Undefined while nothing listens in there.
-    const inside = await connect().catch(() => undefined);
-    if (!inside || client.destroyed) {
-      inside?.destroy();
-      client.destroy();
+  async #lead(accepted: Socket, connect: () => Promise<Socket>): Promise<void> {
+    const client = new Incoming(accepted);
+    if (!this.#clients.add(client.socket)) return void client.socket.destroy();
+    // Undefined while nothing listens in the sandbox.
+    const connected = await connect().catch(() => undefined);
+    if (!connected || client.socket.destroyed) {
+      connected?.destroy();
+      client.socket.destroy();
       return;
     }
-    inside.allowHalfOpen = true;
-    inside.setNoDelay(true);
-    tie(client, inside, this.#halfOpenMs);
-    carry(client, inside);
-    carry(inside, client);
+    const inside = new Incoming(connected);
+    tie(client.socket, inside.socket, this.#halfOpenMs);
+    carry(client, inside.socket);
+    carry(inside, client.socket);
   }
 }

@@ -1,14 +1,14 @@
 /**
- * Owns the session's proxy: one connection from the sandbox is one tunnel (CONNECT), or one plain request to an
- * `http://` address, to a host that the gate admits.
- * What a client can hold is bounded (V12).
+ * Owns the session's proxy: one connection from the sandbox is one tunnel (CONNECT), or one plain request to
+ * an `http://` address, to a host that the gate admits. The resources of a client are bounded (clients-1).
  */
 import type { Socket } from "node:net";
 import { errorCode } from "../util/index.ts";
 import { RequestBody } from "./body.ts";
 import { Clients } from "./clients.ts";
 import type { Gate, Judgement } from "./gate.ts";
-import { carry, connectFor, sendOn, tie } from "./relay.ts";
+import { Incoming, type Take } from "./reading.ts";
+import { carry, connectFor, tie } from "./relay.ts";
 import { HEAD_END, headFor, type PlainRequest, type ProxyRequest, parseRequest } from "./request.ts";
 
 export interface ProxyLimits {
@@ -28,14 +28,14 @@ export const PROXY_LIMITS: ProxyLimits = {
   halfOpenMs: 120_000,
 };
 
-/** How long a client may take to go after an answer of ours. */
+/** How long a client may take to close after an answer. */
 const ANSWER_MS = 5000;
 
 type Admitted = Extract<Judgement, { kind: "admitted" }>;
 type Asked = Exclude<ProxyRequest, { kind: "bad" }>;
 interface Head {
   readonly head: string;
-  /** What came behind it. */
+  /** The bytes after it. */
   readonly rest: Buffer;
 }
 
@@ -55,18 +55,20 @@ export class SessionProxy {
     return this.#clients.size;
   }
 
-  accept(client: Socket): void {
-    if (this.#clients.add(client)) return void this.#serve(client).catch(() => client.destroy());
+  accept(accepted: Socket): void {
+    const client = new Incoming(accepted);
+    const { socket } = client;
+    if (this.#clients.add(socket)) return void this.#serve(client).catch(() => socket.destroy());
     this.#answer(client, 503, "this task has too many connections open");
-    // Without waiting for it to read that: it would go on to be one too many.
-    client.destroySoon();
+    // Without waiting until it has read that: otherwise it would stay one connection too many.
+    socket.destroySoon();
   }
 
   close(): void {
     this.#clients.close();
   }
 
-  async #serve(client: Socket): Promise<void> {
+  async #serve(client: Incoming): Promise<void> {
     const read = await readHead(client, this.#limits);
     if (typeof read === "number") return this.#answer(client, read, "the head of the request did not arrive");
     const request = parseRequest(read.head);
@@ -74,18 +76,18 @@ export class SessionProxy {
     const judgement = await this.#gate.judge(request.host, request.port);
     if (judgement.kind === "refused") return this.#answer(client, 403, judgement.refusal.sentence);
     if (judgement.kind === "unresolved") return this.#answer(client, 502, judgement.sentence);
-    if (!client.destroyed) this.#connect(client, request, judgement, read.rest);
+    if (!client.socket.destroyed) this.#connect(client, request, judgement, read.rest);
   }
 
-  #connect(client: Socket, request: Asked, admitted: Admitted, rest: Buffer): void {
+  #connect(client: Incoming, request: Asked, admitted: Admitted, rest: Buffer): void {
     const { connectMs, halfOpenMs } = this.#limits;
     const at = `${admitted.name}:${admitted.port}`;
     const leave = () => there.destroy();
-    const there = connectFor(client, admitted, () => {
+    const there = connectFor(client.socket, admitted, () => {
       clearTimeout(timer);
       there.off("error", failed);
-      client.off("close", leave);
-      tie(client, there, halfOpenMs);
+      client.socket.off("close", leave);
+      tie(client.socket, there, halfOpenMs);
       if (request.kind === "tunnel") carryTunnel(client, there, rest);
       else carryRequest(client, there, request, { rest, authority: authorityOf(admitted) });
     });
@@ -93,72 +95,77 @@ export class SessionProxy {
       clearTimeout(timer);
       this.#answer(client, 502, `${at} could not be reached (${errorCode(error) ?? error.message})`);
     };
-    // A host that drops what it is sent says nothing, and the kernel would wait for two minutes.
+    // A host that drops packets does not answer, and the kernel would wait for two minutes.
     const timer = setTimeout(() => there.destroy(new Error("it does not answer")), connectMs);
     there.once("error", failed);
-    client.once("close", leave);
+    client.socket.once("close", leave);
   }
 
-  /** In the status line too, because many programs show no more of it. */
-  #answer(client: Socket, status: number, sentence: string): void {
-    if (client.destroyed) return;
+  /** In the status line too, because many programs show nothing else. */
+  #answer(client: Incoming, status: number, sentence: string): void {
+    const { socket } = client;
+    if (socket.destroyed) return;
     const body = `holdfast: ${sentence}\n`;
     const fields = `Content-Type: text/plain\r\nContent-Length: ${body.length}\r\nConnection: close`;
-    client.end(`HTTP/1.1 ${status} holdfast: ${sentence}\r\n${fields}${HEAD_END}${body}`);
-    // What it still sends is read and dropped: to leave it unread would cut the answer off.
-    client.resume();
-    client.setTimeout(ANSWER_MS, () => client.destroy());
+    socket.end(`HTTP/1.1 ${status} holdfast: ${sentence}\r\n${fields}${HEAD_END}${body}`);
+    // What the client still sends is read and dropped: unread bytes would cut the answer off.
+    client.readBy((_, done) => done());
+    socket.setTimeout(ANSWER_MS, () => socket.destroy());
   }
 }
 
-/** The head of the first request, or the status that says why there is none. */
-function readHead(client: Socket, { headBytes, headMs }: ProxyLimits): Promise<Head | number> {
+/** The head of the first request, or the status that tells why there is none. */
+function readHead(client: Incoming, { headBytes, headMs }: ProxyLimits): Promise<Head | number> {
+  const { socket } = client;
   return new Promise((resolve) => {
     let bytes: Buffer = Buffer.alloc(0);
     const over = (result: Head | number) => {
       clearTimeout(timer);
-      client.off("data", onData).off("end", onEnd).off("close", onEnd);
-      client.pause();
+      socket.off("end", onEnd).off("close", onEnd);
+      client.hold();
       resolve(result);
     };
-    const onData = (chunk: Buffer) => {
+    const onEnd = () => over(400);
+    // A client that sends nothing would keep one of few places.
+    const timer = setTimeout(() => over(408), headMs);
+    socket.once("end", onEnd).once("close", onEnd);
+    client.readBy((chunk, done) => {
       const from = Math.max(0, bytes.length - HEAD_END.length);
       bytes = Buffer.concat([bytes, chunk]);
+      done();
       const end = bytes.indexOf(HEAD_END, from, "latin1");
       if (end > headBytes || (end === -1 && bytes.length > headBytes)) over(431);
       else if (end !== -1)
         over({ head: bytes.toString("latin1", 0, end), rest: bytes.subarray(end + HEAD_END.length) });
-    };
-    const onEnd = () => over(400);
-    // A client that says nothing would keep one of few places.
-    const timer = setTimeout(() => over(408), headMs);
-    client.on("data", onData).once("end", onEnd).once("close", onEnd);
+    });
   });
 }
 
-function carryTunnel(client: Socket, there: Socket, rest: Buffer): void {
-  client.write(`HTTP/1.1 200 Connection established${HEAD_END}`);
+function carryTunnel(client: Incoming, there: Socket, rest: Buffer): void {
+  client.socket.write(`HTTP/1.1 200 Connection established${HEAD_END}`);
   if (rest.length > 0) there.write(rest);
   carry(client, there);
 }
 
-/** V9 One request and its body. What a client sends behind it is dropped. */
+/**
+ * http-1 One request and its body. What a client sends after it is dropped.
+ */
 function carryRequest(
-  client: Socket,
+  client: Incoming,
   there: Socket,
   request: PlainRequest,
   { rest, authority }: { readonly rest: Buffer; readonly authority: string },
 ): void {
   const body = new RequestBody(request.body);
   there.write(headFor(request, authority), "latin1");
-  const pass = (chunk: Buffer) => {
+  const pass: Take = (chunk, done) => {
     const length = body.take(chunk);
-    if (length === undefined) return void there.destroy();
-    if (length > 0) sendOn(chunk.subarray(0, length), client, there);
+    if (length === undefined) there.destroy();
+    if (length) there.write(chunk.subarray(0, length), done);
+    else done();
   };
-  if (rest.length > 0) pass(rest);
-  client.on("data", pass);
-  client.resume();
+  if (rest.length > 0) pass(rest, () => {});
+  client.readBy(pass);
 }
 
 function authorityOf({ name, port }: Admitted): string {

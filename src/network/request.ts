@@ -1,9 +1,9 @@
 /**
- * Owns the reading of what a client asks of the proxy: the head of one request, strictly. Pure.
+ * Owns reading the head of a client's request to the proxy, strictly. Pure.
  *
- * V9 A head has one meaning, or is refused: lines end in CRLF and in nothing else, no line is folded, a length is said
- *    once and in one way. What goes to a host is written anew from what was understood, with the name that was
- *    checked as its Host, and asks for the end of the connection behind the answer.
+ * http-1 A head has one meaning, or is refused: lines end in CRLF and in nothing else, no line is folded, and
+ *    there is one length in one form. The head that a host gets is written anew from the parsed one. Its Host
+ *    is the name that was checked, and it asks the host to close the connection after the answer.
  */
 import { parsePort } from "./hosts.ts";
 
@@ -17,12 +17,12 @@ export interface PlainRequest {
   readonly host: string;
   readonly port: number;
   readonly line: { readonly method: string; readonly path: string; readonly version: string };
-  /** What is passed on as it is. */
+  /** Passed on as they are. */
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly body: BodyLength;
 }
 
-/** In bytes, where it is said. */
+/** In bytes, if the head gives it. */
 export type BodyLength = number | "chunked" | "none";
 
 export const HEAD_END = "\r\n\r\n";
@@ -31,7 +31,7 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIO
 const REQUEST_LINE = /^([A-Z]+) ([\x21-\x7e]+) (HTTP\/1\.[01])$/;
 const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/;
 const ABSOLUTE = /^http:\/\/([^/?#@]*)(\/[^#]*|\?[^#]*)?$/i;
-/** Between a client and its proxy only, or said anew by us. */
+/** Only between a client and its proxy, or written anew by us. */
 const OWN_FIELDS = new Set([
   "host",
   "connection",
@@ -43,7 +43,7 @@ const OWN_FIELDS = new Set([
   "transfer-encoding",
 ]);
 
-/** `head` as latin1, without the empty line that ends it. */
+/** `head` is latin1, without the empty line that ends it. */
 export function parseRequest(head: string): ProxyRequest {
   const [line = "", ...fieldLines] = head.split("\r\n");
   const [, method = "", target = "", version = ""] = REQUEST_LINE.exec(line) ?? [];
@@ -61,7 +61,7 @@ export function parseRequest(head: string): ProxyRequest {
   return plainRequest({ method, target, version }, fields);
 }
 
-/** What the host gets. `authority` is the name that was checked, with its port. */
+/** The head that the host gets. `authority` is the name that was checked, with its port. */
 export function headFor({ line, fields, body }: PlainRequest, authority: string): string {
   const framing =
     body === "none"
@@ -88,7 +88,7 @@ function plainRequest(
   const port = portText === undefined ? 80 : parsePort(portText);
   if (host === "" || port === undefined) return bad(400, "the proxy takes http://HOST/ and CONNECT");
   const body = bodyLength(fields, version);
-  if (body === undefined) return bad(400, "how long the body is can't be known");
+  if (body === undefined) return bad(400, "the length of the body is not known");
   if (valuesOf(fields, "host").length > 1) return bad(400, "the request names two hosts");
   const path = rest.startsWith("?") ? `/${rest}` : rest;
   const listed = new Set(
@@ -103,7 +103,7 @@ function plainRequest(
   return { kind: "plain", host, port, line: { method, path, version }, fields: kept, body };
 }
 
-/** Undefined where two could read it differently. */
+/** Undefined if two programs could read it differently. */
 function bodyLength(fields: readonly (readonly [string, string])[], version: string): BodyLength | undefined {
   const lengths = valuesOf(fields, "content-length");
   const encodings = valuesOf(fields, "transfer-encoding");

@@ -1,5 +1,5 @@
 /**
- * Owns what is asked of the machine about names and addresses: its resolver, and which addresses are its own.
+ * Owns the questions to the machine about names and addresses: its resolver, and which addresses are its own.
  */
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
@@ -9,15 +9,15 @@ import { type AddressKind, addressKind } from "./addresses.ts";
 export type Resolver = (name: string) => Promise<readonly string[]>;
 
 /**
- * How many names are looked up at a time. The system's resolver works in the same four threads as all that writes to
- * disk, and a name whose server does not answer keeps its thread for half a minute.
+ * How many names are looked up at the same time. The system's resolver uses the same four threads as writing
+ * to disk, and a name whose server does not answer keeps its thread for half a minute.
  */
 const LOOKUPS_AT_A_TIME = 2;
 
 const waiting: (() => void)[] = [];
 let underWay = 0;
 
-/** As every other program of this machine resolves it. */
+/** In the same way as every other program on this machine. */
 export const resolveName: Resolver = async (name) => {
   if (underWay < LOOKUPS_AT_A_TIME) underWay += 1;
   else await new Promise<void>((resolve) => waiting.push(resolve));
@@ -30,7 +30,10 @@ export const resolveName: Resolver = async (name) => {
   }
 };
 
-/** A public address that this machine has itself counts as private: what listens there may trust those who are local. */
+/**
+ * A public address of this machine itself counts as private: a service that listens there may trust local
+ * programs.
+ */
 export function addressKindHere(address: string, own = ownAddresses()): AddressKind {
   const kind = addressKind(address);
   return kind === "public" && own.includes(address) ? "private" : kind;

@@ -1,6 +1,7 @@
 /**
- * Owns the network of one task's sandbox, from its beginning to its end: the proxy and the forwards, on sockets that
- * stand in the sandbox's network namespace, and the ways in to its leased ports. They live in the session process.
+ * Owns the network of one task's sandbox, from its beginning to its end: the proxy and the forwards, on
+ * sockets in the sandbox's network namespace, and the ways in to its leased ports. They live in the session
+ * process.
  */
 import type { Socket } from "node:net";
 import { type EnterWords, InsideConnector, type InsideListener, listenInside } from "../process/index.ts";
@@ -11,14 +12,14 @@ import { type HostPattern, parseHost } from "./hosts.ts";
 import { InwardPort } from "./inward.ts";
 import { PROXY_LIMITS, type ProxyLimits, SessionProxy } from "./proxy.ts";
 
-/** A port inside whose connections we answer ourselves. */
+/** A port in the sandbox whose connections this process answers itself. */
 export interface Service {
   readonly port: number;
   accept(client: Socket): void;
 }
 
 export interface TaskNetworkOptions extends Omit<GateOptions, "hosts"> {
-  /** What makes a program stand in the sandbox's network namespace. */
+  /** Words before a command that start it in the sandbox's network namespace. */
   readonly enter: EnterWords;
   /** Patterns, as they were written. */
   readonly hosts: readonly string[];
@@ -28,7 +29,7 @@ export interface TaskNetworkOptions extends Omit<GateOptions, "hosts"> {
   readonly limits?: ProxyLimits;
 }
 
-/** Not one that is leased, nor one that some program is known by. */
+/** Neither a leased port, nor the usual port of any program. */
 const FIRST_PROXY_PORT = 18_128;
 
 export class TaskNetwork {
@@ -39,7 +40,7 @@ export class TaskNetwork {
   readonly #connector: InsideConnector;
   readonly #inward = new Map<number, InwardPort | undefined>();
   readonly #listeners: InsideListener[] = [];
-  /** What answers on each port that we listen on inside: the proxy's comes first. Empty once it is closed. */
+  /** What answers on each port that is open inside. The proxy's comes first. Empty once it is closed. */
   readonly #answering = new Map<number, Service["accept"]>();
 
   private constructor(options: TaskNetworkOptions) {
@@ -54,14 +55,14 @@ export class TaskNetwork {
     this.#proxy = new SessionProxy(this.#gate, limits);
     this.#forwards = new Forwards(limits);
     this.#connector = new InsideConnector(enter);
-    // A port that is the task's own is its own inside: no forward stands in its way.
+    // A port of the task's own stays its own inside: no forward takes it.
     this.#answering.set(proxyPort, (client) => this.#proxy.accept(client));
     for (const { port, accept } of services) this.#answering.set(port, accept);
     const forwards = forwardsOf(hosts).filter((port) => ![...inwardPorts, ...served].includes(port));
     for (const port of forwards) this.#answering.set(port, this.#forwardTo(port));
   }
 
-  /** Fails with `invalid_host` or `network_failed`, and has nothing open then. */
+  /** Fails with `invalid_host` or `network_failed`, and then has nothing open. */
   static async begin(options: TaskNetworkOptions): Promise<TaskNetwork> {
     const network = new TaskNetwork(options);
     const { inwardPorts = [], limits = PROXY_LIMITS } = options;
@@ -75,17 +76,17 @@ export class TaskNetwork {
     throw failed.reason;
   }
 
-  /** What programs in the sandbox need to find the proxy. */
+  /** Variables with which programs in the sandbox find the proxy. */
   get environment(): Record<string, string> {
     return proxyEnvironment(this.#ports[0] ?? 0);
   }
 
-  /** Leased ports that another program of this machine has taken: nothing leads in to them. */
+  /** Leased ports that another program on this machine has taken: they can't be reached from outside. */
   get blockedPorts(): number[] {
     return [...this.#inward].flatMap(([port, way]) => (way === undefined ? [port] : []));
   }
 
-  /** One host more, from now on. */
+  /** Allows one more host from now on. */
   async allow(host: string): Promise<void> {
     const pattern = parseHost(host);
     if (pattern.kind !== "loopback") return this.#gate.allow(pattern);
@@ -94,7 +95,7 @@ export class TaskNetwork {
     await this.#listenMore(port, this.#forwardTo(port));
   }
 
-  /** One service more, from now on. */
+  /** Offers one more service from now on. */
   async serve(service: Service): Promise<void> {
     await this.#listenMore(service.port, service.accept);
   }

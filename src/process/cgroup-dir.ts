@@ -1,5 +1,6 @@
 /**
- * Owns one directory of a cgroup, which is how the kernel is told what to count: made with its limits, read, removed.
+ * Owns one directory of a cgroup, through which the kernel is told what to count: made with its limits, read,
+ * removed.
  */
 import { closeSync, constants, existsSync, mkdirSync, openSync, rmdirSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,25 +10,25 @@ import { deadline, errorCode, readTextOr, systemClock } from "../util/index.ts";
 import { type CgroupParent, OURS, wordsOf } from "./cgroup-parents.ts";
 
 export interface CgroupLimits {
-  /** Threads are counted as processes. */
+  /** Threads count as processes. */
   readonly maxProcesses: number;
   /** Memory and swap. */
   readonly maxMemoryBytes?: number;
 }
 
-/** How often the kernel refused a process, and ended one for want of memory. */
+/** How often the kernel refused a new process, and how often it ended one because memory ran out. */
 export interface Refused {
   readonly processes: number;
   readonly memory: number;
 }
 
-/** Somebody else may take the directory of all of ours away between two steps, when it is empty. */
+/** Another session process may remove the directory of all our cgroups between two steps, if it is empty. */
 const MAKE_ATTEMPTS = 5;
 const END_MS = 10_000;
-/** The kernel tells nobody when the last one has left. */
+/** The kernel does not notify when the last process has left. */
 const LOOK_MS = 2;
 
-/** In the first of these where it can be had; the result is the directory that was made. */
+/** Makes it in the first of these parents that allows it. Returns the directory that was made. */
 export function makeDir(
   parents: readonly CgroupParent[],
   name: string,
@@ -40,14 +41,14 @@ export function makeDir(
       setLimits(parent, dir, limits);
       return { ...parent, dir };
     } catch {
-      // Not ours to make, or it can't count: as if there were none.
+      // We may not make it there, or it can't count: treated as if there were none.
       removeEmpty(dir);
     }
   }
   return undefined;
 }
 
-/** Where it is, if it is there. */
+/** Where it is, if it exists. */
 export function findDir(parents: readonly CgroupParent[], name: string): string | undefined {
   return parents.map(({ dir }) => join(dir, OURS, name)).find((dir) => existsSync(dir));
 }
@@ -56,7 +57,7 @@ function makeIn({ dir: parent, version, controllers }: CgroupParent, dir: string
   const added = controllers.map((one) => `+${one}`).join(" ");
   for (let attempt = 1; ; attempt += 1)
     try {
-      // In the new form a cgroup hands its controllers down, as far as it has them and has no process itself.
+      // In the new form, a cgroup passes its controllers down only while it has no process itself.
       if (version === 2 && !hands(parent, controllers)) set(parent, "cgroup.subtree_control", added);
       mkdirSync(dirname(dir), { recursive: true });
       if (version === 2 && !hands(dirname(dir), controllers))
@@ -81,14 +82,14 @@ function setLimits({ version, controllers }: CgroupParent, dir: string, limits: 
     set(dir, "memory.max", bytes);
     setIfThere(dir, "memory.swap.max", "0");
   } else {
-    // Never below the one of memory alone; and without swap there is none.
+    // Never below the limit of memory alone. Without swap the file does not exist.
     setIfThere(dir, "memory.memsw.limit_in_bytes", "-1");
     set(dir, "memory.limit_in_bytes", bytes);
     setIfThere(dir, "memory.memsw.limit_in_bytes", bytes);
   }
 }
 
-/** The files are the kernel's: none is made by writing to it, and some can't be read. */
+/** The files belong to the kernel: writing makes none, and some can't be read. */
 function set(dir: string, file: string, value: string): void {
   const fd = openSync(join(dir, file), constants.O_WRONLY);
   try {
@@ -106,7 +107,10 @@ export function setIfThere(dir: string, file: string, value: string): void {
   }
 }
 
-/** One that our pid namespace does not show is a zero, and to signal that would mean ourselves. */
+/**
+ * A process that our pid namespace does not show is listed as zero. A signal to that would be sent to
+ * ourselves.
+ */
 export function pidsIn(dir: string): number[] {
   return wordsOf(readTextOr(join(dir, "cgroup.procs"), ""))
     .map(Number)
@@ -129,11 +133,12 @@ export async function removeDir(dir: string): Promise<void> {
   for (const patience = deadline(systemClock, END_MS); ; await sleep(LOOK_MS)) {
     const isGone = removeEmpty(dir);
     if (isGone) return;
-    if (patience.isPast) throw new HoldfastError("processes_remain", `${dir} could not be taken away`);
+    if (patience.isPast)
+      throw new HoldfastError("processes_remain", `the cgroup ${dir} could not be removed`);
   }
 }
 
-/** And the directory of all of ours, with the last one. */
+/** Also removes the directory of all our cgroups, with the last one. */
 function removeEmpty(dir: string): boolean {
   try {
     rmdirSync(dir);
@@ -143,7 +148,7 @@ function removeEmpty(dir: string): boolean {
   try {
     rmdirSync(dirname(dir));
   } catch {
-    // Others have theirs in it.
+    // Other sessions have cgroups in it.
   }
   return true;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns where on this machine a cgroup of ours can be made: below our own one, in the old form with a tree for each
- * controller, and in the new one with a single tree.
+ * Owns the places on this machine where a cgroup of ours can be made: below our own one, in the old form with
+ * a tree for each controller, and in the new form with a single tree.
  */
 import { accessSync, constants, readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -15,19 +15,19 @@ export interface CgroupParent {
   readonly controllers: readonly Controller[];
 }
 
-/** The directory that all of ours lie in. */
+/** The directory that all our cgroups are in. */
 export const OURS = "holdfast";
-/** What says where we are. Tests have one of their own. */
+/** Where the kernel tells which cgroups we are in. Tests have a directory of their own. */
 export const OWN_PROC = "/proc/self";
 
 const MAX_LOOKED = 10_000;
 
 interface Tree extends CgroupParent {
-  /** What of the tree is mounted at `dir`. */
+  /** The part of the tree that is mounted at `dir`. */
   readonly root: string;
 }
 
-/** For each tree those that may do, the nearest first: only the attempt tells. */
+/** For each tree the possible parents, the nearest first. Only an attempt shows which one works. */
 export function cgroupParents(wanted: readonly Controller[], proc = OWN_PROC): CgroupParent[][] {
   return treesOf(wanted, proc).map((tree) => {
     const own = ownDir(tree, proc);
@@ -39,14 +39,16 @@ export function cgroupParents(wanted: readonly Controller[], proc = OWN_PROC): C
   });
 }
 
-/** What is above us stays as it is: it hands down what it does. Of our own one, all that it has may be handed down. */
+/**
+ * A cgroup above us stays as it is, with what it passes down. Our own may pass down everything that it has.
+ */
 function handedDownIn(dir: string, own: string): (controller: Controller) => boolean {
   const file = dir === own ? "cgroup.controllers" : "cgroup.subtree_control";
   const there = wordsOf(readTextOr(join(dir, file), ""));
   return (controller) => there.includes(controller);
 }
 
-/** Every directory of ours in these trees, whoever made it from wherever. */
+/** Every directory of ours in these trees, whichever process made it. */
 export function ourDirectories(proc = OWN_PROC): string[] {
   const left = treesOf(["pids", "memory"], proc).map(({ dir }) => dir);
   const found: string[] = [];
@@ -66,7 +68,9 @@ export function directoriesIn(dir: string): string[] {
   }
 }
 
-/** A controller is in one tree at a time. Fields 4 and 5 of proc_pid_mountinfo(5), and those behind the dash. */
+/**
+ * A controller is in one tree at a time. Fields 4 and 5 of proc_pid_mountinfo(5), and those after the dash.
+ */
 function treesOf(wanted: readonly Controller[], proc: string): Tree[] {
   return readTextOr(join(proc, "mountinfo"), "")
     .split("\n")
@@ -83,7 +87,7 @@ function treesOf(wanted: readonly Controller[], proc: string): Tree[] {
     });
 }
 
-/** Undefined when we stand outside of what is mounted. */
+/** Undefined if we are outside of what is mounted. */
 function ownDir({ dir, root, version, controllers }: Tree, proc: string): string | undefined {
   for (const line of readTextOr(join(proc, "cgroup"), "").split("\n")) {
     const [, named = "", ...rest] = line.split(":");
@@ -102,7 +106,7 @@ function ancestors(dir: string, top: string): string[] {
   return dir === top || dir === "/" ? [dir] : [dir, ...ancestors(dirname(dir), top)];
 }
 
-/** In the new form, whoever moves a process needs to write where the ways part. */
+/** In the new form, moving a process takes write access to the common ancestor of both cgroups. */
 function canMoveFrom(dir: string): boolean {
   try {
     accessSync(join(dir, "cgroup.procs"), constants.W_OK);

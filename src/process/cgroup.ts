@@ -1,9 +1,12 @@
 /**
- * Owns cgroups: the one of a session, in which the kernel counts processes and memory of all that runs for it, whoever
- * the user is. Root can make one; others where the system has handed a part of the tree to them.
+ * Owns cgroups: the cgroup of a session, in which the kernel counts the processes and memory of everything
+ * that runs for it, whichever user it runs as. Root can make one; other users can if the system has delegated
+ * a part of the tree to them.
  *
- * Q5 What is started through `enter` can't leave: the limits hold for all that it starts, and `end` ends all of it.
+ * cgroup-1 A process that begins with the writes of `entry` can't leave: the limits apply to everything that
+ *    it starts, and `end` ends all of it.
  */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
   type CgroupLimits,
@@ -16,28 +19,32 @@ import {
   setIfThere,
 } from "./cgroup-dir.ts";
 import { cgroupParents, directoriesIn, OWN_PROC, ourDirectories } from "./cgroup-parents.ts";
+import type { FirstWrite } from "./first-writes.ts";
 import { endAll } from "./marks.ts";
 
 export interface Cgroup {
   readonly name: string;
-  /** What the kernel keeps in it: a machine may have only one of the two. */
+  /** The limits that the kernel enforces in it: a machine may have only one of the two. */
   readonly limits: { readonly processes: boolean; readonly memory: boolean };
-  /** The words that put a command into it. They go before all others: it takes rights that the others give up. */
-  readonly enter: readonly string[];
+  /**
+   * Puts a command into it. This comes before all other words, because it takes rights that the others give
+   * up.
+   */
+  readonly entry: readonly FirstWrite[];
   pids(): number[];
-  /** Ends what is in it, and takes it away. It may be gone already. */
+  /** Ends what is in it and removes it. It may be gone already. */
   end(): Promise<void>;
 }
 
 const SAFE_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,120}$/;
 
-/** What a sandbox is to be counted in. Whatever is started in it makes it, if it is not there. */
+/** The cgroup that a sandbox is counted in. The first process that is started in it makes it. */
 export interface CgroupShare {
   readonly name: string;
   readonly limits: CgroupLimits;
 }
 
-/** Undefined where none can be had. One of that name that was left behind is taken over. */
+/** Undefined if none can be made. A cgroup of that name that was left behind is taken over. */
 export function makeCgroup(name: string, limits: CgroupLimits, proc = OWN_PROC): Cgroup | undefined {
   assertSafe(name);
   const wanted = limits.maxMemoryBytes === undefined ? (["pids"] as const) : (["pids", "memory"] as const);
@@ -51,14 +58,14 @@ export function makeCgroup(name: string, limits: CgroupLimits, proc = OWN_PROC):
   );
 }
 
-/** The one of that name, where we would make it ourselves; undefined where there is none. */
+/** The cgroup of that name in the place where we would make it; undefined if there is none. */
 export function findCgroup(name: string, proc = OWN_PROC): Cgroup | undefined {
   assertSafe(name);
   const dirs = cgroupParents(["pids", "memory"], proc).flatMap((parents) => findDir(parents, name) ?? []);
   return dirs.length === 0 ? undefined : cgroupIn(name, dirs, { processes: false, memory: false });
 }
 
-/** What the kernel refuses in it from now on. It may be made later. */
+/** Counts what the kernel refuses in it from now on. The cgroup may be made later. */
 export function refusalsFromNow(name: string, proc = OWN_PROC): () => Refused {
   const dirsNow = () =>
     cgroupParents(["pids", "memory"], proc).flatMap((parents) => findDir(parents, name) ?? []);
@@ -69,7 +76,10 @@ export function refusalsFromNow(name: string, proc = OWN_PROC): () => Refused {
   };
 }
 
-/** Those of ours that nothing answers for. Other homes have theirs in the same place: `isLive` is asked of each name. */
+/**
+ * Our cgroups that no live session needs. Other homes have theirs in the same place: `isLive` is asked about
+ * each name.
+ */
 export function cgroupLeftovers(isLive: (name: string) => boolean, proc = OWN_PROC): Cgroup[] {
   const dirs = ourDirectories(proc).flatMap((dir) => directoriesIn(dir).map((name) => ({ name, dir })));
   const names = new Set(dirs.map(({ name }) => name).filter((name) => SAFE_NAME.test(name) && !isLive(name)));
@@ -88,11 +98,11 @@ function cgroupIn(name: string, dirs: readonly string[], limits: Cgroup["limits"
   return {
     name,
     limits,
-    enter: entering(dirs),
+    entry: dirs.map(entering),
     pids,
     end: async () => {
       for (const dir of dirs) {
-        // Nothing in it can become more, and where the kernel can end all at once, it does.
+        // No process can be added, and if the kernel can end all of them at once, it does.
         setIfThere(dir, "pids.max", "0");
         setIfThere(dir, "cgroup.kill", "1");
       }
@@ -102,9 +112,12 @@ function cgroupIn(name: string, dirs: readonly string[], limits: Cgroup["limits"
   };
 }
 
-/** A shell that moves itself, and becomes the command; where that fails, there is no command. */
-function entering(dirs: readonly string[]): string[] {
-  const moves = dirs.map((_, index) => `echo $$ >"$${index + 1}"`).join(" && ");
-  const script = `${moves} && shift ${dirs.length} && exec "$@"`;
-  return ["/bin/sh", "-c", script, "holdfast-cgroup", ...dirs.map((dir) => join(dir, "cgroup.procs"))];
+/**
+ * Zero means the process that writes. In the old form a thread can move itself alone, and a shell has only
+ * one. Moving a whole process waits until every processor has passed a safe point, which takes ten
+ * milliseconds.
+ */
+function entering(dir: string): FirstWrite {
+  const file = ["tasks", "cgroup.procs"].map((name) => join(dir, name)).find((path) => existsSync(path));
+  return { text: "0", file: file ?? join(dir, "cgroup.procs") };
 }

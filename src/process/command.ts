@@ -1,6 +1,6 @@
 /**
- * Owns the running of a task's command: its output as it comes, and its end, which is the end of all it started
- * in its process group.
+ * Owns running a task's command: its output as it comes, and its end, which also ends everything that it
+ * started in its process group.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,34 +16,35 @@ export interface CommandOptions {
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Both streams, as they come. While it is at work on one of them, no more of that stream is read. */
+  /** Called for both streams, as output comes. Until it returns, no more of that stream is read. */
   readonly onOutput: (chunk: Buffer, stream: "stdout" | "stderr") => void | Promise<void>;
   readonly onStart?: (pid: number, input: Writable | null) => void | Promise<void>;
-  /** Whether it has a standard input, which `onStart` is given. */
+  /** Whether it has a standard input, which is passed to `onStart`. */
   readonly hasInput?: boolean;
-  /** Ends it. */
+  /** Aborting it ends the command. */
   readonly signal?: AbortSignal | undefined;
-  /** Of ours; it has them as 3 and up. */
+  /** Descriptors of ours. The command has them as 3 and up. */
   readonly descriptors?: readonly number[];
-  /** Called when it has them, or could not be started. */
+  /** Called when the command has them, or could not be started. */
   readonly close?: () => void;
 }
 
+/** How a command ended. */
 export interface CommandEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Because it was asked to end. */
+  /** It ended because it was asked to. */
   readonly isStopped: boolean;
 }
 
-/** How long it may take to end by itself when it is asked to. */
+/** How long it may take to end after it was asked to. */
 const GRACE_MS = 2000;
-/** How long output may still come after the end: somebody else may hold the pipe open. */
+/** How long output may come after the end: another process may hold the pipe open. */
 const DRAIN_MS = 1000;
 
 export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
   const [program = "", ...args] = options.argv;
-  // A group of its own: a Ctrl-C at the terminal is ours to hand on, and ends all of it.
+  // It gets a group of its own, so that a Ctrl-C at the terminal reaches only us, and we can end all of it.
   const child: ChildProcess = spawn(program, args, {
     cwd: options.cwd,
     env: options.env,
@@ -51,7 +52,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
     stdio: onlyStdio([options.hasInput ? "pipe" : "ignore", "pipe", "pipe", ...(options.descriptors ?? [])]),
   });
   options.close?.();
-  // It may have closed it; that is no failure of ours.
+  // The command may have closed it. That is not an error.
   child.stdin?.on("error", () => {});
   const letAllCome = [
     readPaced(child.stdout, (chunk) => options.onOutput(chunk, "stdout")),
@@ -74,10 +75,10 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
     if (options.signal?.aborted) stop();
     await started(child, options, end);
     await exited;
-    // Asked to stop while it ran, not after it had ended by itself.
+    // Whether it was asked to stop while it ran, not after it had ended by itself.
     const isStopped = options.signal?.aborted ?? false;
     end();
-    // What is left is no more than a pipe holds.
+    // Only what a pipe holds is left.
     for (const letCome of letAllCome) letCome();
     await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
     return { exitCode: child.exitCode, signal: child.signalCode, isStopped };
@@ -88,7 +89,10 @@ export async function runCommand(options: CommandOptions): Promise<CommandEnd> {
   }
 }
 
-/** At the pace of its reader: what writes faster waits, and not in our memory. The returned function ends that. */
+/**
+ * Reads at the pace of the reader: a faster writer waits, and does not fill our memory. The returned function
+ * lifts that.
+ */
 function readPaced(stream: Readable | null, read: (chunk: Buffer) => void | Promise<void>): () => void {
   let isPaced = true;
   stream?.on("data", (chunk: Buffer) => {
@@ -104,7 +108,7 @@ function readPaced(stream: Readable | null, read: (chunk: Buffer) => void | Prom
   };
 }
 
-/** Nothing runs that is not on record. */
+/** A process runs only when it is on record. */
 async function started(child: ChildProcess, { onStart }: CommandOptions, end: () => void): Promise<void> {
   try {
     await onStart?.(child.pid ?? 0, child.stdin);
@@ -114,7 +118,10 @@ async function started(child: ChildProcess, { onStart }: CommandOptions, end: ()
   }
 }
 
-/** What only stands around the command would take it along, before it could say goodbye. */
+/**
+ * Programs that only stand around the command. Ending them would end the command before it could finish its
+ * work.
+ */
 const AROUND = new Set(["bwrap", "script", "nsenter", "setpriv"]);
 
 function askToEnd({ pid }: ChildProcess): void {
@@ -136,34 +143,60 @@ export interface DetachedOptions {
   readonly logFd?: number;
 }
 
-/** Starts something that goes on after us, in a session of its own. Resolves to its pid when it has been started. */
+/** Starts a process that outlives us, in a session of its own. Resolves to its pid when it has started. */
 export async function startDetached(argv: readonly string[], options: DetachedOptions): Promise<number> {
   return (await spawnDetached(argv, options, ({ out }) => ["ignore", out, out])).pid ?? 0;
 }
 
-/** The same, with its input from us, which ends there, and its output to us. Only its complaints go to the log. */
+/**
+ * The same, with input from us that then ends, and with its output to us. Only its error stream goes to the
+ * log.
+ */
 export async function startFed(
   argv: readonly string[],
   { input, ...options }: DetachedOptions & { readonly input: string },
 ): Promise<Readable> {
+  const { output, feed } = await startWaiting(argv, options);
+  feed(input);
+  return output;
+}
+
+export interface Waiting {
+  readonly pid: number;
+  readonly output: Readable;
+  /** Sends its input, once. If we are killed before that, it gets none. */
+  feed(input: string): void;
+}
+
+/**
+ * The same, but the process waits for its input, so that its identity can be recorded before it is told what
+ * to do.
+ */
+export async function startWaiting(argv: readonly string[], options: DetachedOptions): Promise<Waiting> {
   const child = await spawnDetached(argv, options, ({ out }) => ["pipe", "pipe", out]);
   // It may end without reading it.
-  child.stdin?.on("error", () => {}).end(input);
-  return child.stdout as Readable;
+  child.stdin?.on("error", () => {});
+  return {
+    pid: child.pid ?? 0,
+    output: child.stdout as Readable,
+    feed: (input) => void child.stdin?.end(input),
+  };
 }
 
 export interface Connected {
   readonly pid: number;
-  /** Its other end is descriptor `CONNECTION_FD` of the process, which hands it on to nothing that it starts. */
+  /**
+   * The other end is descriptor `CONNECTION_FD` of the process, which passes it to no process that it starts.
+   */
   readonly connection: Duplex;
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
 }
 
-/** The first one behind a process's own streams. */
+/** The first descriptor after a process's own streams. */
 export const CONNECTION_FD = 3;
 
-/** The same, with a connection between it and us for as long as both live. Nothing of it keeps us from ending. */
+/** The same, with a connection that lasts as long as both processes live. It does not keep us from ending. */
 export async function startConnected(argv: readonly string[], options: DetachedOptions): Promise<Connected> {
   const child = await spawnDetached(argv, options, ({ out }) => ["ignore", out, out, "pipe"]);
   const connection = child.stdio[CONNECTION_FD] as Socket;

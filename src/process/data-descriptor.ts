@@ -1,5 +1,6 @@
 /**
- * Owns bytes that a program is given by a descriptor. They lie in a file without a name, so nothing is left of them.
+ * Owns bytes that a program gets through a descriptor. They are in a file without a name, so nothing is left
+ * of them.
  */
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Owns what a child gets of the descriptors that somebody left open in us: nothing. Node closes its own in a
- * child; those that our starter handed down, a shell's `exec 200>lock` say, would go on down.
+ * Owns which of our inherited descriptors a child gets: none. Node closes its own in a child, but descriptors
+ * that our starter left open, for example with a shell's `exec 200>lock`, would be inherited.
  */
 import { openSync, readdirSync } from "node:fs";
 import { readTextOr } from "../util/index.ts";
@@ -9,12 +9,13 @@ const CLOSE_ON_EXEC = 0o2000000;
 
 type Stdio = "pipe" | "ignore" | "ipc" | number;
 
-/** The first ones as they are said, and /dev/null in the place of every other one that would be inherited. */
+/** The first ones as given, and /dev/null in place of every other descriptor that would be inherited. */
 export function onlyStdio(stdio: readonly Stdio[]): Stdio[] {
   const said = stdio.length;
   const leaked = new Set(inherited().filter((fd) => fd >= said));
   if (leaked.size === 0) return [...stdio];
-  // Of no use to anybody, so it may stay open. What is only ignored here would be handed down all the same.
+  // It has no other use, so it may stay open. A descriptor that is only ignored here would be inherited all
+  // the same.
   const nothing = openSync("/dev/null", "r+");
   const others = Array.from({ length: Math.max(...leaked) + 1 - said }, (_, index) =>
     leaked.has(index + said) ? nothing : "ignore",

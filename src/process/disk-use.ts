@@ -1,5 +1,5 @@
 /**
- * Owns the counting of what directories take of the disk, in bytes and in files. Bytes are blocks, not lengths.
+ * Owns counting how much of the disk directories use, in bytes and in files. Bytes are blocks, not lengths.
  */
 import { existsSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
@@ -21,10 +21,10 @@ export async function diskUse(dirs: readonly string[]): Promise<DiskUse> {
   );
 }
 
-/** In the order of the directories; what two of them share by hard links is counted with the first. */
+/** In the order of the directories. Files that two of them share by hard links are counted with the first. */
 export async function diskUseOfEach(dirs: readonly string[]): Promise<DiskUse[]> {
   const there = dirs.filter((dir) => existsSync(dir));
-  // By the system's own program, which is fast; where that fails, by looking at each.
+  // By the system's own program, which is fast. If that fails, by looking at each file.
   const counted = (await askProgram(there).catch(() => undefined)) ?? (await lookAtEach(there));
   return dirs.map((dir) => counted[there.indexOf(dir)] ?? nothing);
 }
@@ -39,7 +39,8 @@ async function askProgram(dirs: readonly string[]): Promise<DiskUse[] | undefine
       env,
       timeoutMs: 60_000,
     });
-    // A line for each, or it has not counted them. One that vanished meanwhile makes it fail, and that is no matter.
+    // Unless there is a line for each, it has not counted them. A file that vanished meanwhile makes it fail,
+    // which is harmless.
     const lines = stdout.toString("utf8").trim().split("\n");
     if (lines.length !== dirs.length || !lines.every((line) => /^\d+\s/.test(line))) return undefined;
     return lines.map((line) => Number.parseInt(line, 10));
@@ -77,9 +78,9 @@ async function lookAt(dir: string, seen: Set<string>): Promise<DiskUse> {
 let entering: Promise<string[]> | undefined;
 
 /**
- * A command can lock a directory against its own user, and so does an overlay with its own. In a user namespace the
- * user is root over everything that is theirs, and counts that too. Where there is none, such a directory is not
- * counted.
+ * A command can lock a directory against its own user, and so does an overlay with its work directory. In a
+ * user namespace the user is root over all their files, and can count those too. Without one, such a
+ * directory is not counted.
  */
 function asRootOfOwn(env: Record<string, string>): Promise<string[]> {
   entering ??= process.getuid?.() === 0 ? Promise.resolve([]) : tryAsRootOfOwn(env).catch(() => []);

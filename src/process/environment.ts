@@ -1,12 +1,13 @@
 /**
- * Owns the environment that processes in a capsule get: what a program needs to find its way, and nothing that
- * could be a secret.
+ * Owns the environment of processes in a capsule: what a program needs to work, and nothing that could be a
+ * secret.
  */
 const PASSED = [
   "PATH",
   "LANG",
   "LANGUAGE",
-  // All that there are: servers let any name that begins so through, and people send other things in them.
+  // The complete list: servers accept any name that begins like this, and some clients send other things in
+  // them.
   ...["LC_ALL", "LC_ADDRESS", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES"],
   ...["LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME"],
   "TERM",
@@ -27,7 +28,7 @@ export function baseEnvironment(own: Readonly<Record<string, string>>): Record<s
   return { ...Object.fromEntries(passed), ...own };
 }
 
-/** The user's own HOME, where their git settings are: a session process has another. */
+/** The user's own HOME, which has their git settings: a session process has another HOME. */
 export function userHome(): string {
   return process.env[USER_HOME] ?? process.env["HOME"] ?? "/nonexistent";
 }

@@ -1,5 +1,5 @@
 /**
- * Owns the looking for a program where a shell would find it.
+ * Owns finding a program where a shell would find it.
  */
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -11,7 +11,7 @@ export function findProgram(name: string): string | undefined {
     .find((path) => {
       try {
         accessSync(path, constants.X_OK);
-        // A directory can be entered, and is no program.
+        // A directory is executable too, but is not a program.
         return statSync(path).isFile();
       } catch {
         return false;

@@ -1,6 +1,6 @@
 /**
- * Owns whose a terminal is: programs that a person uses in our own, an editor say, have it to themselves until they end;
- * and in the background it is not ours.
+ * Owns the use of our terminal: a program that a person uses in it, such as an editor, has it alone until it
+ * ends. In the background we do not have it.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { programPath } from "./outside-program.ts";
 import { missing } from "./program.ts";
 
-/** Whoever reads from a terminal in the background is stopped. */
+/** A process in the background is stopped when it reads from a terminal. */
 export function isInForeground(): boolean {
   try {
     const [, , group, , , foreground] = readFileSync("/proc/self/stat", "utf8")
@@ -20,11 +20,11 @@ export function isInForeground(): boolean {
   }
 }
 
-/** Its exit status; 128 and the number of a signal are not told apart from others. */
+/** Its exit status. A status above 128 may also mean a signal. */
 export async function runInForeground(argv: readonly string[], cwd: string): Promise<number> {
   const [program = "", ...args] = argv;
   const child = spawn(programPath(program), args, { cwd, stdio: "inherit" });
-  // Keys that mean something to us mean it to the program now.
+  // Keys such as Ctrl-C belong to the program now.
   const ignore = () => {};
   process.on("SIGINT", ignore);
   try {

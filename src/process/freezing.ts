@@ -1,10 +1,10 @@
 /**
- * Owns the freezing of a process with all that it started, and its thawing.
+ * Owns freezing a process with everything that it started, and thawing it.
  */
 import { signalIfThere } from "../util/index.ts";
 import { treeOf } from "./tree.ts";
 
-/** One that is started meanwhile is found by the next look: those that stand still start no more. */
+/** A process that is started meanwhile is found by the next look: frozen processes start no more. */
 export function freezeTree(pid: number): void {
   const frozen = new Set<number>();
   for (;;) {

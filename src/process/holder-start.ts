@@ -1,16 +1,17 @@
 /**
- * Owns the start of a holder. First its namespaces are made. Then it waits: whoever starts it may have something to do
- * meanwhile that takes as long, such as making the files that are mounted, or opening sockets in its network.
+ * Owns the start of a holder. First its namespaces are made. Then it waits, so that its starter can do slow
+ * work meanwhile, such as making the files that are mounted, or opening sockets in its network.
  *
- * Q1 A holder that is not on record ends by itself: it waits for our word before it mounts and after it has mounted, and
- *    we give the last one after its name is on disk.
+ * holder-2 A holder that is not on record ends by itself: it waits for our word before it mounts and after it
+ *    has mounted, and we give the last word after its name is on disk.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import { relative } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { HoldfastError } from "../contract/index.ts";
-import { identityOf, isAlive } from "../util/index.ts";
+import { identityOf, isAlive, readTextOr } from "../util/index.ts";
 import { onlyStdio } from "./descriptors.ts";
 import {
   enterNetwork,
@@ -24,7 +25,7 @@ import { CAPSULE_MARK } from "./marks.ts";
 import { findOutsideProgram, programPath } from "./outside-program.ts";
 
 export interface ComingOptions {
-  /** What relative paths of the mount begin at. */
+  /** The directory that relative paths of the mount start from. */
   readonly cwd: string;
   readonly mark: string;
   /** Whether it has a network of its own, for processes in a sandbox. */
@@ -33,8 +34,25 @@ export interface ComingOptions {
 
 export interface HoldOptions {
   readonly mount?: OverlayMount;
-  /** Writes down who it is, before it is let go on. */
+  /** Records its identity before it may go on. */
   record(holder: Holder): Promise<void>;
+  /** It never gets the last word, so it ends with this process: for a holder that is on no record. */
+  readonly endsWithUs?: boolean;
+}
+
+/**
+ * In a user namespace of its own, a session can have half of the user's watches on files at most: the user's other
+ * programs, and other sessions, need some too.
+ */
+function boundingWatches(): string {
+  if (process.getuid?.() === 0) return "";
+  const steps = ["instances", "watches"].map((kind) => {
+    const most = Number(readTextOr(`/proc/sys/fs/inotify/max_user_${kind}`, ""));
+    const own = `/proc/sys/user/max_inotify_${kind}`;
+    // An old kernel has no such file.
+    return most > 1 ? `{ echo ${Math.floor(most / 2)} >${own}; } 2>/dev/null; ` : "";
+  });
+  return steps.join("");
 }
 
 const SCRIPT = [
@@ -47,7 +65,7 @@ const SCRIPT = [
   "read -r go",
   'exec "$3" infinity',
 ].join(" && ");
-/** A mount may hang in the kernel: then there is no holder. */
+/** A mount may hang in the kernel. Then there is no holder. */
 const START_MS = 10_000;
 
 export async function startHolder(options: ComingOptions & HoldOptions): Promise<Holder> {
@@ -58,7 +76,7 @@ export class ComingHolder {
   readonly #cwd: string;
   readonly #hasNetwork: boolean;
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
-  /** Undefined when it has ended without a word. */
+  /** Undefined if it ended without an answer. */
   readonly #pid: Promise<number | undefined>;
   readonly #ended: Promise<undefined>;
   #said = "";
@@ -68,8 +86,8 @@ export class ComingHolder {
   constructor({ cwd, mark, hasNetwork }: ComingOptions) {
     this.#cwd = cwd;
     this.#hasNetwork = hasNetwork;
-    const script = [programPath("sh"), "-c", SCRIPT, "holdfast-holder", cwd];
-    // Without `mount` there is nothing that can be mounted, and it says so.
+    const script = [programPath("sh"), "-c", boundingWatches() + SCRIPT, "holdfast-holder", cwd];
+    // Without `mount` nothing can be mounted, and the holder reports that.
     const programs = [findOutsideProgram("mount") ?? "", programPath("sleep")];
     const [program = "", ...args] = [...namespaces(hasNetwork), ...script, ...programs];
     this.#child = spawn(program, args, {
@@ -78,13 +96,14 @@ export class ComingHolder {
       env: {
         PATH: process.env["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin",
         [CAPSULE_MARK]: mark,
-        // Newer versions of mount hand each option to the kernel alone, where it may have 256 bytes only.
+        // Newer versions of mount pass each option to the kernel separately, where it may have only 256
+        // bytes.
         LIBMOUNT_FORCE_MOUNT2: "always",
       },
       stdio: onlyStdio(["pipe", "pipe", "pipe"]) as ["pipe", "pipe", "pipe"],
     });
     const { stdin, stdout, stderr } = this.#child;
-    // It may be gone when we give it our word; that shows in its exit.
+    // It may have ended before we give our word. Its exit status shows that.
     stdin.on("error", () => {});
     stderr.on("data", (chunk: Buffer) => {
       this.#said = (this.#said + chunk.toString("utf8")).slice(-2000);
@@ -96,7 +115,7 @@ export class ComingHolder {
         return undefined;
       },
     );
-    // What we started may only watch over it.
+    // The process that we started may only watch over the holder.
     const there = once(stdout, "data").then(
       ([text]) => Number(/^there (\d+)/.exec(String(text))?.[1]) || undefined,
       () => undefined,
@@ -104,20 +123,20 @@ export class ComingHolder {
     this.#pid = this.#inTime(there);
   }
 
-  /** What a program of ours is started with to stand in its network, as soon as that is there. */
+  /** Words that start a program of ours in its network, once the network exists. */
   async network(): Promise<string[] | undefined> {
     const pid = await this.#pid;
     return pid === undefined ? undefined : enterNetwork({ pid });
   }
 
-  /** Whether it can still be told what to hold. */
+  /** Whether it still waits to be told what to hold. */
   async isWaiting(): Promise<boolean> {
     const pid = await this.#pid;
     return !this.#isTaken && pid !== undefined && isAlive({ pid, startTicks: null });
   }
 
-  /** Mounts, and lets the caller write down who holds it before the holder is let go on. */
-  async hold({ mount, record }: HoldOptions): Promise<Holder> {
+  /** Mounts, and lets the caller record the holder before it may go on. */
+  async hold({ mount, record, endsWithUs = false }: HoldOptions): Promise<Holder> {
     this.#isTaken = true;
     const { stdin, stdout } = this.#child;
     try {
@@ -129,7 +148,7 @@ export class ComingHolder {
         throw new HoldfastError("mount_failed", `${whatFailed(mount)}: ${this.#said.trim()}`);
       const mountName = mount && findMount(pid, mount.target);
       if (mount && mountName === undefined)
-        throw new HoldfastError("mount_failed", "the overlay was mounted, and is not there");
+        throw new HoldfastError("mount_failed", "mount reported success, but the overlay is not mounted");
       const holder: Holder = {
         ...identityOf(pid),
         mountNamespace: namespaceOf(pid, "mnt") ?? "",
@@ -137,7 +156,9 @@ export class ComingHolder {
         mount: mountName,
       };
       await record(holder);
-      stdin.end("go\n");
+      // Without the word, it ends when our end of its input closes, with us at the latest.
+      if (endsWithUs) (stdin as Socket).unref();
+      else stdin.end("go\n");
       return holder;
     } catch (error) {
       this.#kill();
@@ -147,7 +168,7 @@ export class ComingHolder {
     }
   }
 
-  /** It is not needed. One that holds something is left alone. */
+  /** Ends a holder that is not needed. A holder that has mounted something is left alone. */
   end(): void {
     if (this.#isTaken) return;
     this.#isTaken = true;
@@ -155,7 +176,7 @@ export class ComingHolder {
     this.#letGo();
   }
 
-  /** The kernel may take for ever. */
+  /** The kernel may never answer. */
   async #inTime<T>(answer: Promise<T>): Promise<T | undefined> {
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), START_MS);
     try {
@@ -167,7 +188,7 @@ export class ComingHolder {
 
   #kill(): void {
     this.#child.kill("SIGKILL");
-    // It waits for our word, which does not come.
+    // It waits for our word, which will not come.
     this.#child.stdin.destroy();
   }
 
@@ -180,7 +201,7 @@ export class ComingHolder {
 const whatFailed = (mount: OverlayMount | undefined) =>
   mount ? "the overlay could not be mounted" : "a namespace could not be made";
 
-/** Bubblewrap brings the loopback of a new network up, which `unshare` does not. */
+/** Bubblewrap brings up the loopback of a new network, which `unshare` does not. */
 function namespaces(hasNetwork: boolean): string[] {
   const isRoot = process.getuid?.() === 0;
   if (hasNetwork) {

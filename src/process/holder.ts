@@ -1,21 +1,22 @@
 /**
- * Owns holders: the one small process per capsule whose namespaces the capsule's processes stand in. In its mount
- * namespace the capsule's overlay is mounted, where the capsule has one; its network namespace has a loopback and
- * nothing else. Both live exactly as long as the holder, so that nothing is left after it. Without root, they belong to
- * a user namespace in which our own user may mount. How one is started is told in `holder-start.ts`.
+ * Owns holders. A holder is the one small process of a capsule whose namespaces the capsule's processes run
+ * in. In its mount namespace the capsule's overlay is mounted, if it has one; its network namespace has a
+ * loopback and nothing else. Both exist exactly as long as the holder, so nothing is left after it. Without
+ * root, they belong to a user namespace in which our own user may mount. `holder-start.ts` describes its
+ * start.
  */
 import { closeSync, openSync, readlinkSync } from "node:fs";
-import { isAlive, type ProcessIdentity, readTextOr, sha256Hex } from "../util/index.ts";
+import { isAlive, type ProcessIdentity, readTextOr, sha256Hex, signalIfThere } from "../util/index.ts";
 import { endAll, markedProcesses } from "./marks.ts";
 import { programPath } from "./outside-program.ts";
 import { allPids } from "./pids.ts";
 
 export interface Holder extends ProcessIdentity {
-  /** The namespace, as `mnt:[4026532]`: finds what else lives in it, as long as the holder does. */
+  /** The namespace, as `mnt:[4026532]`. It identifies other processes in it, as long as the holder runs. */
   readonly mountNamespace: string;
-  /** The same of the network. Undefined: it has the machine's. */
+  /** The same for the network. Undefined: it uses the machine's. */
   readonly netNamespace: string | undefined;
-  /** The name of its mount. Undefined where it has none, or where an earlier version wrote none. */
+  /** The name of its mount. Undefined if it has none, or if an earlier version did not record one. */
   readonly mount: string | undefined;
 }
 
@@ -29,19 +30,25 @@ export interface OverlayMount {
 
 const isRoot = () => process.getuid?.() === 0;
 
-/** One line, wherever the home stands: its paths are relative to that. */
+/** One line whose length does not depend on the home: its paths are relative to it. */
 export function mountOptions({ lowers, upper, work }: OverlayMount): string {
   const shared = `lowerdir=${lowers.map(escaped).join(":")},upperdir=${escaped(upper)},workdir=${escaped(work)}`;
-  // Without `redirect_dir` a directory of the base can't be renamed, only copied; users have no other way.
+  // Without `redirect_dir` a directory of the base can't be renamed, only copied. Ordinary users have no
+  // other way.
   return isRoot() ? `nosuid,nodev,${shared},redirect_dir=on` : `${shared},userxattr`;
 }
 
-/** What a process has to be started with to stand in the holder's namespaces. */
+/** Words before a command that start it in the holder's namespaces. */
 export function enterHolder({ pid, netNamespace }: Holder): string[] {
   return [...entering(pid), "-m", ...(netNamespace === undefined ? [] : ["-n"]), "--"];
 }
 
-/** The same, with the machine's files: for a program of ours that is to listen in there. */
+/** The same, without its network. */
+export function enterFiles({ pid }: Pick<Holder, "pid">): string[] {
+  return [...entering(pid), "-m", "--"];
+}
+
+/** The same, but with the machine's files: for a program of ours that listens inside. */
 export function enterNetwork({ pid }: Pick<Holder, "pid">): string[] {
   return [...entering(pid), "-n", "--"];
 }
@@ -51,7 +58,7 @@ function entering(pid: number): string[] {
   return [programPath("nsenter"), "-t", String(pid), ...user];
 }
 
-/** Where our own process sees what the holder has mounted. */
+/** The path at which our own process sees what the holder has mounted. */
 export function throughHolder({ pid }: Holder, path: string): string {
   return `/proc/${pid}/root${path}`;
 }
@@ -62,9 +69,10 @@ function escaped(path: string): string {
 }
 
 /**
- * Ends the holder and all that stands in its namespaces; resolves when they are gone. They are found by that, as long as
- * the holder keeps the kernel from giving their numbers to the next ones. Of what is left, and of a holder that is gone,
- * the mark tells, which is a hint: whether it is true is told by what the process has mounted, and by its network.
+ * Ends the holder and every process in its namespaces, and resolves when they are gone. The processes are
+ * found by their namespaces, as long as the holder keeps the kernel from reusing the numbers. The rest, and
+ * those of a holder that is gone, are found by the mark. The mark is a hint: the mounts and the network of a
+ * process show whether it is true.
  */
 export async function endHolder(holder: Holder, mark: string): Promise<void> {
   const { mount } = holder;
@@ -81,7 +89,7 @@ export async function endHolder(holder: Holder, mark: string): Promise<void> {
 
 function endMarkedOf(holder: Holder, mark: string): Promise<void> {
   const { mount, netNamespace } = holder;
-  // An earlier version wrote down neither.
+  // An earlier version recorded neither.
   const isBlank = mount === undefined && netNamespace === undefined;
   const isOf = (pid: number) => isBlank || isIn(pid, holder) || (mount !== undefined && hasMount(pid, mount));
   const marked = () => markedProcesses().flatMap((one) => (one.mark === mark ? [one.pid] : []));
@@ -92,7 +100,38 @@ const isIn = (pid: number, { mountNamespace, netNamespace }: Holder) =>
   namespaceOf(pid, "mnt") === mountNamespace ||
   (netNamespace !== undefined && namespaceOf(pid, "net") === netNamespace);
 
-/** Undefined when the holder is gone, or its pid is another process now. */
+/**
+ * Stops every other process in the holder's namespaces, until it is disposed of. A process that is started
+ * meanwhile is found by the next look: stopped processes start no more. Processes that the holder itself
+ * starts while it begins are not stopped: it would wait for them forever.
+ */
+export function freezeHeld(holder: Holder): Disposable {
+  const frozen = new Set<number>([holder.pid, process.pid]);
+  for (;;) {
+    const moving = allPids().filter(
+      (pid) => !frozen.has(pid) && isIn(pid, holder) && parentOf(pid) !== holder.pid,
+    );
+    if (moving.length === 0) break;
+    for (const pid of moving) {
+      signalIfThere(pid, "SIGSTOP");
+      frozen.add(pid);
+    }
+  }
+  return {
+    [Symbol.dispose]: () => {
+      for (const pid of frozen)
+        if (pid !== process.pid && pid !== holder.pid && isIn(pid, holder)) signalIfThere(pid, "SIGCONT");
+    },
+  };
+}
+
+/** Field 4 of proc_pid_stat(5). The name before it may contain anything. */
+function parentOf(pid: number): number {
+  const stat = readTextOr(`/proc/${pid}/stat`, "");
+  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+}
+
+/** Undefined if the holder has ended, or its pid is another process now. */
 function pinNamespaces(holder: Holder): number[] | undefined {
   if (!isAlive(holder)) return undefined;
   const pins: number[] = [];
@@ -100,13 +139,13 @@ function pinNamespaces(holder: Holder): number[] | undefined {
     for (const kind of ["mnt", "net"]) pins.push(openSync(`/proc/${holder.pid}/ns/${kind}`, "r"));
     if (isAlive(holder) && isIn(holder.pid, holder)) return pins;
   } catch {
-    // It ended just now.
+    // It has just ended.
   }
   for (const pin of pins) closeSync(pin);
   return undefined;
 }
 
-/** Undefined for one that is gone, or another user's, which is not ours. */
+/** Undefined for a process that has ended, or that belongs to another user. */
 export function namespaceOf(pid: number, kind: "mnt" | "net"): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/ns/${kind}`);
@@ -115,14 +154,14 @@ export function namespaceOf(pid: number, kind: "mnt" | "net"): string | undefine
   }
 }
 
-/** Processes that have a mount, whatever they carry. It takes its time: the kernel writes every mount down. */
+/** Processes that have a mount, whatever their environment. It is slow: the kernel prints every mount. */
 export function mountedBy(mount: string): number[] {
   const known = new Map<string, boolean>();
   return allPids().filter((pid) => {
     const namespace = namespaceOf(pid, "mnt");
     if (namespace === undefined) return false;
     const has = known.get(namespace) ?? hasMount(pid, mount);
-    // One that is ending shows no mounts any more, and others in its namespace still have them.
+    // A process that is ending shows no mounts any more, but others in its namespace still have them.
     if (has || namespaceOf(pid, "mnt") === namespace) known.set(namespace, has);
     return has;
   });
@@ -136,7 +175,10 @@ interface MountLine {
   readonly options: string;
 }
 
-/** Overlays among the mounts that a process sees: fields 3 and 5 of proc_pid_mountinfo(5), and the last one. */
+/**
+ * The overlays among the mounts that a process sees: fields 3 and 5 of proc_pid_mountinfo(5), and the last
+ * one.
+ */
 function mountsOf(pid: number): MountLine[] {
   const lines = readTextOr(`/proc/${pid}/mountinfo`, "").split("\n");
   return lines.flatMap((line) => {
@@ -150,7 +192,9 @@ function mountsOf(pid: number): MountLine[] {
 const unescaped = (path: string) =>
   path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
-/** While it is mounted anywhere, no other mount has its device; and its options say whose it is. */
+/**
+ * While it is mounted anywhere, no other mount has its device. Its options show which capsule it belongs to.
+ */
 const nameOf = ({ device, options }: MountLine) => sha256Hex(`${device} ${options}`).slice(0, 32);
 
 export function findMount(pid: number, target: string): string | undefined {

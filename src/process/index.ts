@@ -7,6 +7,7 @@ export {
   startConnected,
   startDetached,
   startFed,
+  startWaiting,
 } from "./command.ts";
 export { diskUse, diskUseOfEach } from "./disk-use.ts";
 export { baseEnvironment, USER_HOME, userHome } from "./environment.ts";
@@ -15,8 +16,10 @@ export { isInForeground, runInForeground } from "./foreground.ts";
 export { freezeTree, thawTree } from "./freezing.ts";
 export {
   endHolder,
+  enterFiles,
   enterHolder,
   enterNetwork,
+  freezeHeld,
   type Holder,
   mountedBy,
   throughHolder,
@@ -30,6 +33,7 @@ export { findOutsideProgram } from "./outside-program.ts";
 export { ownProgram, SMALL_HEAP } from "./own-program.ts";
 export { type ProgramOptions, type ProgramResult, removeTreeNow, runMkfifo, runProgram } from "./program.ts";
 export { type Launch, type LaunchOptions, launch } from "./sandbox/launch.ts";
+export { programsNamed } from "./sandbox/named-programs.ts";
 export { plainSandbox, type Sandbox } from "./sandbox/sandbox.ts";
 export { toolVariables } from "./sandbox/tool-places.ts";
 export { findTools, type Tools } from "./sandbox/tools.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns the mark that everything of a capsule carries in its environment. It is a hint, no more: whoever carries it may
- * have written it there. What is certain is told by what a process has mounted.
+ * Owns the mark that every process of a capsule has in its environment. It is only a hint, because any
+ * program may have written it there. The mounts of a process are certain.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError } from "../contract/index.ts";
@@ -9,10 +9,10 @@ import { allPids } from "./pids.ts";
 
 export const CAPSULE_MARK = "HOLDFAST_CAPSULE";
 const END_MS = 10_000;
-/** They are not our children: the kernel does not tell us of their end. */
+/** They are not our children, so the kernel does not notify us when they end. */
 const LOOK_MS = 2;
 
-/** Processes that carry the mark of a capsule, with the mark. */
+/** Processes that have the mark of a capsule, with the mark. */
 export function markedProcesses(): { readonly pid: number; readonly mark: string }[] {
   return allPids().flatMap((pid) => {
     const environ = readTextOr(`/proc/${pid}/environ`, "");
@@ -21,7 +21,7 @@ export function markedProcesses(): { readonly pid: number; readonly mark: string
   });
 }
 
-/** Ends every process that carries this mark. */
+/** Ends every process that has this mark. */
 export function endMarked(mark: string): Promise<void> {
   return endAll(() =>
     markedProcesses()
@@ -30,7 +30,10 @@ export function endMarked(mark: string): Promise<void> {
   );
 }
 
-/** Stops every process that carries this mark, until it is disposed of: what is read meanwhile stays as it is. */
+/**
+ * Stops every process that has this mark, until it is disposed of: files that are read meanwhile do not
+ * change.
+ */
 export function freezeMarked(mark: string): Disposable {
   const pids = markedProcesses().flatMap((one) =>
     one.mark === mark && one.pid !== process.pid ? [one.pid] : [],

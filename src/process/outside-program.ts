@@ -1,8 +1,10 @@
 /**
- * Owns where the programs are that we start ourselves, outside of every sandbox: on PATH, but in no checkout. A person
- * may have a directory of a checkout on PATH, and what lies in there is the repo's, or an agent's.
+ * Owns where the programs are that Holdfast starts outside of every sandbox: on PATH, but not in a checkout.
+ * A person may have a directory of a checkout on PATH, and programs in there come from the repo or from an
+ * agent.
  *
- * Q11 No program of a checkout runs outside a sandbox because it has the name of one that we start.
+ * program-1 No program of a checkout runs outside a sandbox because it has the name of one that Holdfast
+ *    starts.
  */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -20,7 +22,7 @@ export function findOutsideProgram(name: string): string | undefined {
   return undefined;
 }
 
-/** The same, for one without which nothing goes on. A path is one already. */
+/** The same, for a program that is required. A path is returned as it is. */
 export function programPath(name: string): string {
   const path = name.includes("/") ? name : findOutsideProgram(name);
   if (path === undefined)
@@ -28,7 +30,7 @@ export function programPath(name: string): string {
   return path;
 }
 
-/** A link of the checkout may lead to programs of the machine's, as those of development shells do. */
+/** A link in the checkout may lead to programs of the machine, as those of development shells do. */
 function isNoCheckouts(dir: string, real: string): boolean {
   if (isInCheckout(real)) return false;
   return !isInCheckout(dir) || rootDirs().dirs.some((shown) => isWithin(shown, real));
@@ -38,7 +40,7 @@ const isInCheckout = (dir: string) =>
   parentsOf(join(dir, ".git")).some((parent) => lstatOr(join(parent, ".git")) !== undefined);
 
 function isExecutable(path: string): boolean {
-  // Most are not there, and to fail costs more than to look.
+  // Most do not exist, and a failure is slower than this check.
   if (!statOr(path)?.isFile()) return false;
   try {
     accessSync(path, constants.X_OK);

@@ -1,15 +1,16 @@
 /**
- * Owns where our own programs are: each is the `main` of a folder, beside the code that runs, be that the sources, the
- * bundle of the command, or that of the library.
+ * Owns where our own programs are: each is the `main` of a folder, beside the code that runs, whether that is
+ * the source, the bundle of the command, or the bundle of the library.
  *
- * A folder asks for its own program alone. One that has to start another's is told where it is by those above it.
+ * A folder asks only for its own program. Code that starts the program of another folder is given its path by
+ * the layers above.
  */
 import { existsSync } from "node:fs";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { HoldfastError } from "../contract/index.ts";
 
-/** For Node, of a program that mostly waits: its heap need not be ready for more. */
+/** For Node, for a program that mostly waits: its heap may stay small. */
 export const SMALL_HEAP = ["--max-semi-space-size=1", "--v8-pool-size=1"];
 
 export function ownProgram(folder: string): string {

@@ -1,5 +1,5 @@
 /**
- * Owns how a program is run to its end: its input, its output, its time. No shell stands in between.
+ * Owns running a program to its end: its input, its output, its time. It uses no shell.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -10,20 +10,20 @@ import { findOutsideProgram, programPath } from "./outside-program.ts";
 
 export interface ProgramOptions {
   readonly cwd?: string;
-  /** The whole environment: nothing is inherited. */
+  /** The complete environment: nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
   readonly input?: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
-  /** It is killed then, and the result says so. */
+  /** After this time it is killed, and the result shows that. */
   readonly timeoutMs?: number;
-  /** More than this of standard output ends it. */
+  /** A longer standard output ends it. */
   readonly maxOutputBytes?: number;
-  /** Hears standard output as it comes; it is not collected then. */
+  /** Receives standard output as it comes. It is not collected then. */
   readonly onOutput?: (chunk: Buffer) => void | Promise<void>;
-  /** Hears standard error as it comes, and whose it is. */
+  /** Receives standard error as it comes, with the pid of its process. */
   readonly onComplaint?: (chunk: Buffer, pid: number) => void;
-  /** Of ours; it has them as 3 and up. */
+  /** Descriptors of ours. The program has them as 3 and up. */
   readonly descriptors?: readonly number[];
-  /** Called when it has them, or could not be started. */
+  /** Called when the program has them, or could not be started. */
   readonly close?: () => void;
 }
 
@@ -32,14 +32,14 @@ export interface ProgramResult {
   readonly signal: NodeJS.Signals | null;
   readonly isTimedOut: boolean;
   readonly stdout: Buffer;
-  /** Its end, if it is long. */
+  /** The last part of it, if it is long. */
   readonly stderr: string;
 }
 
 const STDERR_KEPT = 16 * 1024;
 const DEFAULT_MAX_OUTPUT = 256 * 1024 * 1024;
 
-/** Resolves however the program ends; fails with `program_missing` when there is none of that name. */
+/** Resolves however the program ends. Fails with `program_missing` if there is no program of that name. */
 export async function runProgram(argv: readonly string[], options: ProgramOptions): Promise<ProgramResult> {
   const [program = "", ...args] = argv;
   const child = spawn(programPath(program), args, {
@@ -112,12 +112,12 @@ async function feed(
   const { stdin } = child;
   if (!input || !stdin) return;
   let isGone = false;
-  // A program may end without reading all of it: its exit status tells, not the pipe.
+  // A program may end without reading all of it. Its exit status counts, not the pipe.
   stdin.once("error", () => {
     isGone = true;
   });
   const chunks = iterate(input);
-  // What waits for the program to say something would wait for ever, once it has ended.
+  // Code that waits for output of the program would wait forever once it has ended.
   const end = ended.then(() => ({ done: true as const, value: undefined }));
   for (;;) {
     const step = await Promise.race([chunks.next(), end]);
@@ -133,12 +133,12 @@ async function* iterate(input: NonNullable<ProgramOptions["input"]>): AsyncGener
 }
 
 export function missing(program: string, error: unknown, cwd?: string): unknown {
-  // A directory that is not there gives the same error.
+  // A missing directory gives the same error.
   if (errorCode(error) !== "ENOENT" || (cwd !== undefined && !existsSync(cwd))) return error;
   return new HoldfastError("program_missing", `there is no program ${program}`, { program });
 }
 
-/** Node can't make one itself. A program's words are text: the name must be, too. */
+/** Node can't make a FIFO itself. The arguments of a program are text, so the name must be text, too. */
 export function runMkfifo(dir: string, name: string): void {
   const { error, status, stderr } = spawnSync(programPath("mkfifo"), ["-m", "600", "--", name], {
     cwd: dir,
@@ -154,7 +154,7 @@ export function runMkfifo(dir: string, name: string): void {
   );
 }
 
-/** A whole directory, locked ones in it too, before anything else happens: for the end of a process. */
+/** Removes a whole directory, including locked ones, before it returns: for the end of a process. */
 export function removeTreeNow(path: string): void {
   for (const [name, ...args] of [
     ["chmod", "-R", "u+rwX"],

@@ -1,6 +1,6 @@
 /**
- * Owns pseudo-terminals: util-linux `script` makes one and stands between it and our pipes, so that nothing native
- * has to be built.
+ * Owns pseudo-terminals: util-linux `script` makes one and stands between it and our pipes, so that no native
+ * code has to be built.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readlinkSync } from "node:fs";
@@ -19,11 +19,11 @@ export interface TerminalSize {
 const MAX_SIDE = 1000;
 /** On a busy machine it takes a while until the command has its terminal. */
 const OPEN_ATTEMPTS = 1000;
-/** The terminal is made by a program in the sandbox, which tells nobody. */
+/** A program in the sandbox makes the terminal, without notifying us. */
 const OPEN_MS = 20;
 const USUAL_SIZE = '[ "$(stty size)" != "0 0" ] || stty rows 24 cols 80';
 
-/** Only what a terminal can be: these come from outside. */
+/** Accepts only possible sizes, because these come from outside. */
 export function terminalSize(columns: number, rows: number): TerminalSize {
   const side = (value: number, otherwise: number) =>
     Number.isSafeInteger(value) && value > 0 && value <= MAX_SIDE ? value : otherwise;
@@ -36,20 +36,20 @@ export function assertTerminal(): void {
       throw new HoldfastError("program_missing", `a terminal needs ${name}, which is not installed`);
 }
 
-/** The words that run a command in a terminal of its own, with a usual size until it gets another. */
+/** Words that run a command in a terminal of its own, with a usual size until it gets another. */
 export function inTerminal(argv: readonly string[]): string[] {
   return ["script", "-qefc", `${USUAL_SIZE}; exec ${argv.map(quoted).join(" ")}`, "/dev/null"];
 }
 
-/** The words that make a program end when we do. Empty where the system can't. */
+/** Words that make a program end when we do. Empty if the system can't do that. */
 export function dyingWithUs(): string[] {
   const program = findOutsideProgram("setpriv");
   return program === undefined ? [] : [program, "--pdeathsig", "KILL", "--"];
 }
 
 /**
- * Makes our own terminal a mere pipe of keys and signs: what the program's terminal does is done there. Returns what
- * brings it back to what it was. (Node's raw mode still changes line feeds.)
+ * Makes our own terminal a mere pipe of keys and characters: the program's terminal interprets them. Returns
+ * a function that restores it. (Node's raw mode still changes line feeds.)
  */
 export function makeRaw(): () => void {
   const stty = (...args: string[]) =>
@@ -62,10 +62,10 @@ export function makeRaw(): () => void {
   return () => void stty(before || "sane");
 }
 
-/** The program hears of it, as it would from a window. */
+/** The program is notified, as it is by a window. */
 export async function resizeTerminal(commandPid: number, { columns, rows }: TerminalSize): Promise<void> {
   let path = terminalOf(commandPid);
-  // It is made a moment after its program was started.
+  // The terminal is made a moment after its program was started.
   for (
     let attempt = 1;
     !path && attempt <= OPEN_ATTEMPTS && existsSync(`/proc/${commandPid}`);
@@ -80,8 +80,8 @@ export async function resizeTerminal(commandPid: number, { columns, rows }: Term
 }
 
 /**
- * The terminal of the first that has one: by its descriptor, because what a path means there is for the command to
- * say. Not before it has its usual size, which would otherwise take the place of another.
+ * The terminal of the first process that has one. It is found by its descriptor, because a path may mean
+ * something else to the command. Not before it has its usual size, which would otherwise replace the new one.
  */
 function terminalOf(commandPid: number): string | undefined {
   for (const pid of treeOf(commandPid)) {
@@ -91,7 +91,7 @@ function terminalOf(commandPid: number): string | undefined {
       const isSizing = readTextOr(`/proc/${pid}/cmdline`, "").includes(USUAL_SIZE);
       return isSizing ? undefined : path;
     } catch {
-      // Gone meanwhile.
+      // It has ended meanwhile.
     }
   }
   return undefined;

@@ -1,5 +1,6 @@
 /**
- * Owns the looking at a process and all that it started: who they are, and how much memory and disk they hold.
+ * Owns looking at a process and everything that it started: their pids, and how much memory and disk they
+ * use.
  */
 import { readdirSync, readlinkSync, statSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -7,22 +8,24 @@ import { readTextOr } from "../util/index.ts";
 
 const PAGE_BYTES = 4096;
 const BLOCK_BYTES = 512;
-/** To find out what a process shares takes its time: no more than these are looked at, whatever their number. */
+/** Finding out how much a process shares is slow: at most this many are looked at, whatever their number. */
 const MAX_ALONE = 32;
 const MAX_SAMPLES = 32;
 
-/** Nobody looks further than that: whoever has more has too many. */
+/** Nothing is counted beyond this: a task with more processes has too many anyway. */
 const MAX_TREE = 8192;
 const MAX_DESCRIPTORS = 65_536;
 
 export interface TreeUse {
   /** Threads, as the system's own limit counts them. */
   readonly processes: number;
-  /** What two of them share is counted once; never more than the machine has. */
+  /** Memory that two of them share is counted once. It is never more than the machine has. */
   readonly bytes: number;
 }
 
-/** It and its descendants. Nothing else is looked at: the cost does not grow with what runs on the machine. */
+/**
+ * The process and its descendants. Nothing else is looked at, so the cost does not depend on what else runs.
+ */
 export function treeOf(pid: number): number[] {
   return walk(pid).tree;
 }
@@ -41,13 +44,13 @@ function walk(pid: number): { tree: number[]; threads: number } {
   return { tree, threads };
 }
 
-/** Bytes: the largest are looked at one by one; of the others, each one that is looked at stands for its neighbours. */
+/** In bytes. The largest are looked at one by one. Of the others only some are, each for its neighbours. */
 export function measureTree(pid: number): TreeUse {
   const { tree, threads } = walk(pid);
   const bySize = tree.flatMap(residentOf).sort((a, b) => b.bytes - a.bytes);
   const step = Math.max(1, Math.ceil((bySize.length - MAX_ALONE) / MAX_SAMPLES));
   let bytes = 0;
-  // Of those that don't let us see what they share it is taken to be the same.
+  // Processes that hide how much they share are assumed to share as much.
   let unseenShared = 0;
   for (let at = 0; at < bySize.length; ) {
     const group = bySize.slice(at, at + (at < MAX_ALONE ? 1 : step));
@@ -65,23 +68,26 @@ export function measureTree(pid: number): TreeUse {
 interface Resident {
   readonly pid: number;
   readonly bytes: number;
-  /** Of these: pages of files, and of memory that was made to be shared. */
+  /** Included in these: pages of files, and memory that was made to be shared. */
   readonly sharedBytes: number;
 }
 
 function residentOf(pid: number): Resident[] {
   const [, resident = 0, shared = 0] = readTextOr(`/proc/${pid}/statm`, "").split(" ").map(Number);
-  // One that has ended, and that nobody asked after yet, holds nothing.
+  // A process that has ended and was not reaped yet uses nothing.
   return resident > 0 ? [{ pid, bytes: resident * PAGE_BYTES, sharedBytes: shared * PAGE_BYTES }] : [];
 }
 
-/** A page that so many hold counts for each as one part of so many. Undefined where we may not look. */
+/** A page that several processes have counts for each with its share. Undefined if we may not look. */
 function shareOf(pid: number): number | undefined {
   const pss = /^Pss:\s+(\d+) kB/m.exec(readTextOr(`/proc/${pid}/smaps_rollup`, ""))?.[1];
   return pss === undefined ? undefined : Number(pss) * 1024;
 }
 
-/** What it and all that it started have written so far, to files and to pipes. Undefined where nobody counts that. */
+/**
+ * How much it and everything that it started have written so far, to files and to pipes. Undefined if the
+ * kernel does not count that.
+ */
 export function writtenBytes(pid: number): number | undefined {
   const counts = treeOf(pid).flatMap((one) => {
     const written = /^wchar: (\d+)$/m.exec(readTextOr(`/proc/${one}/io`, ""))?.[1];
@@ -90,7 +96,7 @@ export function writtenBytes(pid: number): number | undefined {
   return counts.length === 0 ? undefined : counts.reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** What lies on the disk in files that have no name any more, and that one of them still has open. */
+/** Bytes on the disk in files that have no name any more and that one of them still has open. */
 export function unnamedBytes(pid: number): number {
   const seen = new Map<string, number>();
   let looked = 0;
@@ -104,7 +110,7 @@ export function unnamedBytes(pid: number): number {
         const { dev, ino, blocks } = statSync(path);
         seen.set(`${dev} ${ino}`, blocks * BLOCK_BYTES);
       } catch {
-        // Closed meanwhile.
+        // It was closed meanwhile.
       }
     }
   }

@@ -1,16 +1,16 @@
 /**
- * Owns the rule for values that a command line assigns to a name which says that they are secret: `NPM_TOKEN=… npm ci`,
- * `export DB_PASSWORD=…`. It holds in command lines alone: in source code the same characters are a comparison, a
- * parameter or a column.
+ * Owns the rule for values that a command line assigns to a name that stands for a secret: `NPM_TOKEN=… npm
+ * ci`, `export DB_PASSWORD=…`. It applies to command lines only: in source code the same characters are a
+ * comparison, a parameter or a column.
  */
 import type { AgentSpec, Json, JsonObject } from "../contract/index.ts";
 import type { Redaction } from "../journal/index.ts";
 
 const RULE = "assignment";
 
-/** As the agents' protocols call it. */
+/** In the words of the agents' protocols. */
 const OF_A_TOOL = ["command", "cmd", "argv", "script"];
-/** The fields of a record below which every text is a command line, or what was made from one. */
+/** The fields of a record below which every text is a command line, or was made from one. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   session_opened: ["title"],
   session_forked: ["title"],
@@ -22,16 +22,16 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   process_started: ["command"],
 };
 
-/** A name by its ending; an option (`--api-key=`) is none. */
+/** Recognizes a name by its ending. An option (`--api-key=`) does not count. */
 const NAME = /(?<![\w.$-])(?=[A-Za-z_])\w*(?:KEY|TOKEN|SECRET|PASSWORD|key|token|secret|password)=/;
-/** What another variable has, or a command says, is no value; nor is what a rule has taken out. */
+/** A reference to a variable, the output of a command and a redaction mark are not values. */
 const NO_VALUE = /(?!"?[$`]|'\$\{?\w+\}?'|["']?\[redacted:)/;
-/** In quotes that may be cut off, or up to the next space. */
+/** In quotes, which may be cut off, or up to the next space. */
 const VALUE = /(?:"[^"]{8,}"?|'[^']{8,}'?|[^\s"']\S{7,})/;
 const ASSIGNMENT = new RegExp(`(?<=${NAME.source})${NO_VALUE.source}${VALUE.source}`, "g");
-/** A word that no shell reads has no quotes: all of it is the value. */
+/** In a word that no shell reads, quotes have no meaning: all of it is the value. */
 const WHOLE_WORD = new RegExp(`(?<=^${NAME.source})${NO_VALUE.source}.{8,}$`, "s");
-/** The word behind it is a script, and quotes count in it. */
+/** The next word is a script, in which quotes count. */
 const BEFORE_SCRIPT = /^-\w*c$/;
 
 function withoutValue(text: string): string {
@@ -44,14 +44,18 @@ function withoutValueOfWord(word: string, index: number, words: readonly unknown
   return withoutValue(isScript ? word : word.replace(WHOLE_WORD, `[redacted:${RULE}]`));
 }
 
-/** The words of a command as one text. Where one ends can't be seen there, so the values are taken out before. */
+/**
+ * The words of a command as one text. The text does not show where a word ends, so the values are taken out
+ * before.
+ */
 export function commandLine(words: readonly string[]): string {
   return words.map(withoutValueOfWord).join(" ");
 }
 
-/** What a task is asked to do, as one text: its command, or the words of a person. */
+/** What a task is asked to do, as one text: its command, or a person's words. */
 export function askedIn(agent: AgentSpec): string {
-  return agent.adapter === "exec" ? commandLine(agent.command) : agent.prompt;
+  if (agent.adapter === "exec") return commandLine(agent.command);
+  return agent.adapter === "script" ? (agent.vars["task"] ?? "a script") : agent.prompt;
 }
 
 /** Takes the values out of the command lines of a record. */

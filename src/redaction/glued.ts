@@ -1,22 +1,25 @@
 /**
- * Owns the second look at a text: for secrets that stand directly behind a word or before one (`TOKENghp_…`), which
- * the rules pass over, because their patterns ask for an end of a word there.
+ * Owns the second search of a text: for secrets directly after a word or before one (`TOKENghp_…`). The rules
+ * miss these, because their patterns require a word boundary there.
  *
- * The rules run as they are; only what the text answers is another. So nothing is found here that its rule would
- * not find if the text were parted there.
+ * The rules run unchanged; only the text answers their patterns differently. So this finds only what the same
+ * rule would find if the text were split there.
  */
 import { outermost, type Span } from "./span.ts";
 
-/** The ways in which the patterns ask for the beginning of a word. */
+/** The ways in which the patterns require the beginning of a word. */
 const STARTS = /^(?:\(\?<!\\p\{L\}\)|\\b)/;
-/** And for its end; but for secrets that may be of many lengths: these take what goes on for a part of themselves. */
+/**
+ * And its end. Secrets of many possible lengths are left out: they take the following characters for a part
+ * of themselves.
+ */
 const ENDS = /(?:(?<!\{\d+,\d+\})\(\?!(?:\[[^\]]*\]|\\w)\)|\\b)(?=\||$)/g;
-/** `linuxapp-build-test` is a name; a token of this kind goes on with a digit. */
+/** `linuxapp-build-test` is a name; a token of this kind continues with a digit. */
 const NO_NAME = String.raw`(?<!\w(?=xapp-(?!\d-)))`;
-/** More often than any secret has it; without end, a long text would be more than the search can bear. */
+/** More often than in any secret. Without a limit, the search of a long text would take too long. */
 const REPEATED = "{1,1000}";
 
-/** A text in which a pattern matches also where a word goes on; what it matches in a plain one it may leave out. */
+/** A text in which a pattern also matches inside a longer word. Its match in a plain text may be left out. */
 export class GluedText extends String {
   override *matchAll(pattern: RegExp): Generator<RegExpExecArray, undefined> {
     const { behind, before } = glued(pattern);
@@ -31,8 +34,9 @@ export class GluedText extends String {
 }
 
 /**
- * What goes on may just be a long name, of which a pattern takes as many characters as its secrets have. Names are
- * made of words: `npm_package_devDependencies_vitest`. No word has small and capital letters and digits at this length.
+ * The longer word may just be a long name, from which a pattern takes as many characters as its secrets have.
+ * Names are made of words: `npm_package_devDependencies_vitest`. No word of this length mixes small letters,
+ * capitals and digits.
  */
 function isMixed(match: string): boolean {
   const last = match.slice(match.lastIndexOf("_") + 1);
@@ -41,9 +45,9 @@ function isMixed(match: string): boolean {
 const MIXED_CHARS = 20;
 
 interface Glued {
-  /** Directly behind a word, where that keeps the pattern from matching. */
+  /** Matches directly after a word, for a pattern that does not. */
   readonly behind: RegExp | undefined;
-  /** However the text goes on, where that may keep the pattern from matching. */
+  /** Matches whatever follows, for a pattern that does not. */
   readonly before: RegExp | undefined;
 }
 
@@ -71,11 +75,11 @@ function behindWord(start: string): string {
   return NO_NAME + (start === "\\b" ? "(?<=\\w)" : "(?<=\\p{L})");
 }
 
-/** Nobody can say where in a word the secret ends: so all of it is taken. */
+/** It is unknown where in a word the secret ends, so all of it is taken. */
 export function toWordEnds(content: string, spans: readonly Span[]): Span[] {
   let covered = 0;
   return outermost(spans).map((span) => {
-    // A long word is gone through once, however many are in it.
+    // A long word is walked through once, however many spans are in it.
     covered = span.end < covered ? covered : wordEnd(content, span.end);
     return { ...span, end: covered };
   });

@@ -1,11 +1,12 @@
 /**
- * Owns what tells at a glance that a rule has nothing to find. Looking for a mark costs a fraction of what the rule
- * does, and most texts have none: for those the rules are not even loaded.
+ * Owns the quick check that a rule can't find anything in a text. Looking for a mark costs a fraction of
+ * running the rule, and most texts have none: for those, the rules are not even loaded.
  */
 
 /**
- * What a secret of each rule can't be without. A rule that is not listed never runs: a test compares this with the
- * rules as they are installed, and draws secrets from their patterns, so the preset's version is fixed in package.json.
+ * A text that every secret of the rule contains. A rule that is not listed never runs. A test compares this
+ * list with the installed rules, and generates secrets from their patterns, so the preset's version is fixed
+ * in package.json.
  */
 export const MARKS: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "1password": ["ops_"],

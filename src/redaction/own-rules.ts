@@ -1,19 +1,19 @@
 /**
- * Owns the rules for secrets that secretlint's have not: tokens that its patterns pass over. Like its rules, they hold in
- * every text.
+ * Owns the rules for secrets that secretlint does not know: tokens that its patterns miss. Like its rules,
+ * they apply to every text.
  */
 import type { Span } from "./span.ts";
 
 interface OwnRule {
   readonly name: string;
-  /** What such a secret can't be without. */
+  /** A text that every such secret contains. */
   readonly mark: string;
-  /** With all that goes on behind it: nobody can say where in a word the secret ends. */
+  /** Including the characters that follow: it is unknown where in a word the secret ends. */
   readonly pattern: RegExp;
 }
 
 const RULES: readonly OwnRule[] = [
-  // Of a subscription: the token itself, and the one that it is renewed with.
+  // Of a subscription: the token itself, and the token that renews it.
   { name: "anthropic-oauth", mark: "sk-ant-o", pattern: /sk-ant-o[ar]t\d\d-[\w-]{16,}/g },
   { name: "openrouter", mark: "sk-or-v", pattern: /sk-or-v\d-\w{16,}/g },
 ];

@@ -1,22 +1,24 @@
 /**
- * Owns redaction of a text that is too long for one look: the rules need memory for all of it, and some fail on many
- * megabytes. It goes through them in windows, each of which begins with what the one before could not be sure of.
+ * Owns redaction of a text that is too long for one search: the rules need memory for all of it, and some
+ * fail on many megabytes. It goes through the text in windows. Each begins with the part that the one before
+ * could not decide.
  *
- * R3 No cut between two windows hides a secret: what is handed out was seen with as much behind it as any secret is
- *    long, or ends just behind one. What is cut off at the very end takes along what may be half of one.
+ * redaction-3 A cut between two windows hides no secret: text is returned only if as much text after it was
+ *    searched as the longest secret has, or if it ends directly after a secret. At the very end of a cut
+ *    text, what may be half of a secret is left out.
  */
 import type { Redactor } from "../journal/index.ts";
 import { withoutSecrets } from "./redaction.ts";
 
 const WINDOW_CHARS = 128 * 1024;
-/** Where a window is full of secrets up to its end, a longer one may have a place to cut. */
+/** A window that is full of secrets up to its end may grow to this length until there is a place to cut. */
 const MAX_WINDOW_CHARS = 1024 * 1024;
 /** More than the longest secret that a rule knows, a private key of 10,000 characters. */
 const SEAM_CHARS = 32 * 1024;
 
 export interface LastPiece {
   readonly text: string;
-  /** What is not handed out, because it may be half of a secret. */
+  /** What is left out because it may be half of a secret. */
   readonly left: string;
 }
 
@@ -29,7 +31,7 @@ export class RedactedPieces {
     this.#redact = redact;
   }
 
-  /** What can be handed out by now. */
+  /** Returns what is decided by now. */
   async add(text: string): Promise<string> {
     this.#pending += text;
     let certain = "";
@@ -37,7 +39,7 @@ export class RedactedPieces {
     return certain;
   }
 
-  /** The rest. `isCut`: the text went on, and what follows is not known. */
+  /** The rest. `isCut`: the text continued, and what follows is unknown. */
   async end(isCut: boolean): Promise<LastPiece> {
     const redacted = await withoutSecrets(this.#redact, this.#pending);
     const count = isCut ? unsure(this.#pending, redacted) : 0;
@@ -59,7 +61,10 @@ export class RedactedPieces {
   }
 }
 
-/** How many characters at the end wait for what follows: of a seam that is clean, else all behind the last secret. */
+/**
+ * How many characters at the end wait for more text: those of a clean seam, otherwise all after the last
+ * secret.
+ */
 function unsure(window: string, redacted: string): number {
   const clean = sameEnd(window, redacted);
   if (clean <= SEAM_CHARS) return clean;
@@ -69,7 +74,7 @@ function unsure(window: string, redacted: string): number {
   return isInsidePair(window, at) ? SEAM_CHARS + 1 : SEAM_CHARS;
 }
 
-/** At the end of a line or at least of a word: a secret that a window cuts may be found there in part. */
+/** At the end of a line or at least of a word: of a secret that a window cuts, a part might be found. */
 function windowEnd(text: string, most: number): number {
   const from = most - SEAM_CHARS;
   const last = text.slice(from, most);
@@ -79,7 +84,10 @@ function windowEnd(text: string, most: number): number {
   return isInsidePair(text, most) ? most - 1 : most;
 }
 
-/** How many characters at the end are the same, and so in no secret; up to twice a seam, more need not be known. */
+/**
+ * How many characters at the end are unchanged, and so in no secret. It counts up to two seams: more is never
+ * needed.
+ */
 function sameEnd(window: string, redacted: string): number {
   const most = Math.min(window.length, redacted.length, 2 * SEAM_CHARS);
   let count = 0;

@@ -1,11 +1,12 @@
 /**
- * Owns redaction: the port that takes secrets out of a batch before it is appended, and out of a message before it is
- * put into an inbox or an outbox.
- * R1 A record that a rule fired on names the rule and no longer has the text.
- * R2 A record is judged by itself: nothing in one changes what becomes of another.
+ * Owns redaction: the port that takes secrets out of a batch before it is appended, and out of a message
+ * before it is put into an inbox or an outbox.
  *
- * One run of the rules costs about as much for a batch as for one text, so the texts of a batch are joined for
- * it; what seems to reach from one record into the next is looked at again, record by record.
+ * redaction-1 A record in which a rule found a secret names the rule and no longer has the text.
+ * redaction-2 Each record is judged by itself: nothing in one record affects another.
+ *
+ * One run of the rules costs about as much for a batch as for one text, so the texts of a batch are joined. A
+ * match that seems to reach from one record into the next is checked again, record by record.
  */
 import type { Json, JsonObject } from "../contract/index.ts";
 import type { Redaction, Redactor } from "../journal/index.ts";
@@ -15,12 +16,12 @@ import type { Span } from "./span.ts";
 
 const BETWEEN_RECORDS = "\n\n\n\n";
 const BETWEEN_TEXTS = "\n\n";
-/** As in a file of settings: many rules know a secret by the name before it. */
+/** As in a file of settings: many rules recognize a secret by the name before it. */
 const BETWEEN_NAME_AND_VALUE = ": ";
 
 interface Joined {
   readonly text: string;
-  /** Where each text begins, in the order in which they are visited. */
+  /** Where each text begins, in the order in which the texts are visited. */
   readonly offsets: readonly number[];
 }
 
@@ -52,7 +53,7 @@ async function redactByRules(batch: readonly JsonObject[]): Promise<readonly Red
   return redactions;
 }
 
-/** One text, for whoever writes it elsewhere than into a journal. */
+/** Redacts one text, for callers that do not write it into a journal. */
 export async function withoutSecrets(redact: Redactor, text: string): Promise<string> {
   const [redaction] = await redact([{ text }]);
   return String(redaction?.data["text"] ?? "");
@@ -86,7 +87,7 @@ function join(data: JsonObject): Joined {
   return { text: parts.join(""), offsets };
 }
 
-/** Visits the texts in the order of `join`, and takes out of each what a span covers. */
+/** Visits the texts in the order of `join`, and removes from each what a span covers. */
 function redact(data: JsonObject, { offsets }: Joined, spans: readonly Span[]): Redaction {
   const fired = new Set<string>();
   let visited = 0;
@@ -96,7 +97,7 @@ function redact(data: JsonObject, { offsets }: Joined, spans: readonly Span[]): 
     visited += 1;
     while ((spans[passed]?.end ?? Number.POSITIVE_INFINITY) <= offset) passed += 1;
     const ahead = spans.slice(passed);
-    // A name is changed only for a secret that is in it: one that spans it would take fields away.
+    // A name is changed only for a secret inside it: a secret that spans several names would remove fields.
     const within = (span: Span) => span.start >= offset && span.end <= offset + text.length;
     return redactText(text, offset, isKey ? ahead.filter(within) : ahead, fired);
   };
@@ -107,7 +108,7 @@ function redact(data: JsonObject, { offsets }: Joined, spans: readonly Span[]): 
     const entries = new Map<string, Json>();
     for (const [key, item] of Object.entries(value)) {
       const name = change(key, true);
-      // Two secrets as keys become the same text: neither value may be lost.
+      // Two secrets as keys become the same text. Neither value may be lost.
       entries.set(entries.has(name) ? `${name}#${entries.size}` : name, visit(item));
     }
     return Object.fromEntries(entries);

@@ -1,6 +1,7 @@
 /**
- * Owns the search for secrets: by our own rules, and by secretlint's recommended ones, made once and called directly. Secretlint's own
- * engine sets all of them up anew for each text, which costs five times as much as the rules do.
+ * Owns the search for secrets: by our own rules, and by secretlint's recommended ones, which are made once
+ * and called directly. Secretlint's own engine sets up all of them anew for each text, which takes five times
+ * as long as the rules do.
  */
 import type { SecretLintRuleCreator, SecretLintSourceCode } from "@secretlint/types";
 import { GluedText, toWordEnds } from "./glued.ts";
@@ -9,12 +10,15 @@ import { findOwn } from "./own-rules.ts";
 import { outermost, type Span } from "./span.ts";
 
 const RULE_PREFIX = "@secretlint/secretlint-rule-";
-/** Switches other rules off where a comment in the text says so; and the text is the agent's. */
+/**
+ * Not used: it switches other rules off where a comment in the text says so, and the text comes from the
+ * agent.
+ */
 const COMMENT_FILTER = `${RULE_PREFIX}filter-comments`;
 
 /**
- * Some rules look only at files of a certain name. A text that has the hint may be such a file's, or a part of
- * one, so it is looked at as that, too.
+ * Some rules look only at files of a certain name. A text with this hint may be such a file, or part of one,
+ * so it is searched as that, too.
  */
 const PLAIN = { filePath: "record.txt", ext: ".txt" } as const;
 const DISGUISES = [
@@ -24,7 +28,7 @@ const DISGUISES = [
   { hint: "private_key", filePath: "key.json", ext: ".json" },
 ] as const;
 
-/** One text at a time: a rule reports to whoever asked last. */
+/** One text at a time: a rule reports to the last caller. */
 let queue: Promise<unknown> = Promise.resolve();
 
 /** Where the secrets are, in order of where they begin. */
@@ -57,15 +61,15 @@ interface Source {
 
 async function look(rule: Rule, content: string, source: Source, spans: Span[]): Promise<void> {
   rule.begin(content, spans);
-  // Rules look at the text and at what kind of file it is from; the rest is for reports by line.
+  // Rules read the text and the kind of its file. The other fields are for reports by line.
   const pending = rule.file?.({ ...source, hasBOM: false, contentType: "text" } as SecretLintSourceCode);
-  // Most rules answer at once, and there are many of them.
+  // Most rules return without a promise, and there are many of them.
   if (pending) await pending;
 }
 
 interface Rule {
   readonly name: string;
-  /** What it finds from now on is of this text, and goes into these spans. */
+  /** From now on it searches this text, and adds what it finds to these spans. */
   begin(content: string, spans: Span[]): void;
   readonly file: ((source: SecretLintSourceCode) => void | Promise<void>) | undefined;
 }
@@ -115,13 +119,16 @@ function makeRule(creator: SecretLintRuleCreator, options: object): Rule {
   };
 }
 
-/** Some rules report where the match begins and how long the secret in it is: the secret's own end is what counts. */
+/**
+ * Some rules report the beginning of the match and the length of the secret in it. The secret's own end is
+ * what counts.
+ */
 function wholeEnd(content: string, [start, end]: readonly [number, number], data: unknown): number {
   const texts = Object.values((data ?? {}) as object).filter(
     (value) => typeof value === "string" && value.length > 0,
   );
   return texts.reduce((last: number, text: string) => {
-    // Not all of a long text for each secret in it: some of these are words about the secret.
+    // Do not search all of a long text for each secret: some of these texts are descriptions of the secret.
     const at = content.slice(start, end + text.length).indexOf(text);
     return at >= 0 ? Math.max(last, start + at + text.length) : last;
   }, end);

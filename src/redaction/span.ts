@@ -1,5 +1,5 @@
 /**
- * Owns the form of what was found in a text.
+ * Owns the form of a finding in a text.
  */
 
 /** A secret in a text, and the rule that found it. */
@@ -9,7 +9,7 @@ export interface Span {
   readonly rule: string;
 }
 
-/** Those that are not inside of another one, in order of where they begin. */
+/** The spans that are not inside another one, in order of where they begin. */
 export function outermost(spans: readonly Span[]): Span[] {
   let covered = 0;
   return [...spans]

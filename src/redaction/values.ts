@@ -1,23 +1,28 @@
 /**
- * Owns redaction by value: what a task was given in its environment is taken out of every text, by its exact bytes.
+ * Owns redaction by value: the values that a task was given in its environment are removed from every text,
+ * by their exact bytes.
  *
- * R4 A value that is known is in no text that is written: a record, a message, the message of a commit. What a record
- *    is made of is left: ids, hashes and words of ours are nobody's secret, and without them it says nothing.
+ * value-1 A known value is in no text that is written: a record, a message, the message of a commit. The
+ *    parts that give a record its form are left as they are: ids, hashes and our own words are not secret,
+ *    and the record needs them.
  */
 import type { Json, JsonObject, Values } from "../contract/index.ts";
 import type { Redaction, Redactor } from "../journal/index.ts";
 import { outermost, type Span } from "./span.ts";
 
-/** A value that is nobody else's, and the variable that has it. */
+/** A secret value, and the variable that has it. */
 export interface Secret {
   readonly name: string;
   readonly value: string;
 }
 
-/** A shorter one stands in every other text by accident. */
+/** A shorter value appears in other texts by accident. */
 const MIN_BYTES = 8;
 
-/** White space around a value is not part of what is secret about it. One that is too short to be told is left out. */
+/**
+ * White space around a value is not part of the secret. A value that is too short to be recognized is left
+ * out.
+ */
 export function secretsIn(values: Values): Secret[] {
   return Object.entries(values)
     .map(([name, text]) => ({ name, value: text.trim() }))
@@ -27,7 +32,7 @@ export function secretsIn(values: Values): Secret[] {
 export const ruleOf = ({ name }: Secret) => `env:${name}`;
 export const variableOf = (rule: string) => rule.slice(rule.indexOf(":") + 1);
 
-/** The same redactor, which takes out what is known at that moment, too. */
+/** The same redactor, which also removes the values that are known at the time of the call. */
 export function redactingValues(redact: Redactor, known: () => readonly Secret[]): Redactor {
   return async (batch, types) => {
     const secrets = known();
@@ -44,19 +49,19 @@ export function redactingValues(redact: Redactor, known: () => readonly Secret[]
   };
 }
 
-/** Fields of our own events that hold no text of anybody's. */
+/** Fields of our own events that hold no foreign text. */
 const OWN_FIELDS: ReadonlySet<string> = new Set(
   "task turn call tool role outcome request name env base snapshot tree manifest home carried head code sha256 strategy ports branch commit replaced into message from to by question approval fingerprint check fact limit limits signal".split(
     " ",
   ),
 );
-/** Of fields that are ours but for a text or two: these texts. */
+/** Fields that are ours except for these texts. */
 const TEXTS_WITHIN: Readonly<Record<string, readonly string[]>> = {
   spec: ["command", "title", "agent"],
   unpublished: ["reason"],
 };
 
-/** Of an agent's spec: words of ours. The rest, whatever its adapter is told, is text. */
+/** The words of an agent's spec that are ours. Everything else that its adapter is given is text. */
 const AGENT_WORDS: readonly string[] = ["adapter", "input"];
 
 function isOwnField(type: string | undefined, key: string): boolean {
@@ -120,7 +125,10 @@ export function takeOut(text: string, secrets: readonly Secret[], fired = new Se
   return result + text.slice(done);
 }
 
-/** Bytes of one stream as they come, cut where no value is: what may be the beginning of one waits for what comes next. */
+/**
+ * The bytes of one stream as they come, cut where there is no value: a possible beginning of one waits for
+ * the next bytes.
+ */
 export class WholeValues {
   readonly #known: () => readonly Secret[];
   #rest: Buffer = Buffer.alloc(0);
@@ -139,13 +147,13 @@ export class WholeValues {
     return bytes.subarray(0, end);
   }
 
-  /** What waited in vain. */
+  /** The bytes that still wait. */
   end(): Buffer {
     return this.#rest;
   }
 }
 
-/** Takes the values out of bytes as they come, also where one stands across two pieces. */
+/** Removes the values from bytes as they come, even from two pieces that share one. */
 export class ValueFilter {
   readonly #known: () => readonly Secret[];
   readonly #whole: WholeValues;
@@ -161,14 +169,14 @@ export class ValueFilter {
     return secrets.length === 0 ? bytes : Buffer.from(takeOut(latin1(bytes), asBytes(secrets)), "latin1");
   }
 
-  /** What waited in vain. */
+  /** The bytes that still wait. */
   end(): Buffer {
     return this.#whole.end();
   }
 }
 
 const latin1 = (bytes: Buffer) => bytes.toString("latin1");
-/** A letter for a byte: the same search finds them. */
+/** One character for each byte, so that the same search finds them. */
 const asBytes = (secrets: readonly Secret[]) =>
   secrets.map(({ name, value }) => ({ name, value: latin1(Buffer.from(value)) }));
 
@@ -181,30 +189,32 @@ export async function* withoutValuesIn(
   yield filter.end();
 }
 
-/** So much of a value where a text ends is no accident: it was cut there, or its writer was killed. */
+/**
+ * If a text ends with this much of a value, that is no accident: it was cut there, or its writer was killed.
+ */
 const TELLING_BYTES = 8;
 
-/** Without the beginning of a value that is not there as a whole. */
+/** Removes the beginning of a value at the end of the bytes. */
 export function withoutBegun(bytes: Buffer, secrets: readonly Secret[]): Buffer {
   const begun = begunAtEnd(bytes, secrets);
   return begun < TELLING_BYTES ? bytes : bytes.subarray(0, bytes.length - begun);
 }
 
-/** The first characters of a text, cut like that. */
+/** The first characters of a text, cut in the same way. */
 export function shortened(text: string, length: number, secrets: readonly Secret[]): string {
-  // Half a character would hide what it is the beginning of.
+  // Half a character would hide the value that begins with it.
   const cut = text.slice(0, length).replace(/[\uD800-\uDBFF]$/, "");
   return secrets.length === 0 ? cut : withoutBegun(Buffer.from(cut), secrets).toString("utf8");
 }
 
-/** Where a text was cut: how many of its last bytes are the beginning of a value, and not all of it. */
+/** For a text that was cut: how many of its last bytes are the beginning of a value, but not all of it. */
 export function begunAtEnd(bytes: Buffer, secrets: readonly Secret[]): number {
   return longest(secrets, bytes, (value, length) =>
     bytes.subarray(bytes.length - length).equals(value.subarray(0, length)),
   );
 }
 
-/** The same of the first bytes: the end of a value whose beginning was cut off. */
+/** The same for the first bytes: the end of a value whose beginning was cut off. */
 export function endedAtStart(bytes: Buffer, secrets: readonly Secret[]): number {
   return longest(secrets, bytes, (value, length) =>
     bytes.subarray(0, length).equals(value.subarray(value.length - length)),

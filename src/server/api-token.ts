@@ -1,6 +1,6 @@
 /**
- * Owns the tokens of the API: one per user of a home, in a file that only they can read. Whoever has it may do with
- * that user's sessions what the command line may.
+ * Owns the tokens of the API: one per user of a home, in a file that only they can read. With the token, a
+ * client may do with that user's sessions what the command line may.
  */
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ export async function makeApiToken(home: Home, user: string): Promise<void> {
   await replaceFile(home.io.disk, path, Buffer.from(`${makeToken("hfu_")}\n`));
 }
 
-/** Whose it is. Every one is compared, so that the time tells nothing. */
+/** The user whose token it is. All tokens are compared, so that the time tells nothing. */
 export function userOf(home: Pick<Home, "dir">, given: string | undefined): string | undefined {
   let found: string | undefined;
   for (const user of listUsers(home)) {

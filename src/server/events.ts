@@ -1,17 +1,18 @@
 /**
- * Owns the stream of a session's records (server-sent events): each with its seq as its id, so that whoever was cut
- * off goes on behind the last one that they have. A reader who is slow is waited for; nobody else is.
+ * Owns the stream of a session's records (server-sent events). Each has its seq as its id, so a client that
+ * was cut off goes on after the last record that it has. A client that reads slowly is waited for, and holds
+ * up no other client.
  */
 import { once } from "node:events";
-import { readdirSync, statSync } from "node:fs";
 import type { ServerResponse } from "node:http";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { JOURNAL_START, loadLongFields, type Position, readDurable } from "../journal/index.ts";
-import { type Clock, journalDir } from "../util/index.ts";
+import type { HomeEvent } from "../face/index.ts";
+import { JOURNAL_START, journalStamp, loadLongFields, type Position, readDurable } from "../journal/index.ts";
+import type { Clock } from "../util/index.ts";
 
 /** A session may be appended to by a process that has no bell; so its files are looked at. */
 const LOOK_MS = 100;
+/** A client has to see that the server is still there, though nothing happens. */
 const ALIVE_MS = 15_000;
 
 export class EventStreams {
@@ -38,19 +39,52 @@ export class EventStreams {
     response.flushHeaders();
     let aliveAtMs = this.#clock.monotonicMs() + ALIVE_MS;
     while (!gone.signal.aborted && !this.#stop.aborted) {
-      const before = stampOf(sessionDir);
+      const before = journalStamp(sessionDir);
       for await (const { record, end } of readDurable(sessionDir, { from: position })) {
         position = end;
         const whole = { ...record, data: await loadLongFields(sessionDir, record) };
         await write(response, `id: ${record.seq}\nevent: ${record.type}\ndata: ${JSON.stringify(whole)}\n\n`);
         if (gone.signal.aborted) return;
       }
-      while (stampOf(sessionDir) === before && !gone.signal.aborted && !this.#stop.aborted) {
+      while (journalStamp(sessionDir) === before && !gone.signal.aborted && !this.#stop.aborted) {
         if (this.#clock.monotonicMs() > aliveAtMs) {
           await write(response, ":\n\n");
           aliveAtMs = this.#clock.monotonicMs() + ALIVE_MS;
         }
         await this.#look(sessionDir);
+      }
+    }
+    response.end();
+  }
+
+  /** The records of all sessions, each with a cursor as its id. A cursor that can't be continued after is an answer of its own. */
+  async sendAll(
+    response: ServerResponse,
+    eventsFor: (signal: AbortSignal) => AsyncGenerator<HomeEvent>,
+  ): Promise<void> {
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    const signal = AbortSignal.any([gone.signal, this.#stop]);
+    const events = eventsFor(signal);
+    // Said only once there is something to say, or nothing has failed for a moment.
+    let next = events.next();
+    await Promise.race([next, sleep(LOOK_MS * 2, undefined, { ref: false })]);
+    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+    response.flushHeaders();
+    // One timer, however many records come.
+    const quiet = () => sleep(ALIVE_MS, "alive" as const, { ref: false });
+    let alive = quiet();
+    for (;;) {
+      const event = await Promise.race([next, alive]);
+      if (event === "alive") {
+        await write(response, ":\n\n");
+        alive = quiet();
+      } else if (event.done || signal.aborted) break;
+      else {
+        const { cursor, session, record } = event.value;
+        const data = JSON.stringify({ session, ...record });
+        await write(response, `id: ${cursor}\nevent: ${record.type}\ndata: ${data}\n\n`);
+        next = events.next();
       }
     }
     response.end();
@@ -64,17 +98,6 @@ export class EventStreams {
       });
     this.#changes.set(sessionDir, looking);
     return looking;
-  }
-}
-
-/** Changes with every append. */
-function stampOf(sessionDir: string): string {
-  try {
-    const dir = journalDir(sessionDir);
-    const last = readdirSync(dir).sort().at(-1) ?? "";
-    return `${last} ${statSync(join(dir, last)).size}`;
-  } catch {
-    return "";
   }
 }
 

@@ -13,9 +13,9 @@ import { News, tryFileLock } from "../util/index.ts";
 import { makeApiToken } from "./api-token.ts";
 import { type Address, ApiServer } from "./server.ts";
 
-/** Nobody rings for a crash. */
+/** No ring reports a crash, so the home is also looked at now and then. */
 const LOOK_MS = 1000;
-/** Those who ring at about the same time are all served by one look. */
+/** Rings that come at about the same time are all served by one look. */
 const TOGETHER_MS = 50;
 
 export interface ServeOptions {
@@ -36,7 +36,7 @@ export async function serve(dispatcher: Dispatcher, options: ServeOptions): Prom
   let bell: Bell | undefined;
   let server: ApiServer | undefined;
   try {
-    // The answer is that it will look: a session process need not wait until all is carried.
+    // The answer is that it will look: a session process need not wait until all messages are carried.
     bell = await hangBell(bellPath, async () => rung.tell());
     await makeApiToken(home, defaultUser());
     server = await ApiServer.open(dispatcher, options.address ?? { path: join(dir, "api") });

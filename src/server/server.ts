@@ -1,7 +1,7 @@
 /**
  * Owns the HTTP server of a home: on a socket that only its user can open, or on loopback if that is asked for.
  *
- * V3 A request without a user's token learns nothing; one with it sees that user's sessions and no others.
+ * server-1 A request without a user's token learns nothing; one with it sees that user's sessions and no others.
  */
 
 import { once } from "node:events";
@@ -24,9 +24,10 @@ import {
   urlOf,
 } from "../http/index.ts";
 import { errorCode } from "../util/index.ts";
+import type { Call } from "./api-route.ts";
 import { userOf } from "./api-token.ts";
 import { EventStreams } from "./events.ts";
-import { type Call, routesOf } from "./routes.ts";
+import { routesOf } from "./routes.ts";
 import { Strangers } from "./strangers.ts";
 
 export type Address = { readonly path: string } | { readonly host: string; readonly port: number };
@@ -83,7 +84,7 @@ export class ApiServer {
       const code = errorCode(error) ?? "";
       if (!["EADDRINUSE", "EACCES", "EADDRNOTAVAIL"].includes(code)) throw error;
       const where = "path" in address ? address.path : `${address.host}:${address.port}`;
-      const why = code === "EADDRINUSE" ? "somebody else listens there" : "it can't be listened at";
+      const why = code === "EADDRINUSE" ? "another program listens there" : "listening there is not possible";
       throw new HoldfastError("address_refused", `${where}: ${why}`, { code });
     });
     if ("path" in address) chmodSync(address.path, 0o600);
@@ -110,7 +111,12 @@ export class ApiServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     assertLocal(request, this.#port);
     const user = userOf(this.#dispatcher.home, bearerOf(request));
-    if (user === undefined) throw new Refusal(401, "unauthorized", "the token of a user is needed");
+    if (user === undefined)
+      throw new Refusal(
+        401,
+        "unauthorized",
+        "send a user's token as `authorization: Bearer TOKEN`; docs/protocol.md names its file",
+      );
     this.#strangers.leave(request.socket);
     const url = urlOf(request);
     const found = findRoute(this.#routes, request.method, url.pathname);
@@ -121,7 +127,14 @@ export class ApiServer {
     const { id } = found.params;
     if (id !== undefined && !isSessionId(id))
       throw new Refusal(400, "invalid_id", "that is not a session id");
-    const answer = await found.route.answer({ request, response, url, user, id: id ?? "" });
+    const answer = await found.route.answer({
+      request,
+      response,
+      url,
+      user,
+      id: id ?? "",
+      params: found.params,
+    });
     if (answer) reply(response, 200, answer);
   }
 }

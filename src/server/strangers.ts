@@ -1,6 +1,6 @@
 /**
- * Owns the connections on which nobody has shown a good token yet. They are kept so few that a newcomer always finds
- * room: for one too many, the one that has kept silent for longest goes.
+ * Owns the connections that have not shown a good token yet. They are kept so few that a new connection
+ * always finds room: if there is one too many, the one that has been silent for longest is closed.
  */
 import type { Socket } from "node:net";
 

@@ -1,9 +1,10 @@
 /**
- * Owns `env/` in a session's directory: the values that a task was given in its environment, a file for each request. They
- * are there before the task is asked for, and go when it is over: until then a restart needs them, and so does whoever
- * writes down what the command said.
+ * Owns `env/` in a session's directory: the values of a task's environment variables, one file per request. A
+ * file is written before the task is sent and removed when the task is over. Until then a restarted process
+ * needs the values, and so does the code that redacts the task's output.
  *
- * R5 As long as a value lies there, it is taken out of whatever is written for the session, whoever writes it.
+ * value-2 As long as the file of a value exists, the value is removed from everything that any process writes
+ *    for the session.
  */
 import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -22,22 +23,25 @@ import {
 
 export interface Environment {
   readonly values: Values;
-  /** Those whose values are text of the task's base; undefined while that is not decided. */
+  /** The names whose values also appear in the text of the task's base; undefined until that is decided. */
   readonly public?: readonly string[];
-  /** Where its trace is sent, and with which headers. The session process goes by it; no command of the task gets it. */
+  /**
+   * Where to send the task's trace, and with which headers. Only the session process reads it; no command of
+   * the task gets it.
+   */
   readonly telemetry?: Values;
 }
 
 const SUFFIX = ".json";
-/** Every byte of a value may be escaped. */
+/** Escaping can make each byte of a value several bytes long. */
 const MAX_FILE_BYTES = 7 * MAX_VALUES_BYTES;
-/** Younger, it may be of a task that is on its way into the inbox. */
+/** A younger file may belong to a task that is on its way into the inbox. */
 const YOUNG_MS = 60_000;
 
 const environmentPath = (sessionDir: string, request: string) =>
   join(environmentsDir(sessionDir), `${request}${SUFFIX}`);
 
-/** On disk when this returns. */
+/** The file is on disk when this returns. */
 export async function writeEnvironment(
   disk: Disk,
   sessionDir: string,
@@ -55,7 +59,7 @@ export async function writeEnvironment(
   await replaceFile(disk, environmentPath(sessionDir, request), bytes);
 }
 
-/** Undefined when it is not there, or is none of ours. */
+/** Undefined when the file does not exist or Holdfast did not write it. */
 export function readEnvironment(sessionDir: string, request: string): Environment | undefined {
   return readAt(environmentPath(sessionDir, request));
 }
@@ -84,7 +88,7 @@ async function removeFile(disk: Disk, path: string): Promise<void> {
   }
 }
 
-/** What a kill left: drafts, and files of tasks that are over. */
+/** Lists what a kill left behind: drafts, and files of tasks that are over. */
 export function oldEnvironments(sessionDir: string, isNeeded: (request: string) => boolean): string[] {
   const isOfNeeded = (name: string) => name.endsWith(SUFFIX) && isNeeded(name.slice(0, -SUFFIX.length));
   const paths = namesIn(sessionDir)
@@ -105,18 +109,18 @@ export async function removeOldEnvironments(
 }
 
 function namesIn(sessionDir: string): string[] {
-  // Most sessions have none, and a failure costs more than a look.
+  // Most sessions have no such directory, and a failed readdir costs more than a stat.
   if (!statSync(environmentsDir(sessionDir), { throwIfNoEntry: false })) return [];
   return readdirSync(environmentsDir(sessionDir));
 }
 
 interface Read {
-  /** Tells the file that was read from one that took its place. */
+  /** Changes when another file takes the place of the one that was read. */
   readonly stamp: string;
   readonly secrets: readonly Secret[];
 }
 
-/** The values of all files of a session, as they lie there at the moment. */
+/** The values in all environment files of a session at this moment. */
 export class KnownSecrets {
   readonly #sessionDir: () => string;
   #read = new Map<string, Read>();
@@ -140,7 +144,7 @@ export class KnownSecrets {
   }
 }
 
-/** Until it is decided whether a value is text of the base, it is secret. */
+/** A value is secret until it is decided whether it also appears in the text of the base. */
 export function secretsOf(environment: Environment | undefined): readonly Secret[] {
   const { values = {}, public: names = [], telemetry } = environment ?? {};
   const given = secretsIn(values).filter(({ name }) => !names.includes(name));

@@ -1,13 +1,15 @@
 /**
- * Owns the way in: what a caller wants to append becomes data that can be recorded, or is refused.
+ * Owns the check of what a caller wants to append: it becomes data that can be recorded, or is refused.
  */
 import { eventSchema, HoldfastError, isEventType, type JsonObject } from "../contract/index.ts";
 import { assertRecordable } from "../journal/index.ts";
 
-/** Checked against the event's form, and made plain JSON: what is recorded is what would be read back. */
+/**
+ * Checks data against the event's schema and makes it plain JSON, so that readers get back what was recorded.
+ */
 export function parseEvent(type: string, data: unknown): { data: JsonObject; json: string } {
   if (!isEventType(type))
-    throw new HoldfastError("unknown_event", `${JSON.stringify(type)} is not an event type`);
+    throw new HoldfastError("unknown_event", `${JSON.stringify(type)} is not an event type of Holdfast`);
   let json: string;
   let plain: JsonObject;
   try {
@@ -16,7 +18,7 @@ export function parseEvent(type: string, data: unknown): { data: JsonObject; jso
   } catch (cause) {
     throw new HoldfastError(
       "invalid_data",
-      `${type}: the data can't be written as JSON`,
+      `${type}: the data can't be converted to JSON`,
       { type },
       { cause },
     );

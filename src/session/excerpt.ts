@@ -1,14 +1,14 @@
 /**
- * Owns how much of a command's output is in the journal, its beginning and its end, and how it is said that some was not
- * kept. Where it is cut, no part of a value is left that is to be taken out as a whole.
+ * Owns how much of a command's output the journal keeps: its beginning and its end, and a note about what was
+ * left out. A cut never leaves a part of a value that redaction would remove as a whole.
  */
 import { begunAtEnd, endedAtStart, type Secret, withoutBegun } from "../redaction/index.ts";
 
-/** So much of it stands in the journal. */
+/** How much of the beginning and of the end the journal keeps. */
 const OUTPUT_HEAD = 32 * 1024;
 const OUTPUT_TAIL = 96 * 1024;
 
-/** Stands where an output was cut; how many bytes more there were is not known after a crash. */
+/** Marks where output was left out. After a crash the number of bytes is not known. */
 export function notKept(why: string, leftBytes: number | null): string {
   return `\n[${leftBytes === null ? "more was" : `${leftBytes} bytes more were`} not kept: ${why}]\n`;
 }
@@ -16,7 +16,7 @@ export function notKept(why: string, leftBytes: number | null): string {
 /** The beginning and the end of a text that may be long. */
 export class Excerpt {
   #head = Buffer.alloc(0);
-  /** The end, in pieces, so that a chunk costs no more than its own length. */
+  /** The end, kept in pieces so that adding a chunk costs no more than the length of the chunk. */
   #tail: Buffer[] = [];
   #tailBytes = 0;
   #left = 0;

@@ -1,7 +1,9 @@
 /**
- * Owns `fold.json`, a cached fold: where it stands, which code made it, and the state there.
- * C1 It is written only for what is durable, so a fold ahead of its journal means that the journal was cut.
- * C2 It is a cache: deleted, spoiled or made by other code, it is left out and costs time, nothing else.
+ * Owns `fold.json`, the cached fold: its position, the version of the code that made it, and the state there.
+ * fold-cache-1 It is written for durable records only, so a fold ahead of its journal means that the journal
+ *    was cut.
+ * fold-cache-2 It is only a cache: if it is deleted, spoiled or made by other code, it is ignored, which
+ *    costs time only.
  */
 import { readFile } from "node:fs/promises";
 import { isPosition, type Position } from "../journal/index.ts";
@@ -22,7 +24,9 @@ export async function writeFold(
   await replaceFile(disk, foldPath(sessionDir), sealJson({ machine: MACHINE_VERSION, position, state }));
 }
 
-/** Undefined when there is no usable one; `isSpoiled` tells a changed file from a missing or an older one. */
+/**
+ * Undefined when there is no usable fold. `isSpoiled` tells a changed file from a missing or an older one.
+ */
 export async function readFold(
   sessionDir: string,
 ): Promise<{ fold: CachedFold | undefined; isSpoiled: boolean }> {

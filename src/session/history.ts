@@ -1,11 +1,13 @@
 /**
- * Owns the conversation as an agent or a person may be shown it: the turns that ended.
- * H1 No call without its result, no result without its call: a result is handed out inside its call.
+ * Owns the conversation that an agent or a person can read: the turns that have ended.
+ * history-1 Every call comes with its result and every result with its call: a result is part of its call
+ *    here.
  */
 import type { JournalRecord, Json, Usage } from "../contract/index.ts";
 import { textIn } from "./fold/fields.ts";
 import { isInHistory, type SessionState } from "./state.ts";
 
+/** A message, or a call with its result. */
 export type HistoryEntry =
   | { readonly kind: "message"; readonly role: string; readonly content: Json }
   | {
@@ -17,6 +19,7 @@ export type HistoryEntry =
       readonly output: Json;
     };
 
+/** A turn that ended. */
 export interface HistoryTurn {
   readonly turn: number;
   readonly input: Json;
@@ -35,8 +38,8 @@ interface Building {
 }
 
 /**
- * A turn that is still open is left out: it is handed out when it has ended. So are those that a rewind has left behind,
- * as the state says.
+ * Yields the turns that have ended. An open turn is left out until it ends. Turns that a rewind undid are
+ * left out too; `state.history` lists those that remain.
  */
 export async function* historyOf(
   records: AsyncIterable<JournalRecord>,

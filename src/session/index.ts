@@ -1,4 +1,30 @@
-export { assertRaised, budgetReached, raisedBy, reachedLimits, spentBy, usedOf } from "./budget.ts";
+export {
+  assertRaised,
+  type BudgetLeft,
+  budgetReached,
+  raisedBy,
+  reachedLimits,
+  spentBy,
+  usedOf,
+} from "./budget.ts";
+export {
+  type AnswerMessage,
+  conversationOf,
+  type ModelMessage,
+  type ResultsMessage,
+  type SpokenMessage,
+} from "./conversation.ts";
+export {
+  type AiSdkAnswerPart,
+  type AiSdkMessage,
+  type AiSdkResultPart,
+  type AnthropicBlock,
+  type AnthropicConversation,
+  aiSdkForm,
+  anthropicForm,
+  type OpenAiMessage,
+  openAiForm,
+} from "./conversation-forms.ts";
 export {
   type Environment,
   KnownSecrets,
@@ -26,7 +52,7 @@ export {
   type ReadOptions,
   readRecords,
 } from "./records.ts";
-export { type OpenSessionOptions, type PublicEventType, Session } from "./session.ts";
+export { type OpenSessionOptions, Session } from "./session.ts";
 export { emptyState, lastTurnOf, type SessionState, type Spent, tokensIn } from "./state.ts";
 export {
   type HomeState,
@@ -37,7 +63,7 @@ export {
   standsOn,
   type TaskState,
 } from "./task-state.ts";
-export type { ToolCall, Turn } from "./turn.ts";
+export type { RequestUsage, ToolCall, Turn } from "./turn.ts";
 export { expensesIn } from "./usage.ts";
 export { verifySession } from "./verify.ts";
 export { drivenTask, isTaskOver, requestsDue, taskUnderWay, type WorkDue, workDue } from "./work-due.ts";

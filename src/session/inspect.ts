@@ -1,5 +1,5 @@
 /**
- * Owns looking at a session from outside, without its lock: its state as far as it is durable.
+ * Owns the view of a session from outside, without its lock: its durable state.
  */
 import { HoldfastError } from "../contract/index.ts";
 import {
@@ -18,18 +18,21 @@ export interface Inspected {
   readonly state: SessionState;
   readonly position: Position;
   readonly tornBytes: number;
-  /** Where the journal is damaged; the state is then that of the good records before it, with that status. */
+  /**
+   * Where the journal is damaged. The state then comes from the good records before that, and its status is
+   * `damaged`.
+   */
   readonly damage: Damage | undefined;
 }
 
 const beginning: CachedFold = { position: JOURNAL_START, state: emptyState };
 
-/** `from` is an earlier result; without one, the cached fold is where it begins. */
+/** `from` is an earlier result. Without it, reading begins at the cached fold. */
 export async function inspectSession(sessionDir: string, from?: CachedFold): Promise<Inspected> {
   const cached = from ?? (await readFold(sessionDir)).fold;
   const inspected = await inspectFrom(sessionDir, cached ?? beginning);
   if (!inspected.damage || !cached) return inspected;
-  // A fold that the journal does not reach says nothing of what is still there: read that from the start.
+  // A cached fold beyond the end of the journal can't be used: read the journal from its start.
   const rest = await inspectFrom(sessionDir, beginning);
   return { ...rest, state: { ...rest.state, status: "damaged" }, damage: inspected.damage };
 }
@@ -53,7 +56,7 @@ async function inspectFrom(sessionDir: string, start: CachedFold): Promise<Inspe
   }
 }
 
-/** As the session was when that task was its last one. */
+/** The session's state at the time when the given task was its latest one. */
 export async function stateOfTask(
   { id, dir }: { readonly id: string; readonly dir: string },
   number: number,
@@ -67,7 +70,7 @@ export async function stateOfTask(
   if (!last)
     throw new HoldfastError(
       "no_task",
-      `session ${id} has no task ${number}; its last one is ${state.task?.number ?? 0}`,
+      `session ${id} has no task ${number}; its latest task is ${state.task?.number ?? 0}`,
     );
   return last;
 }

@@ -1,9 +1,9 @@
 /**
- * Owns the fold of a session while its owner writes: what is durable, and beside it what is on its way.
+ * Owns the fold of a session while its owner writes: the durable state, and the state with pending records.
  *
- * - `state` is a fold of what is durable, never of what is on its way.
- * - `ahead` has everything that was allowed so far: what comes next is judged by it. When something is refused on its
- *   way, everything behind it is, and `ahead` is what is durable again.
+ * - `state` is a fold of durable records only.
+ * - `ahead` also includes the records that are allowed but not yet on disk. The next record is judged by it.
+ *   When a write fails, all records after it fail too, and `ahead` becomes `state` again.
  */
 import type { JournalRecord } from "../contract/index.ts";
 import type { Position, WriterListener } from "../journal/index.ts";
@@ -11,7 +11,7 @@ import type { CachedFold } from "./fold-cache.ts";
 import { fold } from "./machine.ts";
 import { emptyState, type SessionState } from "./state.ts";
 
-/** A few megabytes: read and folded in the time of a few syncs. */
+/** A few megabytes of journal: they are read and folded in the time of a few syncs. */
 const SEGMENTS_PER_FOLD = 2;
 
 export class LiveFold implements WriterListener {
@@ -19,8 +19,8 @@ export class LiveFold implements WriterListener {
   #ahead: SessionState = emptyState;
   #position: Position | undefined;
   #caching: Promise<void> = Promise.resolve();
-  readonly #observers: ((records: readonly JournalRecord[]) => void)[] = [];
-  /** A cache that can't be written costs time at the next open, nothing else. */
+  readonly #observers = new Set<(records: readonly JournalRecord[]) => void>();
+  /** If the cache can't be written, the next open takes longer; nothing else is lost. */
   readonly #write: (cached: CachedFold) => Promise<void>;
 
   constructor(write: (cached: CachedFold) => Promise<void>) {
@@ -35,29 +35,32 @@ export class LiveFold implements WriterListener {
     return this.#ahead;
   }
 
-  /** Where reading begins. */
+  /** Sets the cached fold that reading continues from. */
   readFrom({ state }: CachedFold): void {
     this.#state = state;
   }
 
-  /** A record that lay there when the journal was opened. */
+  /** Folds a record that was in the journal when it was opened. */
   read(record: JournalRecord): void {
     this.#state = fold(this.#state, record);
   }
 
-  /** All that lay there is read. */
+  /** Call it once all existing records are folded. */
   begin(position: Position): void {
     this.#position = position;
     this.#ahead = this.#state;
   }
 
-  /** It was allowed, and is on its way to the disk. */
+  /** Folds a record that is allowed and on its way to the disk. */
   expect(record: JournalRecord): void {
     this.#ahead = fold(this.#ahead, record);
   }
 
-  observe(observer: (records: readonly JournalRecord[]) => void): void {
-    this.#observers.push(observer);
+  observe(observer: (records: readonly JournalRecord[]) => void): () => void {
+    // One of its own: the same function may observe twice.
+    const own = (records: readonly JournalRecord[]) => observer(records);
+    this.#observers.add(own);
+    return () => void this.#observers.delete(own);
   }
 
   onDurable(records: readonly JournalRecord[], head: Position): void {
@@ -73,7 +76,7 @@ export class LiveFold implements WriterListener {
     this.#ahead = this.#state;
   }
 
-  /** Writes it as it is by then, one after the other. */
+  /** Writes the cache with the state at the time of the write; writes run one after another. */
   cache(): Promise<void> {
     this.#caching = this.#caching.then(async () => {
       if (!this.#position) return;
@@ -82,7 +85,7 @@ export class LiveFold implements WriterListener {
     return this.#caching;
   }
 
-  /** Resolves when none is on its way to the disk. */
+  /** Resolves when no cache write is pending. */
   cached(): Promise<void> {
     return this.#caching;
   }

@@ -1,12 +1,15 @@
 /**
- * Owns the fold: what a session's records add up to. It joins the topics of `fold/`, each of which owns its part of
- * the state, and the lifecycle table. Pure: no I/O, no clock.
+ * Owns the fold: what a session's records add up to. It joins the topics of `fold/`, each of which owns a
+ * part of the state, and the lifecycle table. Pure: no I/O, no clock.
  *
- * M1 Total: any sequence of records folds, also a hostile or a newer one. What makes no sense has no effect
- *    and is counted in `oddities`; a type that this version doesn't know is counted in `unknown` and kept.
- * M2 Bounded: the size of the state depends on what is open now, not on how long the session is (J6).
- * M3 `refusal` is asked before an append, `fold` after it; what the one allows, the other never finds odd at the same
- *    time. A grant that reaches the disk after its request expired is odd, and grants nothing.
+ * machine-1 Total: every sequence of records folds, even a hostile one or one from a newer version. A record
+ *    that makes no sense has no effect and is counted in `oddities`; an unknown type is counted in `unknown`
+ *    and kept.
+ * machine-2 Bounded: the size of the state depends on what is open now, not on how long the session is
+ *    (journal-6).
+ * machine-3 `refusal` is asked before an append and `fold` runs after it; `fold` accepts every record that
+ *    `refusal` allowed at the same time. A grant that reaches the disk after its request expired is odd, and
+ *    grants nothing.
  */
 import {
   type EventType,
@@ -26,10 +29,10 @@ import { verifyRules } from "./fold/verify.ts";
 import { nextStatus, type StoredStatus } from "./lifecycle.ts";
 import type { SessionState } from "./state.ts";
 
-/** Raised whenever a cached fold of an older version would differ from a new one. */
-export const MACHINE_VERSION = 18;
+/** Raise it whenever a new fold would differ from a fold that an older version cached. */
+export const MACHINE_VERSION = 19;
 
-/** An event without a rule changes nothing but the status. */
+/** An event without a rule changes only the status. */
 const rules: ReadonlyMap<EventType, Rule> = new Map(
   [
     ...lifeRules,
@@ -56,7 +59,7 @@ export function fold(state: SessionState, record: JournalRecord): SessionState {
     hash,
     updatedAt: at,
     status,
-    // What is recorded while it is paused changes nothing about why.
+    // A record during a pause does not change the reason for the pause.
     pausedFor: status === "paused" ? state.pausedFor : null,
     ...rule?.apply?.(state, data, at),
   };
@@ -72,11 +75,11 @@ export function refusal(
   const { status } = state;
   const rule = rules.get(type);
   if (statusAfter(state, type) !== undefined) return rule?.refuse?.(state, rule.read(data), at);
-  if (state.id === "") return refuse("illegal_transition", `${type} before session_opened`);
-  return refuse("illegal_transition", `${type} is not possible while the session is ${status}`, { status });
+  if (state.id === "") return refuse("illegal_transition", `${type} can't come before session_opened`);
+  return refuse("illegal_transition", `${type} is not allowed while the session is ${status}`, { status });
 }
 
-/** Undefined where the event is illegal. Nothing comes before a session is opened. */
+/** Undefined where the event is illegal. The first event of a session opens it. */
 function statusAfter({ id, status }: SessionState, type: EventType): StoredStatus | undefined {
   if (id === "" && type !== "session_opened") return undefined;
   return nextStatus(status, type);

@@ -1,6 +1,6 @@
 /**
- * Owns `session.json`: who a session is, in one small sealed file. The journal says the same and is the truth;
- * the manifest is what a reader needs before it opens the journal.
+ * Owns `session.json`, one small sealed file that identifies a session. The journal has the same facts and is
+ * the truth; a reader needs the manifest before it opens the journal.
  */
 import { HoldfastError, isSessionId, type SessionId } from "../contract/index.ts";
 import { damaged, FORMAT_VERSION } from "../journal/index.ts";
@@ -19,7 +19,7 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
   return sealJson({ holdfast: FORMAT_VERSION, session, user, agent, repo, createdAt });
 }
 
-/** Undefined: there is none, so there is no session. */
+/** Undefined when there is no manifest, and so no session. */
 export async function readManifest(sessionDir: string): Promise<Manifest | undefined> {
   const bytes = await readIfThere(manifestPath(sessionDir));
   return bytes && decodeManifest(bytes);
@@ -30,7 +30,7 @@ function decodeManifest(bytes: Buffer): Manifest {
   if (typeof value?.["holdfast"] === "number" && value["holdfast"] > FORMAT_VERSION) {
     throw new HoldfastError(
       "newer_format",
-      `the session has format ${value["holdfast"]}, this program knows ${FORMAT_VERSION}`,
+      `the session was written in format ${value["holdfast"]}; this program reads formats up to ${FORMAT_VERSION}`,
     );
   }
   const { session, user, agent, repo, createdAt } = value ?? {};

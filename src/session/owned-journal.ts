@@ -1,9 +1,9 @@
 /**
- * Owns the state machine joined to a journal, for the one process that holds the session: its lock, its writer, its
- * fold. What the records mean to an agent or a person is the session's to say.
+ * Owns the state machine joined to a journal, for the one process that owns the session: its lock, its writer
+ * and its fold. `Session` owns what the records mean to an agent or a person.
  *
- * - What `record` resolves is durable (J1); what it refuses has changed nothing.
- * - After a failed append nothing else is written: every later call fails the same way (J5).
+ * - A record is durable when `record` resolves (journal-1); a refused record changes nothing.
+ * - After a failed append nothing else is written: every later call fails with the same error (journal-5).
  */
 import {
   type Appended,
@@ -34,13 +34,13 @@ export interface OwnOptions {
   readonly sessionDir: string;
   readonly id: SessionId;
   readonly io: JournalIo;
-  /** End the process that owns the session now, if one does. */
+  /** Ends the process that owns the session now, if there is one. */
   readonly takeOver?: boolean;
-  /** The directory is one that nobody can see yet: it has no witness until it is whole. */
+  /** The directory is not visible to other processes yet, and has no witness until it is complete. */
   readonly isStaged?: boolean;
-  /** A fold that the caller has; without one, the cached fold is where reading begins. */
+  /** A fold that the caller has. Without one, reading begins at the cached fold. */
   readonly fold?: CachedFold | undefined;
-  /** Looks at the state before anything is written; what it throws leaves the session as it was. */
+  /** Checks the state before anything is written. If it throws, the session is unchanged. */
   readonly admit?: (state: SessionState) => void;
 }
 
@@ -59,12 +59,12 @@ export class OwnedJournal {
     this.#sessionDir = sessionDir;
     this.#lock = lock;
     this.#known = new KnownSecrets(() => this.#sessionDir);
-    // R5: here, because whoever owns a session writes through it.
+    // value-2: every owner of a session writes through this redactor.
     this.io = { ...io, redact: redactingValues(io.redact, () => this.secrets) };
     this.fold = new LiveFold((cached) => writeFold(io.disk, this.#sessionDir, cached));
   }
 
-  /** Becomes the owner: takes the lock, folds the journal, recovers what a crash left of it. */
+  /** Becomes the owner: takes the lock, folds the journal, and recovers what a crash left. */
   static async open(options: OwnOptions): Promise<OwnedJournal> {
     const { sessionDir, id } = options;
     const lock = await (options.takeOver ? takeOver : acquireOwner)(sessionDir);
@@ -96,7 +96,7 @@ export class OwnedJournal {
   }
 
   get opened(): OpenedJournal {
-    if (!this.#opened) throw new HoldfastError("session_released", `session ${this.id} was never opened`);
+    if (!this.#opened) throw new HoldfastError("session_released", `session ${this.id} is not open`);
     return this.#opened;
   }
 
@@ -109,19 +109,20 @@ export class OwnedJournal {
     return this.#known.all();
   }
 
-  /** Undefined while it is held. */
+  /** Undefined while this process owns the session. */
   get released(): Promise<void> | undefined {
     return this.#releasing;
   }
 
   /** Resolves when the record is on disk. */
   async record<T extends EventType>(type: T, data: EventData<T>): Promise<Appended> {
-    if (this.#releasing) throw new HoldfastError("session_released", `session ${this.id} was released`);
+    if (this.#releasing)
+      throw new HoldfastError("session_released", `this handle of session ${this.id} is closed`);
     if (this.writer.failure) throw this.writer.failure;
     const { data: clean, json } = parseEvent(type, data);
     const { ahead } = this.fold;
     const now = new Date(this.io.clock.nowMs()).toISOString();
-    // A clock that went back must not make a record older than the one before it.
+    // If the clock went back, the record gets the time of the record before it.
     const at = now > ahead.updatedAt ? now : ahead.updatedAt;
     const reason = refusal(ahead, type, clean, at);
     if (reason) throw reason;
@@ -130,20 +131,25 @@ export class OwnedJournal {
     return { seq, hash };
   }
 
-  /** The directory was renamed, with this session in it: this process is the owner there from the first moment. */
+  /**
+   * Call it after the session's directory was renamed. This process is the owner there from the first moment.
+   */
   relocate(sessionDir: string): void {
     this.#sessionDir = sessionDir;
     this.writer.relocate(sessionDir);
     this.#lock.relocate(sessionDir);
   }
 
-  /** Resolves when nothing of this session is on its way to the disk. */
+  /** Resolves when no record is on its way to the disk. */
   async settled(): Promise<void> {
     await this.writer.settled();
     await this.fold.cached();
   }
 
-  /** Writes witness and fold, and gives the lock back. `finish` is the last thing that is done as the owner. */
+  /**
+   * Writes witness and fold, and releases the lock. `finish` runs last, while this process is still the
+   * owner.
+   */
   release(finish: () => Promise<void>): Promise<void> {
     this.#releasing ??= this.#release(finish);
     return this.#releasing;
@@ -160,7 +166,7 @@ export class OwnedJournal {
     }
   }
 
-  /** Lets go without a word, as a crash would. */
+  /** Releases the lock without writing anything, as a crash would. */
   async abandon(): Promise<void> {
     this.#releasing ??= Promise.resolve();
     await this.#opened?.writer.close({ witness: false });

@@ -1,11 +1,15 @@
 /**
- * Owns the reading of a session's records as they were appended: durable, in order, long content in place.
+ * Owns the reading of a session's records as they were appended: durable, in order, with long content in
+ * place.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JournalRecord } from "../contract/index.ts";
 import { JOURNAL_START, loadLongFields, readDurable } from "../journal/index.ts";
 
-/** How often a follower looks for more: a reader of the library needs no process of the session that could ring. */
+/**
+ * How often a follower looks for new records. A reader of the library has no process of the session that
+ * could ring.
+ */
 const FOLLOW_MS = 200;
 
 export interface ReadOptions {
@@ -25,7 +29,7 @@ export async function* readRecords(
   }
 }
 
-/** The last one that is of the kind that is looked for. */
+/** The last record that `isIt` accepts. */
 export async function findLastRecord(
   sessionDir: string,
   isIt: (record: JournalRecord) => boolean,
@@ -35,7 +39,7 @@ export async function findLastRecord(
   return found && whole(sessionDir, found);
 }
 
-/** Never ends by itself: what is appended later is yielded when it is durable. */
+/** Never ends by itself: later records are yielded when they are durable. */
 export async function* followRecords(
   sessionDir: string,
   options: FollowOptions,

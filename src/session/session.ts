@@ -1,6 +1,6 @@
 /**
- * Owns one session as the process that holds it drives it: its turns, its budget, its pause and its end. How a record
- * comes to the disk, and what it adds up to, is `OwnedJournal`'s.
+ * Owns one session for the process that drives it: its turns, its budget, its pause and its end.
+ * `OwnedJournal` owns how a record gets to the disk and what the records add up to.
  */
 import {
   type Appended,
@@ -14,7 +14,14 @@ import {
 } from "../contract/index.ts";
 import type { Position, Recovery, Redactor } from "../journal/index.ts";
 import type { Secret } from "../redaction/index.ts";
-import { assertRaised, budgetReached, raisedBy, reachedLimits } from "./budget.ts";
+import {
+  assertRaised,
+  type BudgetLeft,
+  budgetLeft,
+  budgetReached,
+  raisedBy,
+  reachedLimits,
+} from "./budget.ts";
 import { removeEnvironment } from "./environment.ts";
 import { isWaiting } from "./fold/requests.ts";
 import { type HistoryTurn, historyOf } from "./history.ts";
@@ -24,11 +31,11 @@ import type { SessionState, Spent } from "./state.ts";
 import { Turn } from "./turn.ts";
 
 export interface OpenSessionOptions extends OwnOptions {
-  /** What is known of the output of calls that a crash cut off. */
+  /** Returns the known output of the calls that a crash cut off. */
   readonly outputOfCut?: (state: SessionState) => string;
 }
 
-/** What makes a session what it is: its home records these. */
+/** Events that define what a session is. Only its home records them. */
 const IDENTITY_EVENTS = ["session_opened", "session_forked", "session_imported", "session_archived"] as const;
 export type PublicEventType = Exclude<EventType, (typeof IDENTITY_EVENTS)[number]>;
 
@@ -36,17 +43,20 @@ export class Session implements AsyncDisposable {
   readonly #journal: OwnedJournal;
   #turn: Turn | undefined;
   #isPausedByBudget = false;
+  /** Where the journal was when a task was queued or started, so that its records are found without the others. */
+  readonly #begins = new Map<string, Position>();
 
   private constructor(journal: OwnedJournal) {
     this.#journal = journal;
   }
 
-  /** Becomes the owner, and ends the turn that a crash cut off. */
+  /** Becomes the owner, and closes the turn that a crash cut off. */
   static async own(options: OpenSessionOptions): Promise<Session> {
     const session = new Session(await OwnedJournal.open(options));
     const { state } = session;
     try {
-      // J5: what a crash cut off is closed, and says so: nobody knows whether an open call ran.
+      // journal-5: the turn that a crash cut off is closed. It is unknown whether an open call ran, and the
+      // record says so.
       const output = state.openTurn ? (options.outputOfCut?.(state) ?? "") : "";
       await session.#endOpenTurn(cutDurationMs(state), output);
       return session;
@@ -60,44 +70,53 @@ export class Session implements AsyncDisposable {
     return this.#journal.id;
   }
 
-  /** What is durable. */
+  /** The durable state. */
   get state(): SessionState {
     return this.#journal.fold.state;
   }
 
-  /** With the time that the open turn has taken so far: what a turn took is on record only when it has ended. */
+  /**
+   * What is spent, with the time of the open turn so far. A turn's time is recorded only when the turn ends.
+   */
   get spentSoFar(): Spent {
     const { spent, openTurn } = this.state;
     const turn = this.#turn?.number === openTurn?.turn ? this.#turn : undefined;
     return { ...spent, durationMs: spent.durationMs + (turn?.elapsedMs ?? 0) };
   }
 
-  /** With everything that is on its way. */
+  /** What is left of its budget, with what is on its way and the time that the open turn has taken. */
+  budgetLeft(): BudgetLeft {
+    const { budget, spent } = this.#ahead;
+    const openMs = this.spentSoFar.durationMs - this.state.spent.durationMs;
+    return budgetLeft({ budget, spent: { ...spent, durationMs: spent.durationMs + openMs } });
+  }
+
+  /** The state with all pending records. */
   get #ahead(): SessionState {
     return this.#journal.fold.ahead;
   }
 
-  /** The end of what is durable. */
+  /** The end of the durable records. */
   get position(): Position {
     return this.#journal.writer.head;
   }
 
-  /** Which owner this is. */
+  /** The number of this ownership of the session. */
   get epoch(): number {
     return this.#journal.writer.epoch;
   }
 
-  /** Hears of every record when it is on disk. */
-  observe(observer: (records: readonly JournalRecord[]) => void): void {
-    this.#journal.fold.observe(observer);
+  /** Calls the observer with every record when it is on disk, until the function that it returns is called. */
+  observe(observer: (records: readonly JournalRecord[]) => void): () => void {
+    return this.#journal.fold.observe(observer);
   }
 
-  /** The values that its tasks have in their environments now. */
+  /** The values that the session's tasks have in their environments now. */
   get secrets(): readonly Secret[] {
     return this.#journal.secrets;
   }
 
-  /** What its records are redacted with: for what is written elsewhere for it. */
+  /** Redacts the session's records; use it for everything else that is written for the session. */
   get redact(): Redactor {
     return this.#journal.io.redact;
   }
@@ -111,15 +130,22 @@ export class Session implements AsyncDisposable {
     if ((IDENTITY_EVENTS as readonly string[]).includes(type)) {
       throw new HoldfastError(
         "illegal_transition",
-        `${type} says what a session is: only its home may record that`,
+        `${type} defines a session and is recorded by Holdfast itself; it can't be appended`,
       );
     }
     return this.record(type, data);
   }
 
-  /** For its home: also the events that make a session what it is. */
+  /** For the session's home: also records the events that define a session. */
   record<T extends EventType>(type: T, data: EventData<T>): Promise<Appended> {
+    const key = beginKey(type, data);
+    if (key !== undefined) this.#begins.set(key, this.position);
     return this.#journal.record(type, data);
+  }
+
+  /** A position before all records of the task. Undefined: another process wrote the first of them. */
+  beginOf({ number, request }: { readonly number: number; readonly request: string | null }) {
+    return this.#begins.get(request === null ? `task ${number}` : `request ${request}`);
   }
 
   async beginTurn(input: Json, options: { by?: string } = {}): Promise<Turn> {
@@ -131,7 +157,7 @@ export class Session implements AsyncDisposable {
     return turn;
   }
 
-  /** After a turn: a session whose budget is reached is paused, never killed. */
+  /** Call it after a turn. A session that reached its budget is paused, never killed. */
   async pauseIfBudgetReached(): Promise<void> {
     const limits = reachedLimits(this.#ahead);
     if (limits.length === 0) return;
@@ -140,7 +166,9 @@ export class Session implements AsyncDisposable {
     this.#isPausedByBudget = true;
   }
 
-  /** A session that was paused because of its budget goes on when that suffices again. */
+  /**
+   * Raises the budget. A session that was paused for its budget goes on when the new budget is sufficient.
+   */
   async raiseBudget(budget: Budget): Promise<void> {
     assertRaised(this.#ahead, budget);
     await this.append("budget_raised", { budget });
@@ -149,7 +177,10 @@ export class Session implements AsyncDisposable {
     this.#isPausedByBudget = false;
   }
 
-  /** Adds to the limits in force; a session that is paused stays so. `request`: what it was asked by. */
+  /**
+   * Adds to the limits in force. A paused session stays paused. `request` is the id of the request that asked
+   * for it.
+   */
   async raiseBudgetBy(
     amounts: Budget,
     asked: { readonly by: string; readonly request?: string },
@@ -157,13 +188,16 @@ export class Session implements AsyncDisposable {
     await this.append("budget_raised", { budget: raisedBy(this.#ahead.budget, amounts), ...asked });
   }
 
-  /** Closes a turn from outside, whatever is on its way in it. Does nothing when it is not open. */
+  /**
+   * Closes an open turn from outside, with everything that is pending in it. Does nothing if the turn is not
+   * open.
+   */
   async interruptTurn(turn: number): Promise<void> {
     if (this.#journal.released || this.#ahead.openTurn?.turn !== turn) return;
     await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
   }
 
-  /** Ends an open turn as interrupted, records the pause, and lets go of the session. */
+  /** Ends an open turn as interrupted, records the pause, and releases the session. */
   async pause(reason: EventData<"session_paused">["reason"] = "asked"): Promise<void> {
     if (this.#journal.released) return this.#journal.released;
     await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
@@ -171,7 +205,7 @@ export class Session implements AsyncDisposable {
     await this.release();
   }
 
-  /** What waits in its queue will not begin, and a task that is parked will not go on. */
+  /** Closes the session. Queued tasks are refused, and a parked task does not go on. */
   async close(): Promise<void> {
     await this.#endOpenTurn(this.#turn?.elapsedMs ?? 0);
     const { queue, task } = this.#ahead;
@@ -179,41 +213,48 @@ export class Session implements AsyncDisposable {
     for (const { request } of queue)
       await this.append("task_refused", { request, code: "interrupted", reason: "the session was closed" });
     await this.append("session_closed", {});
-    // Nor does what was cut off go on.
+    // A task that was cut off does not go on either.
     for (const request of [...queue.map((one) => one.request), ...(task?.request ? [task.request] : [])])
       await removeEnvironment(this.#journal.io.disk, this.#journal.sessionDir, request);
     await this.release();
   }
 
-  /** The turns that ended, oldest first, with long content in place. */
+  /** Yields the turns that have ended, oldest first, with long content in place. */
   async *history(): AsyncGenerator<HistoryTurn> {
     yield* historyOf(readRecords(this.#journal.sessionDir), this.state);
   }
 
-  /** The directory was renamed, with this session in it: it is the owner there from the first moment. */
+  /**
+   * Call it after the session's directory was renamed. This process is the owner there from the first moment.
+   */
   relocate(sessionDir: string): void {
     this.#journal.relocate(sessionDir);
   }
 
-  /** Resolves when nothing of this session is on its way to the disk. */
+  /** Resolves when no record of this session is on its way to the disk. */
   settled(): Promise<void> {
     return this.#journal.settled();
   }
 
   /**
-   * Writes witness and fold, and gives the lock back. The status stays as it is. `finish` is the last thing
-   * that is done as the owner.
+   * Writes witness and fold, and releases the lock. The status does not change. `finish` runs last, while
+   * this process is still the owner.
    */
   release(finish: () => Promise<void> = async () => {}): Promise<void> {
     return this.#journal.release(finish);
   }
 
-  /** Lets go without a word, as a crash would: for a session that never became visible. */
+  /**
+   * Releases the lock without writing anything, as a crash would. For a session that never became visible.
+   */
   abandon(): Promise<void> {
     return this.#journal.abandon();
   }
 
-  /** A session that is let go while it works is paused: only a crash leaves one `active` without an owner. */
+  /**
+   * Pauses a session that is working, then releases it. Only a crash leaves an `active` session without an
+   * owner.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#journal.released) return this.#journal.released;
     try {
@@ -228,12 +269,12 @@ export class Session implements AsyncDisposable {
     }
   }
 
-  /** By what is on its way, not by what has arrived: a call or a result in flight counts. */
+  /** Goes by the pending state: a call or a result that is on its way to the disk counts. */
   async #endOpenTurn(durationMs: number, said = ""): Promise<void> {
     const turn = this.#ahead.openTurn?.turn;
     if (turn === undefined) return;
     for (const [call, tool] of Object.entries(this.#ahead.openTurn?.calls ?? {})) {
-      // Somebody may report a result while the others are closed.
+      // The harness may report the result of this call while the other calls are closed.
       if (!Object.hasOwn(this.#ahead.openTurn?.calls ?? {}, call)) continue;
       const unknown = `The session ended while ${tool} ran: its outcome is unknown.`;
       const output = said === "" ? unknown : `${unknown} It had written:\n${said}`;
@@ -244,7 +285,12 @@ export class Session implements AsyncDisposable {
   }
 }
 
-/** How long a turn lasted that a crash cut off: up to its last record. */
+/** How long a turn lasted that a crash cut off: until its last record. */
 function cutDurationMs({ openTurn, updatedAt }: SessionState): number {
   return openTurn ? Math.max(0, Date.parse(updatedAt) - Date.parse(openTurn.startedAt)) || 0 : 0;
+}
+
+function beginKey(type: EventType, data: object): string | undefined {
+  if (type === "task_queued" && "request" in data) return `request ${data.request}`;
+  return type === "task_started" && "task" in data ? `task ${data.task}` : undefined;
 }

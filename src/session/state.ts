@@ -1,5 +1,5 @@
 /**
- * Owns the form of a session's state: what its records add up to, and what it is before the first.
+ * Owns the form of a session's state: what its records add up to, and the initial value.
  */
 import type { AgentDefinition, Budget, PauseReason } from "../contract/index.ts";
 import type { StoredStatus } from "./lifecycle.ts";
@@ -14,14 +14,14 @@ export interface OpenTurn {
 
 export type TurnRange = readonly [first: number, last: number];
 
-/** The turn that a conversation ends with; 0 where it has none. */
+/** The last turn of the conversation; 0 when it has none. */
 export const lastTurnOf = ({ history }: Pick<SessionState, "history">) => history.at(-1)?.[1] ?? 0;
 
 export const isInHistory = ({ history }: Pick<SessionState, "history">, turn: number) =>
   history.some(([first, last]) => first <= turn && turn <= last);
 
 export interface Spent {
-  /** Without those that were read from a cache or written to one. */
+  /** Without the tokens that were read from a cache or written to one. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens: number;
@@ -31,19 +31,19 @@ export interface Spent {
   readonly turns: number;
 }
 
-/** The session's branch in the user's repo: one, with a commit for each task. */
+/** The session's branch in the user's repo. There is one, with a commit for each task. */
 export interface BranchState {
   readonly name: string;
-  /** The commit that we put there last; null while the first one is on its way. */
+  /** The commit that Holdfast last put there; null while the first one is on its way. */
   readonly tip: string | null;
-  /** The commit that was to be put there next: after a crash it may be there. */
+  /** The commit that Holdfast was about to put there; after a crash it may be there. */
   readonly intended: string | null;
 }
 
-/** A merge of the session's work into a branch of the user's. */
+/** A merge of the session's work into one of the user's branches. */
 export interface MergeState {
   readonly into: string;
-  /** What the branch was to become. */
+  /** The commit that the branch moves to. */
   readonly commit: string;
   /** The commit of the session's branch that was merged. */
   readonly from: string;
@@ -58,90 +58,113 @@ export interface QueuedTask {
 /** A message that was received and has not entered the agent's context. */
 export interface UnreadMessage {
   readonly message: string;
-  /** Written to the agent, and no word yet whether it arrived. */
+  /** It was passed to the agent, which has not confirmed it yet. */
   readonly isHanded: boolean;
 }
 
-/** What a person is to decide or to answer. */
+/** A decision or an answer that a person owes. */
 export interface PendingRequest {
   readonly kind: "approval" | "question";
-  /** The task that it ends with; null where none was under way. */
+  /** The task that the request ends with; null when none was under way. */
   readonly task: number | null;
-  /** What exactly is to be approved; null for a question. */
+  /** The hash of the action to approve; null for a question. */
   readonly fingerprint: string | null;
-  /** From then on it can't be granted; null where that was not said. */
+  /** When the request can no longer be granted; null when that was not recorded. */
   readonly expiresAt: string | null;
+}
+
+/** An action that a person approved, until it is done. */
+export interface GrantState {
+  readonly task: number | null;
+  /** The fingerprint of the one action that it is for. */
+  readonly fingerprint: string;
+  /** When the grant can no longer be spent. */
+  readonly expiresAt: string;
+  /** Whether the action has begun. If so, it must be found out whether it was done. */
+  readonly hasBegun: boolean;
 }
 
 export interface ConversationState {
   readonly agent: string;
-  /** By the agent's own id. */
+  /** The agent's own id of it. */
   readonly id: string;
-  /** The task that it was begun or taken up in. */
+  /** The task in which it was begun or continued. */
   readonly task: number;
-  /** Whether the agent has done something since: then it has read what it was asked. */
+  /** Whether the agent has done anything since. If so, it has read what it was asked. */
   readonly hasAnswered: boolean;
 }
 
 export interface SessionState {
   readonly id: string;
   readonly user: string;
-  /** What a person calls it; null for one of an earlier version, and where there was nothing to make it from. */
+  /**
+   * The name that people call it by; null for a session of an earlier version, and where there was nothing to
+   * derive it from.
+   */
   readonly name: string | null;
   readonly agent: string | null;
-  /** The agent definition that it was opened from, as it was then; null where it was opened from none. */
+  /** The agent definition that it was opened from, as it was then; null when there was none. */
   readonly definition: AgentDefinition | null;
   readonly repo: string | null;
-  /** It worked on a repo where it came from, and has none here. */
+  /** The session had a repo where it came from, and has none here. */
   readonly lacksRepo: boolean;
   readonly title: string | null;
+  /** Words of the harness that opened it, to find it by. */
+  readonly tags: readonly string[];
+  /** What that harness wants to know of it again. */
+  readonly metadata: Readonly<Record<string, string>>;
   readonly status: StoredStatus;
   /** Why it is paused; null when it is not. */
   readonly pausedFor: PauseReason | null;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** The end of what was folded. */
+  /** The position of the last folded record. */
   readonly seq: number;
   readonly hash: string;
-  /** Turns that were begun, those of a fork's parent included: turns number through. */
+  /** How many turns were begun. The turns of a fork's parent count too, because the numbers continue. */
   readonly turns: number;
   readonly openTurn: OpenTurn | null;
-  /** The turns of the conversation as it stands: first and last of those that follow each other. A rewind leaves some out. */
+  /** The turns of the conversation, as ranges of a first and a last turn. A rewind leaves turns out. */
   readonly history: readonly TurnRange[];
-  /** Approvals and questions that are due, by id. */
+  /** Pending approvals and questions, by id. */
   readonly pending: Readonly<Record<string, PendingRequest>>;
+  /** Approvals that were granted and not used up, by id. */
+  readonly grants: Readonly<Record<string, GrantState>>;
   readonly budget: Budget;
-  /** Since the session was opened or forked. */
+  /** Spending since the session was opened or forked. */
   readonly spent: Spent;
   readonly task: TaskState | null;
-  /** Null while nothing was published. */
+  /** Null until something is published. */
   readonly branch: BranchState | null;
-  /** The last merge of its work; null while nothing was merged. */
+  /** The last merge of its work; null before the first. */
   readonly merged: MergeState | null;
-  /** A merge that was begun: after a crash it may be done. */
+  /** A merge that was begun. After a crash it may be done. */
   readonly merging: MergeState | null;
-  /** The commit that the agent's own git stood on when a task last ended. */
+  /** The HEAD commit of the agent's own git when the last task ended. */
   readonly head: string | null;
-  /** The last task that a person wanted without a sandbox; null where none was. */
+  /** The last task for which a person asked for no sandbox; null if there is none. */
   readonly waivedTask: number | null;
-  /** Whether a task of it was given variables: its agent's own commits may have a value in them. */
+  /** Whether one of its tasks was given variables: the agent's own commits may contain a value of them. */
   readonly hadValues: boolean;
-  /** The agent's own conversation, which lies in HOME; null before the first. */
+  /** The agent's own conversation, stored in HOME; null before the first. */
   readonly conversation: ConversationState | null;
-  /** HOME at the last checkpoint; null where none was taken of it. */
+  /** HOME at the last checkpoint; null when no checkpoint has it. */
   readonly home: HomeState | null;
-  /** In the order in which they will begin. */
+  /** In the order in which the tasks will begin. */
   readonly queue: readonly QueuedTask[];
   readonly unread: readonly UnreadMessage[];
-  /** What came through the inbox last, by id: what is still there after a crash is known by these. */
+  /**
+   * The ids of the latest envelopes from the inbox. A file that is still there after a crash is recognized by
+   * its id.
+   */
   readonly arrived: readonly string[];
-  /** The last message that it sent: a crash may have come between the record and the sending. */
+  /** The last message that the session sent. A crash may have come between the record and the sending. */
   readonly lastSent: string | null;
-  /** How often in a row its process crashed before a turn or a task came to an end. */
+  /** How many times in a row its process crashed before a turn or a task ended. */
   readonly crashes: number;
-  /** Whether a person wants it to stay, whatever its age. */
+  /** Whether a person asked to keep it, whatever its age. */
   readonly isKept: boolean;
-  /** While a person has the files. */
+  /** Set while a person has the files. */
   readonly handoff: { readonly to: string; readonly directory: string | null } | null;
   readonly parent: { readonly id: string; readonly seq: number; readonly turn: number } | null;
   readonly unknown: number;
@@ -158,7 +181,7 @@ const nothingSpent: Spent = {
   turns: 0,
 };
 
-/** All that a model read and wrote, from a cache or not. */
+/** All tokens that a model read and wrote, including cached ones. */
 export function tokensIn(spent: Pick<Spent, TokenKind>): number {
   return spent.inputTokens + spent.outputTokens + spent.cacheReadTokens + spent.cacheWriteTokens;
 }
@@ -174,6 +197,8 @@ export const emptyState: SessionState = {
   repo: null,
   lacksRepo: false,
   title: null,
+  tags: [],
+  metadata: {},
   status: "open",
   pausedFor: null,
   createdAt: "",
@@ -184,6 +209,7 @@ export const emptyState: SessionState = {
   openTurn: null,
   history: [],
   pending: {},
+  grants: {},
   budget: {},
   spent: nothingSpent,
   task: null,

@@ -1,45 +1,48 @@
 /**
- * Owns the form of a task's state inside a session's: what its records add up to, and what it is before the first.
+ * Owns the form of a task's state within the state of a session: what its records add up to, and the initial
+ * value.
  */
-import type { ParkReason, Stage, Verdict } from "../contract/index.ts";
+import type { LaneTools, ParkReason, Stage, Verdict } from "../contract/index.ts";
 
-/** The files' half of a checkpoint. */
+/** The capsule's half of a checkpoint. */
 export interface SnapshotState {
   readonly commit: string;
   readonly tree: string;
   readonly manifest: string;
   readonly turn: number;
-  /** How many files are in it that may be work and are not in the tree. */
+  /** The number of files in it that may be work and are not in the tree. */
   readonly unanswered: number;
 }
 
 /** HOME at a checkpoint. */
 export interface HomeState {
-  /** Empty where there was nothing in it. */
+  /** Empty when HOME was empty. */
   readonly commit: string;
   readonly manifest: string;
 }
 
-/** What a task may do, as it was recorded when it began. */
+/** What a task may do, as recorded when it began. */
 export interface LaneState {
   readonly name: string;
   readonly isReadOnly: boolean;
-  /** Its agent may edit, and run no commands. */
+  /** Its agent may edit files but run no commands. */
   readonly isWithoutCommands: boolean;
-  /** Also those that a person allowed while it ran. */
+  /** Includes the hosts that a person allowed while the task ran. */
   readonly hosts: readonly string[];
+  /** Which tools the task has, and which of them ask. */
+  readonly tools: LaneTools;
 }
 
-/** What the checks said, and of which tree: of another one they say nothing. */
+/** The verdict of the checks, and the tree that it is about. It does not apply to any other tree. */
 export interface VerifiedState {
   readonly tree: string;
   readonly verdict: Verdict;
 }
 
-/** Why a task stands still. */
+/** Why a task is parked. */
 export interface ParkedState {
   readonly reason: ParkReason;
-  /** From then on it may go on by itself; null where a person has to say so. */
+  /** When it may go on by itself; null when a person has to release it. */
   readonly until: string | null;
   readonly detail: string | null;
 }
@@ -47,54 +50,62 @@ export interface ParkedState {
 /** The latest task. */
 export interface TaskState {
   readonly number: number;
-  /** What it was queued as; null where a harness drove it itself. */
+  /** The id that it was queued under; null when a harness drove it by itself. */
   readonly request: string | null;
-  /** What it is about, where that was said. */
+  /** What was asked for; null when that was not recorded. */
   readonly asked: string | null;
-  /** The commit that its files began with. */
+  /** The commit that its files started from. */
   readonly base: string | null;
-  /** Null for one of an earlier version, and for one that was begun elsewhere. */
+  /** Null for a task of an earlier version, and for a task that was begun elsewhere. */
   readonly lane: LaneState | null;
-  /** Whether its processes have a sandbox; without one they can do whatever their user can. */
+  /** Whether its processes run in a sandbox. Without one they have all rights of their user. */
   readonly isSandboxed: boolean;
   readonly outcome: string | null;
-  /** The stage that began and did not end; null where none did, and once the task ended. */
+  /** The stage that has begun and not ended; null when there is none, and once the task has ended. */
   readonly stage: Stage | null;
-  /** How its agent ended, while what it left is being kept. */
+  /** How its agent ended; set while the task's results are being saved. */
   readonly acted: string | null;
-  /** What the checks said of which tree; null before, and where there was nothing to verify. */
+  /**
+   * What the checks found, and for which tree; null before the checks, and when there was nothing to verify.
+   */
   readonly verified: VerifiedState | null;
-  /** Null while it is not parked. */
+  /** Null when it is not parked. */
   readonly parked: ParkedState | null;
-  /** What its work is against its base, in numbers; null until it ends. */
+  /** The size of its work as a diff against its base; null until it ends. */
   readonly changed: {
     readonly files: number;
     readonly insertions: number;
     readonly deletions: number;
   } | null;
-  /** How its last command ended; both null while it runs, and where none ran. */
+  /** How its last command ended; both are null while it runs, and when no command ran. */
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** `none`: never made, or a fork's parent has it. `rewound`: it is to be made from the snapshot, and HOME too. */
+  /**
+   * `none`: never made, or the parent of a fork has it. `rewound`: it and HOME have to be made from the
+   * snapshot.
+   */
   readonly capsule: "none" | "there" | "torn_down" | "rewound";
   readonly snapshot: SnapshotState | null;
-  /** Where its work was published; null while it was not. */
+  /** The branch that its work was published on; null before. */
   readonly branch: string | null;
-  /** As which commit; a fork knows it too. */
+  /** The commit that its work was published as. A fork knows it too. */
   readonly published: string | null;
-  /** Whether it began with work of earlier tasks that is in no commit of its base. */
+  /** Whether it began with work of earlier tasks that no commit of its base contains. */
   readonly hasUnpublished: boolean;
-  /** Whether a value of its environment is in its work, or in work that it began with, and no person has looked at it. */
+  /**
+   * Whether a value of its environment is in its work, or in the work that it began with, and no person has
+   * reviewed that yet.
+   */
   readonly isHeld: boolean;
-  /** Whether an earlier task of the session was given variables: their values are not known any more. */
+  /** Whether an earlier task of the session was given variables, whose values are no longer known. */
   readonly hadValuesBefore: boolean;
-  /** The commit that the agent's own git stood on when the task before it ended. */
+  /** The HEAD commit of the agent's own git when the previous task ended. */
   readonly headBefore: string | null;
 }
 
 export const noCommandEnded = { exitCode: null, signal: null } satisfies Partial<TaskState>;
 
-/** A task of which nothing is known yet. */
+/** The state of a task before its first record. */
 export const newTask: TaskState = {
   number: 0,
   request: null,
@@ -119,8 +130,8 @@ export const newTask: TaskState = {
   headBefore: null,
 };
 
-/** The commit that the files of a task stand on when it is over. */
+/** The commit that the files of a task are based on once the task is over. */
 export const standsOn = ({ published, base }: TaskState): string | null => published ?? base;
 
-/** As `task_ended` says that a value is in the work. */
+/** The reason in `task_ended` when a value was found in the work. */
 export const SECRET_IN_WORK = "secret_in_work";

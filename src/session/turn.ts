@@ -1,26 +1,37 @@
 /**
- * Owns one turn as its harness sees it: what the agent says and calls, in order, and its one end. Whether the
- * turn and its calls are still open is the session's to know.
+ * Owns one turn as its harness uses it: what the agent writes and calls, in order, and how the turn ends. The
+ * session knows whether the turn and its calls are still open.
  */
 import type { Appended, EventData, Json, Usage } from "../contract/index.ts";
 import type { Clock } from "../util/index.ts";
+import type { BudgetLeft } from "./budget.ts";
 
-type TurnEvent = "message_added" | "tool_called" | "tool_returned" | "turn_ended";
+type TurnEvent = "message_added" | "tool_called" | "tool_returned" | "turn_ended" | "usage_metered";
 type CallOutcome = EventData<"tool_returned">["outcome"];
 
-/** What a turn needs of its session. */
+/** One request to a model, as a loop reports it. */
+export interface RequestUsage extends Usage {
+  /** Who served the model. Default: `own`. */
+  readonly provider?: string;
+}
+
+/** What a turn needs from its session. */
 interface TurnSession {
   append<T extends TurnEvent>(type: T, data: EventData<T>): Promise<Appended>;
   interruptTurn(turn: number): Promise<void>;
   pauseIfBudgetReached(): Promise<void>;
+  budgetLeft(): BudgetLeft;
 }
 
+/** One turn that is open: what goes into the conversation, and its one end. */
 export class Turn implements AsyncDisposable {
+  /** Turns are numbered through a session, from 1. */
   readonly number: number;
   readonly #session: TurnSession;
   readonly #clock: Clock;
   readonly #startedMs: number;
   #calls = 0;
+  #requests = 0;
 
   constructor(session: TurnSession, number: number, clock: Clock) {
     this.#session = session;
@@ -29,15 +40,19 @@ export class Turn implements AsyncDisposable {
     this.#startedMs = clock.monotonicMs();
   }
 
+  /** How long the turn has been open. */
   get elapsedMs(): number {
     return Math.max(0, Math.round(this.#clock.monotonicMs() - this.#startedMs));
   }
 
+  /** Adds a message to the conversation. Resolves when it is on disk. */
   addMessage(role: EventData<"message_added">["role"], content: Json): Promise<Appended> {
     return this.#session.append("message_added", { turn: this.number, role, content });
   }
 
-  /** Resolves when the intent is on disk: run the tool after that, and report what came of it to the call. */
+  /**
+   * Resolves when the call is on disk. Run the tool after that, and report its result to the returned call.
+   */
   async callTool(tool: string, args: Json, options: { call?: string } = {}): Promise<ToolCall> {
     this.#calls += 1;
     const id = options.call ?? `${this.number}.${this.#calls}`;
@@ -47,15 +62,39 @@ export class Turn implements AsyncDisposable {
     return new ToolCall(id, tool, settle);
   }
 
+  /**
+   * Reports one request to a model while the turn is open, so that it counts against the budget at once. What is
+   * reported here is not reported again at the end of the turn.
+   */
+  reportUsage({ model = "unknown", provider = "own", usd, ...tokens }: RequestUsage): Promise<Appended> {
+    const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = tokens;
+    this.#requests += 1;
+    return this.#session.append("usage_metered", {
+      ...{ turn: this.number, request: `${this.number}.r${this.#requests}`, provider, model },
+      ...{ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens },
+      ...(usd !== undefined && { usd }),
+      isPriced: usd !== undefined,
+    });
+  }
+
+  /** What is left of the session's budget now, with the time that this turn has taken. Ask before each request. */
+  budgetLeft(): BudgetLeft {
+    return this.#session.budgetLeft();
+  }
+
+  /** Ends the turn as completed. A session whose budget is reached is paused. */
   end(usage: Usage = {}): Promise<void> {
     return this.#end("completed", usage);
   }
 
+  /** Ends the turn as failed. */
   fail(usage: Usage = {}): Promise<void> {
     return this.#end("failed", usage);
   }
 
-  /** Ends the turn from outside: open calls get the outcome `interrupted`. Does nothing when it has ended. */
+  /**
+   * Ends the turn from outside. Open calls get the outcome `interrupted`. Does nothing if the turn has ended.
+   */
   interrupt(): Promise<void> {
     return this.#session.interruptTurn(this.number);
   }
@@ -75,8 +114,11 @@ export class Turn implements AsyncDisposable {
   }
 }
 
+/** One tool call whose intent is on disk. Report its outcome once, by one of the four methods. */
 export class ToolCall {
+  /** The id that the journal has for the call. */
   readonly id: string;
+  /** The name of the tool. */
   readonly tool: string;
   readonly #settle: (outcome: CallOutcome, output: Json) => Promise<Appended>;
 
@@ -86,19 +128,22 @@ export class ToolCall {
     this.#settle = settle;
   }
 
+  /** The tool ran and succeeded. */
   returned(output: Json): Promise<Appended> {
     return this.#settle("ok", output);
   }
 
+  /** The tool ran and failed. */
   failed(output: Json): Promise<Appended> {
     return this.#settle("error", output);
   }
 
-  /** It did not run. */
+  /** Reports that the call did not run. */
   refused(output: Json): Promise<Appended> {
     return this.#settle("refused", output);
   }
 
+  /** The tool was cut off: whether it had its effect is not known. */
   interrupted(output: Json): Promise<Appended> {
     return this.#settle("interrupted", output);
   }

@@ -1,19 +1,19 @@
 /**
- * Owns reading what was spent record by record, for sums that the fold does not keep: by agent, by model, by day.
- * What a fork's parent spent is the parent's.
+ * Owns reading the spending record by record, for sums that the fold does not keep: by agent, by model, by
+ * day. What the parent of a fork spent counts for the parent.
  */
 import type { JournalRecord, JsonObject } from "../contract/index.ts";
 import { amountIn, objectIn, textIn } from "./fold/fields.ts";
 import type { Spent } from "./state.ts";
 
-/** What one record adds to what was spent. */
+/** What one record adds to the spending. */
 export interface Expense extends Spent {
   readonly at: string;
-  /** The one that was asked for the task in which it was spent; null where that was a command, or no task. */
+  /** The agent of the task that spent it; null for a command, and outside of a task. */
   readonly agent: string | null;
-  /** Null where a turn said what it used, and not of which model. */
+  /** Null where a turn reported usage without a model. */
   readonly model: string | null;
-  /** Whether money is counted: the price of the model was known. */
+  /** Whether the price of the model was known, so that money was counted. */
   readonly isPriced: boolean;
 }
 
@@ -29,7 +29,7 @@ export async function expensesIn(records: AsyncIterable<JournalRecord>): Promise
   return expenses;
 }
 
-/** A session's tasks may each have another agent. */
+/** Each task of a session may have another agent. */
 class TaskAgents {
   readonly #byRequest = new Map<string, string | null>();
   readonly #byTask = new Map<number, string | null>();
@@ -42,13 +42,13 @@ class TaskAgents {
     this.#byTask.set(this.#task, this.#byRequest.get(textIn(data["request"])) ?? null);
   }
 
-  /** What a turn spent is of the task that is under way. */
+  /** A turn's spending belongs to the task that is under way. */
   of(task: number | undefined): string | null {
     return this.#byTask.get(task ?? this.#task) ?? null;
   }
 }
 
-/** By the name that a person asked for it: its own, or that of its definition. */
+/** The name by which the agent was asked for: its own, or that of its definition. */
 function agentIn(spec: JsonObject): string | null {
   return /^agent:(.+)$/s.exec(textIn(spec["definition"]))?.[1] ?? null;
 }
@@ -59,8 +59,8 @@ function expenseIn({ type, at, data }: JournalRecord, agents: TaskAgents): Expen
   const usage = isTurn ? objectIn(data["usage"]) : data;
   return {
     at,
-    agent: agents.of(isTurn ? undefined : amountIn(data["task"])),
-    model: isTurn ? null : textIn(data["model"]),
+    agent: agents.of(isTurn || data["task"] === undefined ? undefined : amountIn(data["task"])),
+    model: textIn(usage["model"]) || null,
     isPriced: isTurn || data["isPriced"] === true,
     inputTokens: amountIn(usage["inputTokens"]),
     outputTokens: amountIn(usage["outputTokens"]),

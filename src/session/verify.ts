@@ -1,6 +1,6 @@
 /**
- * Owns the look at a session that another one is to stand on: every record of it is good, and every blob that one
- * names. What was found good before, and is as it was then, is not read again (C3).
+ * Owns the check of a session before another one is built on it: all of its records are good, and so is every
+ * blob that they name. What was found good before and has not changed since is not read again (checked-1).
  */
 import { CheckedFiles, damageOf, JOURNAL_START, readDurable } from "../journal/index.ts";
 import { type Inspected, inspectSession } from "./inspect.ts";
@@ -8,7 +8,10 @@ import { fold } from "./machine.ts";
 import { emptyState } from "./state.ts";
 
 export interface Verified extends Inspected {
-  /** Saves the next one from reading it all again. For when the links of a fork are made, which change the files' times. */
+  /**
+   * Saves the next check from reading everything again. Call it after the links of a fork are made, because
+   * they change the times of the files.
+   */
   remember(): void;
 }
 
@@ -20,13 +23,13 @@ export async function verifySession(sessionDir: string): Promise<Verified> {
   const { from } = checked;
   const isWholeRead = from.seq === JOURNAL_START.seq;
   let state = isWholeRead ? emptyState : inspected.state;
-  // All of it was found good before, and the end of it is where the look at it came to.
+  // Everything was found good before if that check ended at the same record.
   const isAllKnown = from.seq === inspected.position.seq;
   try {
     const records = isAllKnown ? [] : readDurable(sessionDir, { from });
     for await (const scanned of records) {
       checked.note(scanned);
-      // What was read from the first record needs no cache to be believed.
+      // A read from the first record does not depend on the cache.
       if (isWholeRead && scanned.record.seq <= inspected.position.seq) state = fold(state, scanned.record);
     }
     await checked.assertBlobs();

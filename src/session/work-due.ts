@@ -1,20 +1,21 @@
 /**
- * Owns the answer to what a session that stands like this has to do next, and so to the question whether its work was
- * cut off. Pure: whether a process does it already is the lock's to say, and whether a person wants it, the status's.
+ * Owns the decision what a session has to do next, and so whether its work was cut off. Pure. The lock tells
+ * whether a process is already doing it, and the status whether a person wants it.
  *
- * A task that a harness drives by itself has no request. It is under way, but no session process has to go on with it.
- * One that is parked is under way, too, and due for nothing until it is let go on; those in the queue come after it.
+ * A task that a harness drives by itself has no request. It is under way, but no session process continues
+ * it. A parked task is under way too, but nothing is due until it is released; the queued tasks come after
+ * it.
  */
 import type { SessionState } from "./state.ts";
 import type { TaskState } from "./task-state.ts";
 
 export type WorkDue =
   | { readonly kind: "nothing"; readonly request: null }
-  /** Its files were taken away in the middle, by a person who had no more use for it: it can only be ended. */
+  /** A person discarded the files of the task while it was under way, so it can only be ended. */
   | { readonly kind: "end"; readonly request: string; readonly task: number }
-  /** In the middle: its spec says whether it is started again, or ended with its work kept. */
+  /** The task was cut off. Its spec says whether it is started again, or ended with its work kept. */
   | { readonly kind: "go_on"; readonly request: string; readonly task: number }
-  /** The first of the queue. */
+  /** The first task of the queue. */
   | { readonly kind: "begin"; readonly request: string };
 
 type Driven = TaskState & { readonly request: string };
@@ -32,23 +33,25 @@ export function workDue(state: Pick<SessionState, "task" | "queue">): WorkDue {
 
 const nothing: WorkDue = { kind: "nothing", request: null };
 
-/** The task that began and has not ended. */
+/** The task that has begun and not ended. */
 export function taskUnderWay({ task }: Pick<SessionState, "task">): TaskState | null {
   return task?.outcome === null ? task : null;
 }
 
-/** The task that began from the queue and has not ended: a process is at it, or was until it was cut off or parked. */
+/**
+ * The task that began from the queue and has not ended: a process works on it, or it was cut off or parked.
+ */
 export function drivenTask(state: Pick<SessionState, "task">): Driven | null {
   const task = taskUnderWay(state);
   return task && isDriven(task) ? task : null;
 }
 
-/** Whether a task neither waits nor is under way. */
+/** Whether a task is neither queued nor under way. */
 export function isTaskOver(state: Pick<SessionState, "task" | "queue">, request: string): boolean {
   return !requestsDue(state).includes(request);
 }
 
-/** The tasks that are under way or wait, in the order in which they come. */
+/** The tasks that are under way or queued, in the order in which they run. */
 export function requestsDue(state: Pick<SessionState, "task" | "queue">): readonly string[] {
   const driven = drivenTask(state);
   return [...(driven ? [driven.request] : []), ...state.queue.map(({ request }) => request)];

@@ -1,6 +1,6 @@
 /**
- * Owns the form of a task that is under way, as its stages have it in hand: what it is asked to be, its parts, and what
- * it is when it ends.
+ * Owns the form of a task that is under way, as its stages use it: what was asked for, its parts, and its
+ * result.
  */
 import type { Capsule, DiffStat } from "../capsule/index.ts";
 import type { LaneInForce } from "../lane/index.ts";
@@ -14,27 +14,30 @@ import type { RoomNetwork } from "./room/network.ts";
 import type { Quota } from "./room/quota.ts";
 import type { Room } from "./room/room.ts";
 
-/** Without a base: everything that the session's last task left, else HEAD. */
+/** Without a base, the task begins with everything that the session's last task left, or with HEAD. */
 export interface TaskOptions extends StartingOptions {
-  /** Without a sandbox nothing keeps the command from the rest of the machine. */
+  /**
+   * Whether its processes run in a sandbox. Without one, nothing separates the command from the rest of the
+   * machine.
+   */
   readonly sandbox?: boolean;
   /** What it may do. Default: the repo's default lane. */
   readonly lane?: string;
-  /** Hosts that it may reach beside those of its lane. */
+  /** Hosts that it may reach in addition to those of its lane. */
   readonly hosts?: readonly string[];
-  /** What its spec says of the agent definition that it goes by. */
+  /** The `definition` of its spec: the agent definition that it was made from. */
   readonly definition?: string;
-  /** What `capsule.setup` writes, while it runs. */
+  /** Gets the output of `capsule.setup` while it runs. */
   readonly onSetup?: (chunk: Buffer) => void;
   /** Ends the set-up. */
   readonly signal?: AbortSignal | undefined;
-  /** What it is about, for the commit of its work. Default: the session's title. */
+  /** What was asked for; used in the message of its commit. Default: the session's title. */
   readonly asked?: string;
-  /** HOME begins as it was then. */
+  /** The task begins with this HOME. */
   readonly home?: HomeState;
-  /** The directory that its command will start in: refused if it is not there. */
+  /** The directory in which its command will start; the task is refused if it does not exist. */
   readonly cwd?: string;
-  /** What it was queued as. */
+  /** The id that it was queued under. */
   readonly request?: string;
   /** The names of the variables that it is given. */
   readonly env?: readonly string[];
@@ -45,7 +48,7 @@ export type AskedOutcome = "done" | "failed" | "cancelled" | "interrupted";
 
 export interface TaskEnd {
   readonly task: number;
-  /** `unverified`: done, and no check has said so. */
+  /** `unverified`: done, but no check confirmed it. */
   readonly outcome: AskedOutcome | "unverified" | "needs_review";
   readonly snapshot: string;
   readonly tree: string;
@@ -53,7 +56,7 @@ export interface TaskEnd {
   readonly patch: string;
   /** Null when there was nothing to publish, or the task failed. */
   readonly branch: string | null;
-  /** Why work that should be on the branch is not. */
+  /** Why work that should be on the branch is not there. */
   readonly unpublished: Unpublished | null;
   readonly omitted: readonly string[];
 }
@@ -63,14 +66,16 @@ export interface TaskInHand {
   readonly number: number;
   readonly base: string | null;
   readonly capsule: Capsule;
-  /** Undefined: its processes have none. */
+  /** Undefined: its processes run without a sandbox. */
   readonly sandbox: Sandbox | undefined;
   readonly lane: LaneInForce;
   readonly network: RoomNetwork;
   readonly last: LastCheckpoint;
-  /** What it may take of the machine. */
+  /** How much of the machine it may use. */
   quota(): Promise<Quota>;
   checkpoint(): Promise<Checkpoint>;
-  /** Nothing of the task runs after this; its files stay. After a checkpoint, forks stand on them at once. */
+  /** Ends all processes in its capsule. The next process attaches the capsule again. */
+  endProcesses(): Promise<void>;
+  /** Ends all processes of the task; its files stay. After a checkpoint, forks can use them at once. */
   rest(): Promise<void>;
 }

@@ -5,29 +5,37 @@ export type { Rewound } from "./files/rewind.ts";
 export { locatingDamage } from "./files/snapshot-damage.ts";
 export { directoryMissing } from "./files/start-directory.ts";
 export { cleanBase, commitBelow, startingPoint } from "./files/starting-point.ts";
-export { capsuleDirsOf, taskDirsOf } from "./files/task-dirs.ts";
+export { capsuleDirsOf, hasWorker, taskDirsOf, WORKER_SUFFIX } from "./files/task-dirs.ts";
 export { type Receipt, type Restored, type TeardownOptions, tearDown } from "./files/teardown.ts";
+export { workNow } from "./files/work-now.ts";
 export type { HandOff, HandOffOptions, Returned, TakeBackOptions } from "./handoff/handoff.ts";
 export { giveBackCaches } from "./home/home-caches.ts";
 export { isCredential } from "./home/home-files.ts";
 export { decodeHomes, encodeHomes, type Homes, readHomes } from "./home/homes.ts";
 export { readWithheld, type Withheld } from "./home/withheld.ts";
-export type { TaskEnd, TaskOptions } from "./in-hand.ts";
+export type { TaskInHand, TaskOptions } from "./in-hand.ts";
+export { type Decision, recordDecision, subjectOf } from "./inbox/decisions.ts";
 export { Feed } from "./inbox/feed.ts";
 export { type HostRequest, Intake, type ShellRequest } from "./inbox/intake.ts";
 export { assertWhole, Named } from "./inbox/named.ts";
 export type { Branched, BranchOptions } from "./results/branch.ts";
 export { type ConflictsIn, conflictsOf } from "./results/conflicts.ts";
-export { type Diff, type DiffOptions, diffSession } from "./results/diff.ts";
+export { type Diff, type DiffOptions, diffSession, diffTrees } from "./results/diff.ts";
 export type { MergedWork, MergeOptions } from "./results/merging.ts";
 export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output.ts";
+export { findingsBetween, findingsText } from "./results/policy.ts";
+export { branchOf, messageOf } from "./results/publishing.ts";
 export type { Rebased, RebaseOptions } from "./results/rebasing.ts";
 export { TRACE_FILE } from "./results/reports.ts";
 export type { ConflictedFiles } from "./results/resolving.ts";
-export { valuesFor } from "./results/values.ts";
-export { readConfig } from "./room/config.ts";
+export { valuesBefore, valuesFor, valuesInWork } from "./results/values.ts";
+export { readConfig, trustPlace } from "./room/config.ts";
+export { DOOR_INSIDE } from "./room/invocation.ts";
+export { type WorkNetwork, withHosts } from "./room/network.ts";
+export type { Quota } from "./room/quota.ts";
 export { Watch } from "./room/quota-watch.ts";
-export { toolsOf } from "./room/sandbox.ts";
+export { readQuota, settingsOf } from "./room/room.ts";
+export { sandboxOf, toolsOf } from "./room/sandbox.ts";
 export { forkSession } from "./session/forking.ts";
 export { cancelParked } from "./session/parked.ts";
 export {
@@ -35,6 +43,7 @@ export {
   forgetTrust,
   type RepoFile,
   readRepoFile,
+  readRepoText,
   trustOf,
   type WhichFile,
 } from "./session/repo-file.ts";
@@ -62,5 +71,6 @@ export {
 } from "./session/tasks.ts";
 export type { Joined, Stop } from "./stages/act.ts";
 export { type Driven, runStages } from "./stages/run-stages.ts";
-export type { BesideOptions, Task, TurnEnd } from "./task.ts";
+export type { BesideOptions, Task } from "./task.ts";
+export { checkLane, makeExactFiles } from "./verify/exact-files.ts";
 export { type Receipt as CheckReceipt, readReceipts } from "./verify/receipts.ts";

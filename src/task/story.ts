@@ -1,12 +1,13 @@
 /**
- * Owns what an agent is told that takes part in a session without knowing it: another agent worked there before, or its
- * own conversation is gone. It is made from the journal and the trees of its checkpoints, and short enough to leave room
- * for work: the newest turns are told first, and what does not fit is left out from the oldest on.
+ * Owns the text for an agent that joins a session it doesn't know, because another agent worked there before,
+ * or because its own conversation is gone. The text is made from the journal and the trees of its
+ * checkpoints. It is short enough to leave room for work: the newest turns come first, and the oldest ones
+ * that do not fit are left out.
  */
 import { statOf, treeOf } from "../capsule/index.ts";
 import type { JournalRecord, Json } from "../contract/index.ts";
 import { readDurable } from "../journal/index.ts";
-import type { HistoryEntry, HistoryTurn, Session } from "../session/index.ts";
+import type { HistoryEntry, HistoryTurn } from "../session/index.ts";
 import type { TaskInHand } from "./in-hand.ts";
 
 const LAST_TURNS = 8;
@@ -19,23 +20,23 @@ const MAX_STORY = 24_000;
 
 /** What there is to tell. */
 export interface Facts {
-  /** The first, and the last ones. */
+  /** The first turn and the latest ones. */
   readonly turns: readonly HistoryTurn[];
-  /** How many there were. */
+  /** How many turns there were. */
   readonly count: number;
-  /** That were changed since the session's work began. */
+  /** The files that were changed since the session's work began. */
   readonly files: readonly string[];
-  /** What people said and denied, in words, oldest first. */
+  /** What people decided, in words, oldest first. */
   readonly decisions: readonly string[];
 }
 
-/** Undefined where nothing has happened yet. */
+/** Undefined when the session has no turns yet. */
 export async function storyOf(task: Pick<TaskInHand, "room" | "capsule">): Promise<string | undefined> {
   const { session, sessionDir } = task.room;
   const turns: HistoryTurn[] = [];
   for await (const turn of session.history()) {
     turns.push(turn);
-    // Long sessions are told by their first words and by their end.
+    // Of a long session, the first turn and the latest ones are kept.
     if (turns.length > LAST_TURNS + 1) turns.splice(1, 1);
   }
   if (turns.length === 0) return undefined;
@@ -51,8 +52,8 @@ export async function storyOf(task: Pick<TaskInHand, "room" | "capsule">): Promi
 export function tellStory({ turns, count, files, decisions }: Facts): string {
   const head = [
     "# What happened in this session before",
-    "You take over work that is under way. The files are as the last turn left them; git shows what has changed. Processes that ran in the background are gone. Do not do again what was done, nor try again what failed or was refused, without a reason.",
-    ...list("Files that were changed so far", files.slice(0, MAX_FILES), files.length),
+    "You are taking over work in progress. The files are as the last turn left them; git shows what has changed. Background processes from earlier turns have ended. Do not repeat what is already done, and do not retry what failed or was refused unless you have a new reason.",
+    ...list("Files changed so far", files.slice(0, MAX_FILES), files.length),
     ...list("What people decided", decisions.slice(-MAX_DECISIONS), decisions.length),
   ];
   let left = MAX_STORY - head.join("\n\n").length;
@@ -64,8 +65,8 @@ export function tellStory({ turns, count, files, decisions }: Facts): string {
     told.unshift(text);
   }
   const missing = count - told.length;
-  const gap = missing > 0 ? [`(${missing} turns are left out here.)`] : [];
-  // The first says what the session is about; where it fits, it stands before the gap.
+  const gap = missing > 0 ? [`(Turns left out here: ${missing}.)`] : [];
+  // The first turn tells what the session is about. If it fits, it comes before the gap.
   const at = told.length === turns.length ? 1 : 0;
   return [...head, ...told.slice(0, at), ...gap, ...told.slice(at)].join("\n\n");
 }
@@ -77,7 +78,7 @@ function list(title: string, shown: readonly string[], count: number): string[] 
 }
 
 interface Work {
-  /** The commit that the first of the tasks began with which follow each other. */
+  /** The commit that the first task of the latest connected series began with. */
   readonly base?: string;
   readonly tree?: string;
 }
@@ -88,7 +89,7 @@ function workAfter(work: Work, { type, data }: JournalRecord): Work {
   return type === "snapshot_taken" ? { ...work, tree: String(data["tree"]) } : work;
 }
 
-/** A story without them is better than none. */
+/** If the files can't be read, the story goes without them. */
 async function filesIn(
   { room: { repo }, capsule }: Pick<TaskInHand, "room" | "capsule">,
   { base, tree }: Work,
@@ -104,22 +105,9 @@ async function filesIn(
 function decisionIn({ type, data }: JournalRecord): string[] {
   if (type === "question_answered") return [`${data["by"]} answered: ${short(data["text"] ?? "", 300)}`];
   if (type === "approval_denied")
-    return [
-      `${data["by"]} did not approve of a call${data["reason"] === undefined ? "" : `: ${data["reason"]}`}`,
-    ];
+    return [`${data["by"]} denied a call${data["reason"] === undefined ? "" : `: ${data["reason"]}`}`];
   if (type === "fact_remembered") return [short(data["text"] ?? "", 300)];
   return [];
-}
-
-/** Of the last turn that ended. */
-export async function cutCallsOf(session: Session): Promise<string[]> {
-  let last: HistoryTurn | undefined;
-  for await (const turn of session.history()) last = turn;
-  return (last?.entries ?? []).flatMap((entry) =>
-    entry.kind === "tool_call" && entry.outcome === "interrupted"
-      ? [`${entry.tool} ${short(entry.args)}`]
-      : [],
-  );
 }
 
 function turnText({ turn, input, entries, outcome }: HistoryTurn): string {

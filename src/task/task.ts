@@ -1,9 +1,10 @@
 /**
- * Owns one task that is under way, as a session process and a harness of one's own have it in hand: its capsule, the
- * place where its agent works, its checkpoints, and its end. What happens at each stage stands in `stages/`.
+ * Owns a task that is under way, for a session process or a harness: its capsule, the place where its agent
+ * works, its checkpoints, and its end. `stages/` owns what happens at each stage.
  *
- * T1 Nothing that a task does is visible in the user's repo before it is published, and then only its branch.
- * T2 A capsule is taken away only after a snapshot of all of it is on disk and in the journal.
+ * task-1 Nothing that a task does is visible in the user's repo before it is published, and then only its
+ *    branch is.
+ * task-2 A capsule is removed only after a snapshot of all of it is on disk and in the journal.
  */
 import type { Writable } from "node:stream";
 import { exec, type Messages, type OutputStream, type Workplace } from "../agent/index.ts";
@@ -28,7 +29,7 @@ export interface TurnEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly isInterrupted: boolean;
-  /** Where the files are as it left them, for certain. */
+  /** The checkpoint after the turn, if nothing can have changed the files since. */
   readonly checkpoint?: Checkpoint;
 }
 
@@ -49,7 +50,7 @@ export class Task implements TaskInHand {
   readonly sandbox: Sandbox | undefined;
   readonly lane: LaneInForce;
   readonly network: RoomNetwork;
-  readonly last = new LastCheckpoint();
+  readonly last: LastCheckpoint;
   #inbox: OwnInbox | undefined;
 
   constructor(
@@ -64,6 +65,7 @@ export class Task implements TaskInHand {
     this.room = room;
     this.capsule = capsule;
     this.sandbox = of.sandbox;
+    this.last = new LastCheckpoint({ canStray: !of.sandbox });
     this.lane = of.lane;
     this.network = RoomNetwork.of(capsule.layout.dir, of.lane, Object.values(capsule.spec.ports));
     this.missingIncludes = of.missingIncludes;
@@ -91,28 +93,31 @@ export class Task implements TaskInHand {
     return readQuota(this.room, this.base);
   }
 
-  /** The session's inbox, where no session process takes it in. */
+  /** The session's inbox, when there is no session process that takes messages in. */
   get messages(): Messages {
     this.#inbox ??= new OwnInbox(this.room);
     return this.#inbox;
   }
 
-  /** Where an agent of this task works: ours, and one's own. */
+  /** The place where an agent of this task works, for Holdfast's adapters and for a harness. */
   workplace(around: WorkplaceOptions = {}): Workplace {
     return new TaskWorkplace(this, { ...around, messages: around.messages ?? this.messages });
   }
 
-  /** One turn: a command in the capsule, and a checkpoint behind it. Its processes are gone when this returns. */
+  /**
+   * Runs a command in the capsule as one turn, and takes a checkpoint after it. Its processes have ended when
+   * this returns.
+   */
   async runTurn(command: readonly string[], around: TurnOptions = {}): Promise<TurnEnd> {
     const spec: ExecSpec = { adapter: "exec", command: [...command], input: "nothing", restart: false };
     const { outcome, exitCode, signal } = await exec.drive(this.workplace(around), spec);
     const checkpoint = this.last.current;
-    // In a sandbox nothing outlives the command.
-    const isCertain = this.sandbox !== undefined && checkpoint !== undefined;
-    return { exitCode, signal, isInterrupted: outcome === "stopped", ...(isCertain && { checkpoint }) };
+    return { exitCode, signal, isInterrupted: outcome === "stopped", ...(checkpoint && { checkpoint }) };
   }
 
-  /** A person's command in a terminal, beside those of the agent: in the same sandbox, and ended before its turn is. */
+  /**
+   * Runs a person's command in a terminal, in the agent's sandbox. It is ended before the agent's turn ends.
+   */
   async runBeside(command: readonly string[], options: BesideOptions): Promise<CommandEnd> {
     const invocation = await invocationOf(this.room, this.capsule, command, {
       sandbox: this.sandbox,
@@ -125,7 +130,9 @@ export class Task implements TaskInHand {
     return runCommand({ ...invocation, ...options, hasInput: true }).finally(() => writer.end());
   }
 
-  /** Begun before it is needed. Whether it could be is told to the first process that does. */
+  /**
+   * Begins the network before it is needed. The first process that needs it gets the error, if there was one.
+   */
   openNetwork(): void {
     if (!this.sandbox) return;
     this.capsule
@@ -140,16 +147,24 @@ export class Task implements TaskInHand {
     );
   }
 
-  /** Checkpoint, checks, patch, and the branch if it succeeded. `at`: a checkpoint that has the files as they are. */
+  /**
+   * Takes a checkpoint, runs the checks, writes the patch, and publishes if all succeeded. `at`: a checkpoint
+   * that has the files as they are.
+   */
   async end(outcome: AskedOutcome, { at }: { readonly at?: Checkpoint | undefined } = {}): Promise<TaskEnd> {
     const end = await endTask(this, outcome, { at: at === this.last.current ? at : undefined });
-    if (!end) throw new Error("checks that nothing stops came to no end");
+    if (!end) throw new Error("the checks ended without a verdict, although nothing stopped them");
     return end;
+  }
+
+  async endProcesses(): Promise<void> {
+    await this.capsule.detach();
+    this.last.endStrays();
   }
 
   async rest(): Promise<void> {
     await this.network.close();
-    await this.capsule.detach();
+    await this.endProcesses();
     const { current } = this.last;
     if (current) await this.capsule.settle(current.snapshot);
   }

@@ -1,6 +1,6 @@
 /**
- * Owns the agent port of a task: processes in its sandbox, turns with a checkpoint behind each, and what the session
- * process joins to them.
+ * Owns the agent port of a task: processes in its sandbox, turns that each end with a checkpoint, and what
+ * the session process provides for them.
  */
 import { join } from "node:path";
 import type { Writable } from "node:stream";
@@ -8,48 +8,58 @@ import type {
   AgentProcess,
   AgentTurn,
   Conversation,
+  CutCall,
   Messages,
   ModelAccess,
   OutputStream,
   ProcessEnd,
   ProcessOptions,
+  SettledCall,
   ToolClasses,
+  ToolGate,
   Workplace,
 } from "../agent/index.ts";
 import { HoldfastError, type Json, type Usage, type Values } from "../contract/index.ts";
 import { freezeTree, runCommand, thawTree } from "../process/index.ts";
 import { commandLine, WholeValues } from "../redaction/index.ts";
 import { Excerpt, type Turn } from "../session/index.ts";
+import { cutCallsOf } from "./cut-calls.ts";
 import type { TaskInHand } from "./in-hand.ts";
 import { type DoorView, invocationOf } from "./room/invocation.ts";
 import type { OnRefused } from "./room/network.ts";
-import { cutCallsOf, storyOf } from "./story.ts";
+import { settledCallsOf } from "./settled-calls.ts";
+import { storyOf } from "./story.ts";
 
-/** What stands around the processes of a task. */
+/** What a task's processes are given. */
 export interface WorkplaceOptions {
-  /** Ends them. */
+  /** Ends the processes when it aborts. */
   readonly signal?: AbortSignal | undefined;
   readonly door?: DoorView | undefined;
-  /** What they were given by name. */
+  /** The values of the variables that they were given by name. */
   readonly values?: Values | undefined;
-  /** Leads to a provider's models. */
+  /** The way to the models of a provider. */
   readonly models?: Pick<Workplace, "model"> | undefined;
-  /** Whether the task was cut off, and is driven again. */
+  /** Whether the task was cut off and is driven again. */
   readonly isGoingOn?: boolean | undefined;
-  /** Where they start, unless something else is asked for. */
+  /** The directory in which they start by default. */
   readonly cwd?: string | undefined;
+  /** The gate to the session's tools. */
+  readonly gate?: ToolGate | undefined;
   readonly messages?: Messages | undefined;
   readonly onOutput?: ((chunk: Buffer, stream: OutputStream) => void) | undefined;
-  /** A host was asked for that its lane does not name; said once of each. */
+  /** Called once for each host that was asked for and that the lane does not name. */
   readonly onRefused?: OnRefused | undefined;
-  /** One runs, and that is on record. */
+  /** Called when a process runs and its start is recorded. */
   readonly onStart?: ((pid: number, input: Writable | null) => void) | undefined;
-  /** One has ended, and its files were not looked at: what stands beside it has to go. */
+  /** Called when a process has ended, before its files are looked at. Ends what runs beside it. */
   readonly onEnd?: (() => Promise<void>) | undefined;
 }
 
-/** Why a person's word stops a turn; a quota, say, gives no such reason. */
-const ASKED: readonly unknown[] = ["interrupt", "pause"];
+/**
+ * Reasons for stopping a turn that may end by itself: a person's request, or a park. A quota is not one of
+ * them.
+ */
+const GENTLE: readonly unknown[] = ["interrupt", "pause", "park"];
 
 export class TaskWorkplace implements Workplace {
   readonly stop: AbortSignal;
@@ -95,17 +105,32 @@ export class TaskWorkplace implements Workplace {
     await room.session.append("conversation_begun", { task, agent, conversation, how });
   }
 
-  cutCalls(): Promise<readonly string[]> {
-    return cutCallsOf(this.#task.room.session);
+  cutCalls(): Promise<readonly CutCall[]> {
+    return cutCallsOf(this.#task.room);
   }
 
   story(): Promise<string | undefined> {
     return storyOf(this.#task);
   }
 
+  get hasGate(): boolean {
+    return this.#around.gate !== undefined;
+  }
+
+  get gate(): ToolGate {
+    const { gate } = this.#around;
+    if (!gate)
+      throw new HoldfastError("no_gate", "this task runs without a session process, so it has no tools");
+    return gate;
+  }
+
+  settledCalls(): Promise<ReadonlyMap<string, SettledCall>> {
+    return settledCallsOf(this.#task);
+  }
+
   async model(provider: string): Promise<ModelAccess> {
     const { models } = this.#around;
-    if (!models) throw new HoldfastError("no_model", `nothing leads to the models of ${provider} here`);
+    if (!models) throw new HoldfastError("no_model", `this task has no way to the models of ${provider}`);
     return models.model(provider);
   }
 
@@ -117,7 +142,7 @@ export class TaskWorkplace implements Workplace {
     });
   }
 
-  /** Which hosts were asked for during a turn, and how often. */
+  /** Records which hosts were asked for during a turn, and how often. */
   async #recordContacts(turn: number): Promise<void> {
     const { network, room, number: task } = this.#task;
     const counts = network.takeCounts();
@@ -137,11 +162,11 @@ export class TaskWorkplace implements Workplace {
       writer.end();
       throw error;
     });
-    // One that we hold on to: `AbortSignal.any` may be collected while it is waited for.
+    // The controller is held here. A signal of `AbortSignal.any` may be collected while it is waited for.
     const ending = new AbortController();
     const end = () => ending.abort();
     const onStop = () => {
-      if (!(options.isEndedByAdapter && ASKED.includes(this.stop.reason))) end();
+      if (!(options.isEndedByAdapter && GENTLE.includes(this.stop.reason))) end();
     };
     this.stop.addEventListener("abort", onStop, { once: true });
     if (this.stop.aborted) onStop();
@@ -168,7 +193,7 @@ export class TaskWorkplace implements Workplace {
     const ended = this.#ended(started.promise, gone, written).finally(() =>
       this.stop.removeEventListener("abort", onStop),
     );
-    // One that can't be started has no process to wait for.
+    // If the start fails, there is no process to wait for.
     const { pid, input } = await Promise.race([started.promise, ended.then(() => started.promise)]);
     const freeze = () => {
       freezeTree(pid);
@@ -205,11 +230,11 @@ export class TaskWorkplace implements Workplace {
   }
 }
 
-/** What a process wrote, for its record. */
+/** Collects what a process writes, for its record. */
 class Written {
   readonly #known: ConstructorParameters<typeof WholeValues>[0];
   readonly #excerpt = new Excerpt();
-  // What comes from the other stream in the middle of a value would hide it.
+  // One for each stream: text of the other stream in the middle of a value would hide the value.
   readonly #whole: Readonly<Record<OutputStream, WholeValues>>;
 
   constructor(known: ConstructorParameters<typeof WholeValues>[0]) {
@@ -227,7 +252,10 @@ class Written {
   }
 }
 
-/** A turn whose end is followed by a checkpoint. One that fails in the middle gets none: its files may be anything. */
+/**
+ * A turn that ends with a checkpoint. A turn that fails in the middle gets none, because its files may be
+ * incomplete.
+ */
 class CheckpointedTurn implements AgentTurn {
   readonly number: number;
   readonly #turn: Turn;
@@ -238,6 +266,10 @@ class CheckpointedTurn implements AgentTurn {
     this.#turn = turn;
     this.#checkpoint = checkpoint;
   }
+
+  reportUsage: AgentTurn["reportUsage"] = (usage) => this.#turn.reportUsage(usage);
+
+  budgetLeft: AgentTurn["budgetLeft"] = () => this.#turn.budgetLeft();
 
   addMessage: AgentTurn["addMessage"] = (role, content) => this.#turn.addMessage(role, content);
 

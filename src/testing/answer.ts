@@ -1,5 +1,5 @@
 /**
- * Owns what the scripted model says to a request. Pure: it follows from the request and the scripts alone.
+ * Owns what the scripted model answers to a request. Pure: it follows from the request and the scripts alone.
  */
 import type { Answer, Asked, Usage } from "./api/api.ts";
 import { bind, kindOf } from "./bind/bind.ts";
@@ -7,13 +7,13 @@ import { sampleOf } from "./bind/schema.ts";
 import { callId, NO_TOOL, type Place, placeOf } from "./place.ts";
 import { intentsOf, type Scripts, type Step, usageOfStep } from "./script.ts";
 
-/** The step of a script that a request is due for. */
+/** The step of a script that is due for a request. */
 export interface Due {
   readonly place: Place;
   readonly step: Step;
 }
 
-/** Undefined for a conversation that no script was chosen for, or whose script is over. */
+/** Undefined for a conversation that has not chosen a script, or whose script is over. */
 export function dueIn(asked: Asked, scripts: Scripts): Due | undefined {
   const place = placeOf(asked.items, scripts);
   const step = place && scripts[place.name]?.[place.step];
@@ -30,7 +30,7 @@ export function stepAnswer({ place, step }: Due, asked: Asked): Answer {
   };
 }
 
-/** `ANSWER-n`, n being one more than the last that stands in the request. */
+/** `ANSWER-n`, where n is one more than the last one in the request. */
 export function plainAnswer(body: string): Answer {
   const numbers = [...body.matchAll(/ANSWER-(\d+)/g)].map(([, number]) => Number(number));
   return { text: `ANSWER-${Math.max(0, ...numbers) + 1}`, calls: [], usage: usageOfStep({}) };
@@ -39,8 +39,8 @@ export function plainAnswer(body: string): Answer {
 const NOTHING: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 /**
- * To a request without tools, which is no turn of the conversation: an agent wants a title for it, say. It costs
- * nothing, so that what a session is told to have used is what its script says, whatever else its agent asks.
+ * For a request without tools, which is no turn of the conversation: an agent may want a title for it. It
+ * costs nothing, so that the usage of a session is what its script names, whatever else its agent asks.
  */
 export function sideAnswer({ form }: Asked): Answer {
   return { text: form ? JSON.stringify(sampleOf(form)) : "A title", calls: [], usage: NOTHING };

@@ -1,6 +1,6 @@
 /**
- * The package's `holdfast/testing`: a model on loopback that says what a script says, for tests of agents and of what
- * drives them.
+ * Owns the package's `holdfast/testing`: a model on loopback that answers as a script tells it, for tests of
+ * agents and of programs that drive them.
  */
 import { ScriptedModel, type ScriptedModelOptions } from "./model.ts";
 

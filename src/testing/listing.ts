@@ -1,12 +1,13 @@
 /**
- * Owns the answers to what agents ask beside conversations: which models there are, and how many tokens a text has.
+ * Owns the answers to what agents ask beside conversations: which models there are, and how many tokens a
+ * text has.
  */
 
 const MODEL = { id: "scripted", object: "model", type: "model", display_name: "Scripted" };
-/** Of any text: agents ask it to know how full their window is. */
+/** The same number for any text: agents ask for it to know how full their window is. */
 const TOKENS = 100;
 
-/** Undefined for a path that has none. */
+/** Undefined for a path that has no listing. */
 export function listingAt(path: string): object | undefined {
   if (path.endsWith("/count_tokens")) return { input_tokens: TOKENS };
   if (path.endsWith(":countTokens")) return { totalTokens: TOKENS };

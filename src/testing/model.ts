@@ -1,9 +1,9 @@
 /**
- * Owns the scripted model: a server on loopback that speaks the APIs of model providers and says what its scripts say.
- *
- * It keeps nothing from one request to the next but what it was asked, for a test to read, and how often it has failed:
- * a fault that happens a number of times is counted per step and per user's text that chose the script. Conversations
- * that were begun with the same text share that count, and nothing else.
+ * Owns the scripted model: a server on loopback that has the APIs of model providers and answers as its
+ * scripts tell it. It keeps nothing from one request to the next except what it was asked, for a test to
+ * read, and how often it has failed: a fault that happens a number of times is counted per step and per
+ * user's text that chose the script. Conversations that began with the same text share that count, and
+ * nothing else.
  */
 import { once } from "node:events";
 import {
@@ -23,22 +23,22 @@ import { send, sendJson } from "./send.ts";
 
 /** What the model was asked. */
 export interface ModelRequest {
-  /** Undefined for what asks nothing of a conversation: lists of models, counts of tokens. */
+  /** Undefined for requests that are not about a conversation: lists of models, counts of tokens. */
   readonly api: Api["name"] | undefined;
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** One without tools is a side call: for a title, say. */
+  /** A request without tools is a side call, for example for a title. */
   readonly isTurn: boolean;
   /** The step that it was due for. */
   readonly step: { readonly script: string; readonly number: number } | undefined;
 }
 
 export interface ScriptedModelOptions {
-  /** Each is chosen by `[[its name]]` in what a user says. */
+  /** Each is chosen by `[[its name]]` in a user's text. */
   readonly scripts?: Scripts;
-  /** Any that is free, if it is left out. */
+  /** Any free port, if it is left out. */
   readonly port?: number;
 }
 
@@ -52,7 +52,7 @@ export class ScriptedModel implements AsyncDisposable {
   private constructor(scripts: Scripts) {
     this.#scripts = scripts;
     this.#server = createServer((request, response) => {
-      // A client that hung up.
+      // A client that disconnected.
       this.#take(request, response).catch(() => response.destroy());
     });
   }
@@ -64,7 +64,10 @@ export class ScriptedModel implements AsyncDisposable {
     return model;
   }
 
-  /** For agents that want a version in it, `/v1` may follow: the end of a path says which API is meant. */
+  /**
+   * For agents that expect a version in the address, `/v1` may follow: the end of a path tells which API is
+   * meant.
+   */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
@@ -97,7 +100,7 @@ export class ScriptedModel implements AsyncDisposable {
       const listing = listingAt(path);
       return sendJson(response, listing ? 200 : 404, listing ?? { error: { message: `no ${path} here` } });
     }
-    if (!asked) return sendJson(response, 400, api.refusal(400, "the body is no JSON"));
+    if (!asked) return sendJson(response, 400, api.refusal(400, "the body is not JSON"));
     if (due) return this.#give(response, api, asked, due);
     const answer = isTurn ? plainAnswer(body) : sideAnswer(asked);
     await send(response, api.speak(answer, asked), {});
@@ -117,7 +120,7 @@ export class ScriptedModel implements AsyncDisposable {
     await send(response, api.speak(stepAnswer(due, asked), asked), { delayMs, pieces, broken });
   }
 
-  /** Whether the step goes wrong this time; counts it. */
+  /** Whether the step fails this time; counts it. */
   #fails({ place, step }: Due): boolean {
     if (!step.fault) return false;
     const { times = 1 } = step;

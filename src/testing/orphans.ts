@@ -1,6 +1,6 @@
 /**
- * Owns the check of a conversation that is sent to a model: each call has one result, and each result a call before it.
- * Providers refuse a conversation in which that is not so.
+ * Owns the check of a conversation that is sent to a model: each call has one result, and each result a call
+ * before it. Providers refuse other conversations.
  */
 import type { Item } from "./api/api.ts";
 import { apiAt } from "./api/apis.ts";
@@ -12,7 +12,10 @@ export interface Orphan {
   readonly name: string;
 }
 
-/** In order. All but OpenAI's Responses want the results right behind the calls, before any text of the user. */
+/**
+ * In order. All APIs except OpenAI's Responses want the results directly after the calls, before any text of
+ * the user.
+ */
 export function orphansIn({ path, body }: { readonly path: string; readonly body: string }): Orphan[] {
   const api = apiAt(path);
   if (!api) return [];
@@ -34,7 +37,7 @@ export function orphansIn({ path, body }: { readonly path: string; readonly body
   return orphans;
 }
 
-/** By the id, or by the name where there are no ids. */
+/** By the id, or by the name if there are no ids. */
 function isResultOf(result: Extract<Item, { kind: "call" | "result" }>, call: Orphan): boolean {
   if (result.id !== undefined && call.id !== undefined) return result.id === call.id;
   return result.name === call.name;

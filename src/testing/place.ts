@@ -1,9 +1,10 @@
 /**
- * Owns where a conversation stands in its script, and how calls are named so that this can be seen again. Pure: the
- * conversation alone decides, so an agent that was killed, resumed, forked or started twice just goes on.
+ * Owns where a conversation is in its script, and how calls are named so that this can be found again. Pure:
+ * it depends on the conversation alone, so an agent that was killed, resumed, forked or started twice just
+ * goes on.
  *
- * A step counts as given when one of its calls, or its whole text where it has no calls, stands in the conversation. So
- * a call is never made twice, and a text that was cut off is said again.
+ * A step counts as given if one of its calls, or its whole text if it has no calls, is in the conversation.
+ * So a call is never made twice, and a text that was cut off is sent again.
  */
 import type { Item } from "./api/api.ts";
 import { intentsOf, type Script, type Scripts, type Step } from "./script.ts";
@@ -15,13 +16,15 @@ export interface Place {
   readonly name: string;
   /** The user's text that chose the script. */
   readonly chosenBy: string;
-  /** How many texts of this conversation have chosen a script: ids stay different when one begins again. */
+  /**
+   * How many texts of this conversation have chosen a script: ids stay different when a script begins again.
+   */
   readonly run: number;
-  /** The number of the step that is due; as many as there are when the script is over. */
+  /** The number of the step that is due; the number of steps when the script is over. */
   readonly step: number;
 }
 
-/** A script is chosen by the last `[[name]]` of a user; a name that no script has is no marker. */
+/** A script is chosen by the last `[[name]]` in a user's text; a name that no script has is no marker. */
 export function placeOf(items: readonly Item[], scripts: Scripts): Place | undefined {
   const choices = items.flatMap((item, at) => {
     const name = item.kind === "user" && markerIn(item.text, scripts);

@@ -1,10 +1,10 @@
 /**
- * Owns the form of a script: what a scripted model does, step by step. One request gets one step. A step without a call
- * ends the agent's turn, and what is asked next gets the step after it.
+ * Owns the form of a script: what a scripted model does, step by step. One request gets one step. A step
+ * without a call ends the agent's turn, and the next request gets the step after it.
  */
 import type { Usage } from "./api/api.ts";
 
-/** What the model wants done. It becomes a call of whichever tool the agent offers for it. */
+/** What the model wants done. It becomes a call of a tool that the agent offers for it. */
 export type Intent =
   | { readonly write: { readonly path: string; readonly content: string; readonly cwd?: string } }
   | { readonly read: { readonly path: string; readonly cwd?: string } }
@@ -18,33 +18,36 @@ export type Intent =
     }
   | { readonly bash: { readonly command: string } }
   | { readonly mcp: { readonly server: string; readonly tool: string; readonly args?: object } }
-  /** A tool by its own name, with exactly these arguments; also one that was not offered, as models do at times. */
+  /**
+   * A tool by its own name, with exactly these arguments; also one that was not offered, which models
+   * sometimes do.
+   */
   | { readonly tool: { readonly name: string; readonly args?: object; readonly isUnoffered?: boolean } };
 
 type Deed =
   | { readonly say: string; readonly call?: Intent | readonly Intent[] }
   | { readonly say?: string; readonly call: Intent | readonly Intent[] };
 
-/** What goes wrong before the step is given, and how often in one conversation; once, if nothing is said. */
+/** What goes wrong before the step is given, and how often in one conversation; once by default. */
 type Trouble =
   | { readonly fault?: never }
   | {
       readonly fault: "error";
       readonly status: number;
       readonly headers?: Readonly<Record<string, string>>;
-      /** In place of what the API says with this status. */
+      /** In place of what the API sends with this status. */
       readonly body?: object;
       readonly times?: number | "always";
     }
-  /** No answer at all; half of one, and the connection is cut; half of one, and nonsense behind it. */
+  /** No answer at all; half an answer, and then the connection is cut; half an answer, and then nonsense. */
   | { readonly fault: "hang" | "drop" | "malformed"; readonly times?: number | "always" };
 
 interface Manner {
   /** Before the first byte. */
   readonly delayMs?: number;
-  /** The answer comes in that many pieces, cut anywhere, with a pause between them. */
+  /** The answer comes in this many pieces, cut anywhere, with a pause between them. */
   readonly pieces?: number;
-  /** What is not named has its default: 100 in, 20 out, and nothing from the cache or into it. */
+  /** The default for what is not named: 100 in, 20 out, and nothing from the cache or into it. */
   readonly usage?: Partial<Usage>;
 }
 
@@ -63,7 +66,7 @@ export function usageOfStep({ usage }: Pick<Step, "usage">): Usage {
   return { ...DEFAULT_USAGE, ...usage };
 }
 
-/** Of all its steps, each given once. */
+/** For all its steps, each given once. */
 export function usageOfScript(script: Script): Usage {
   const figures = script.map(usageOfStep);
   const sum = (name: keyof Usage) => figures.reduce((total, figure) => total + figure[name], 0);

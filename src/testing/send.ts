@@ -1,6 +1,6 @@
 /**
- * Owns how an answer gets onto the wire: at once or late, in one piece or in many, whole or broken. A client that hangs
- * up ends it.
+ * Owns how an answer is sent: at once or late, in one piece or in many, whole or broken. A client that
+ * disconnects ends it.
  */
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
@@ -10,7 +10,7 @@ import type { Spoken } from "./api/api.ts";
 export interface Manner {
   readonly delayMs?: number;
   readonly pieces?: number;
-  /** Half of it comes, and then the connection ends, or nonsense follows. */
+  /** Half of it is sent; then the connection ends, or nonsense follows. */
   readonly broken?: "drop" | "malformed" | undefined;
 }
 

@@ -1,10 +1,11 @@
 /**
- * Owns archiving: a session that is over is checked, marked, and compressed, all as its owner. It stays
- * readable, and `resume` opens it again.
+ * Owns archiving: a session that is over is checked, marked and compressed, all while its lock is held. It
+ * stays readable, and `resume` opens it again.
  *
- * Steps and what a crash after each leaves: the record `session_archived` (archived, not yet compressed: gc
- * finishes); some files compressed (each is there in one form at least: gc finishes).
- * A1 Nothing is removed unless every byte was found good under the lock.
+ * The steps, and what a crash after each leaves: the record `session_archived` is written (archived, not yet
+ * compressed: gc finishes); some files are compressed (each exists in at least one form: gc finishes).
+ *
+ * archive-1 Nothing is removed unless every byte was found good under the lock.
  */
 import { readdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +21,7 @@ import { auditJournal } from "./checking/audit-journal.ts";
 const PLAIN_BLOB = /^[0-9a-f]{64}$/;
 
 export interface Archived {
-  /** What HOME gave back of its caches. */
+  /** How many bytes of caches in HOME were freed. */
   readonly cacheBytes: number;
 }
 
@@ -34,7 +35,7 @@ export async function archiveSession(home: Home, found: FoundSession): Promise<A
   return { cacheBytes };
 }
 
-/** Its files stay in their snapshot: an archive costs no capsule, and no caches. */
+/** Its files stay in their snapshot: an archive keeps no capsule and no caches. */
 async function putFilesAway(home: Home, session: Session): Promise<number> {
   if (session.state.task?.capsule === "there") {
     const room = await roomOf(home, session);
@@ -43,13 +44,14 @@ async function putFilesAway(home: Home, session: Session): Promise<number> {
   try {
     return await giveBackCaches(await roomOf(home, session));
   } catch (error) {
-    // Without its repo, or with settings that can't be read, nothing tells what its checkpoints leave out.
+    // Without its repo, or with settings that can't be read, it is unknown which paths its checkpoints leave
+    // out.
     if (!isHoldfastError(error)) throw error;
     return 0;
   }
 }
 
-/** What a crash cut off; does nothing when the session was resumed meanwhile. */
+/** Finishes what a crash cut off. Does nothing if the session was resumed meanwhile. */
 export async function finishArchiving(home: Home, found: FoundSession): Promise<void> {
   await asOwner(home, found, assertArchived, async () => {});
 }
@@ -64,10 +66,12 @@ function assertArchivable({ status }: SessionState): void {
 
 function assertArchived({ status }: SessionState): void {
   if (status !== "archived")
-    throw new HoldfastError("illegal_transition", `the session is ${status} again`, { status });
+    throw new HoldfastError("illegal_transition", `the session is ${status} again, and was not archived`, {
+      status,
+    });
 }
 
-/** A1: from the look at the state to the last compressed file, one owner. */
+/** archive-1: one owner from the check of the state to the last compressed file. */
 async function asOwner(
   home: Home,
   { id, dir }: FoundSession,
@@ -82,7 +86,7 @@ async function asOwner(
     await mark(session);
     await session.release(async () => {
       for (const name of await plainBlobs(dir)) {
-        // Stored for a record that a crash prevented: nothing names it.
+        // It was stored for a record that a crash prevented, so no record names it.
         if (!goodBlobs.has(name)) await unlink(join(blobsDir(dir), name));
       }
       await compressJournal(home.io.disk, dir, home.onProgress);

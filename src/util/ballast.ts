@@ -1,6 +1,6 @@
 /**
- * Owns a disk with ballast: a file that only takes space, to be thrown over when there is no other left. What is
- * written then is little, and much depends on it: records, and the tidying that makes room again.
+ * Owns a disk with ballast: a file that only takes space. When the disk is full, the file is dropped to make
+ * room for the little that must still be written: records, and the tidying that makes more room.
  */
 import { existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
@@ -9,11 +9,14 @@ import type { Clock } from "./clock.ts";
 import { deadline } from "./deadline.ts";
 import { type Disk, isDiskFull } from "./disk.ts";
 
-/** Whoever fills the disk is stopped within this time; before that, what is thrown over would only be theirs. */
+/**
+ * A program that fills the disk is stopped within this time. If the ballast were dropped earlier, that
+ * program would only fill the space.
+ */
 const PATIENCE_MS = 10_000;
-/** The kernel does not tell when space is free again. */
+/** The kernel does not notify when space becomes free. */
 const LOOK_MS = 50;
-/** With this much nobody needs the ballast yet. */
+/** With this much free space the ballast is not needed yet. */
 const ENOUGH_BYTES = 8 * 1024 * 1024;
 
 export function withBallast(disk: Disk, clock: Clock, ballast: string): Disk {
@@ -47,7 +50,7 @@ export function withBallast(disk: Disk, clock: Clock, ballast: string): Disk {
       return {
         write: (bytes, position) => again(() => file.write(bytes, position)),
         truncate: (length) => file.truncate(length),
-        // After a sync that failed nobody knows what is on the disk: it is not tried again.
+        // After a failed sync it is unknown what is on the disk, so the sync is not tried again.
         datasync: () => file.datasync(),
         close: () => file.close(),
       };

@@ -1,5 +1,5 @@
 /**
- * Owns how long something is waited for: until then, and no longer, by the clock that never goes back.
+ * Owns deadlines: a moment until which code waits, by the clock that never goes back.
  */
 import type { Clock } from "./clock.ts";
 

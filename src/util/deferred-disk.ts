@@ -1,6 +1,7 @@
 /**
- * Owns syncing all at once: for a directory that nobody can see yet, where no order matters before the rename.
- * Until `settle` every sync is only noted; `settle` does them side by side; from then on each is done as asked.
+ * Owns a disk that syncs everything at once, for a directory that no other process can see yet: before its
+ * rename, order does not matter. Until `settle` every sync is only noted. `settle` runs them side by side.
+ * After that, each sync runs when it is asked for.
  */
 import type { Disk, DiskFile } from "./disk.ts";
 
@@ -32,7 +33,7 @@ export function deferSyncs(disk: Disk): DeferredDisk {
         write: (bytes, position) => file.write(bytes, position),
         truncate: (length) => file.truncate(length),
         datasync: () => note(file, () => file.datasync()),
-        // What is still to be synced is closed after that.
+        // Files that are still to be synced are closed after that.
         close: async () => {
           if (noted.has(file)) closing.set(file, () => file.close());
           else await file.close();

@@ -1,25 +1,30 @@
 /**
- * Owns the question whether JSON has a key twice in one object. Readers differ in which of the two they take, so what
- * has one is not read at all. `JSON.parse` takes the last and says nothing.
+ * Owns the check for JSON that has a key twice in one object. Readers differ in which of the two they take,
+ * so Holdfast refuses such JSON. `JSON.parse` silently takes the last.
  */
 
-/** `value` is what the text was parsed to. */
+/** `value` is the parsed text. */
 export function hasDuplicateKeys(text: string, value: unknown): boolean {
-  return !isAsWeWrite(text, value) && someObjectRepeatsKey(text);
+  return duplicateKeyIn(text, value) !== undefined;
 }
 
-/** In the form that `JSON.stringify` gives no key can stand twice: most texts need no second look. */
+/** The first key that appears twice. */
+export function duplicateKeyIn(text: string, value: unknown): string | undefined {
+  return isAsWeWrite(text, value) ? undefined : firstRepeatedKey(text);
+}
+
+/** Text in the form that `JSON.stringify` writes can't have a key twice. Most texts need no second look. */
 function isAsWeWrite(text: string, value: unknown): boolean {
   try {
     return JSON.stringify(value) === text;
   } catch {
-    // Nested deeper than a stack: nothing of ours is.
+    // Nested deeper than the stack, which nothing of ours is.
     return false;
   }
 }
 
 /** The text is known to be JSON: a string before a colon is a key of the object that is open. */
-function someObjectRepeatsKey(text: string): boolean {
+function firstRepeatedKey(text: string): string | undefined {
   const open: Set<string>[] = [];
   let lastString = "";
   for (let at = 0; at < text.length; at += 1) {
@@ -31,14 +36,14 @@ function someObjectRepeatsKey(text: string): boolean {
     } else if (character === "{" || character === "[") open.push(new Set());
     else if (character === "}" || character === "]") open.pop();
     else if (character === ":") {
-      // By what it says, not by how it is written: "a" is "\u0061".
+      // Compare the parsed key, not its spelling: "a" is "\u0061".
       const key = JSON.parse(lastString) as string;
       const keys = open.at(-1);
-      if (keys?.has(key)) return true;
+      if (keys?.has(key)) return key;
       keys?.add(key);
     }
   }
-  return false;
+  return undefined;
 }
 
 function endOfString(text: string, start: number): number {

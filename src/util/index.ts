@@ -21,5 +21,6 @@ export * from "./progress.ts";
 export * from "./sealed-json.ts";
 export * from "./session-layout.ts";
 export * from "./shell-text.ts";
+export { withoutSyncs } from "./unsynced-disk.ts";
 export * from "./watched-files.ts";
 export * from "./within.ts";

@@ -1,5 +1,5 @@
 /**
- * Owns the refusal of options that there are none of: a word that is misspelt must not be passed over in silence.
+ * Owns the refusal of unknown options: a misspelt option must not be ignored silently.
  */
 import { HoldfastError } from "../contract/index.ts";
 
@@ -8,6 +8,6 @@ export function assertKnown(options: object, names: readonly string[]): void {
   if (unknown === undefined) return;
   throw new HoldfastError(
     "invalid_data",
-    `${unknown}: there is no such option; there are ${names.join(", ")}`,
+    `${unknown}: there is no such option; the options are ${names.join(", ")}`,
   );
 }

@@ -1,18 +1,18 @@
 /**
- * Owns the form in which each part of a home tells what of it may be cleared: what something left that was killed, or a
- * cache of which this part may go. `doctor` shows it, `gc` clears it.
+ * Owns the form in which each part of a home reports what may be cleared: leftovers of a killed process, or
+ * an entry of a cache that is no longer needed. `doctor` shows them, `gc` clears them.
  */
 export interface Leftover {
   readonly what: string;
   readonly why: string;
-  /** A cache that is only old: nothing to worry about. */
+  /** It is only an old part of a cache, not a sign of a problem. */
   readonly isCache: boolean;
-  /** What of the disk goes with it. */
+  /** The paths whose space on the disk is freed with it. */
   readonly paths?: readonly string[];
-  /** They only get smaller. */
+  /** The paths only get smaller. */
   readonly isRepacked?: boolean;
   clear(): Promise<void>;
 }
 
-/** What is this old was not left by one who is still at it. */
+/** A leftover of this age does not belong to a process that still works on it. */
 export const ABANDONED_MS = 60 * 60 * 1000;

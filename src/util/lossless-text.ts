@@ -1,16 +1,18 @@
 /**
- * Owns the way from bytes that are mostly UTF-8 to a text and back, with every byte kept: one that is no UTF-8 stands
- * in the text as a lone surrogate, which no text in UTF-8 has.
+ * Owns the conversion of bytes that are mostly UTF-8 to text and back, without losing any byte. A byte that
+ * is not valid UTF-8 becomes a lone surrogate, which valid UTF-8 never gives.
  */
 import { isUtf8 } from "node:buffer";
 
-/** Characters in UTF-8, byte by byte; whatever else is above ASCII is none. */
+/** Characters in UTF-8, byte by byte. Any other byte above ASCII is not part of a character. */
 const CHARACTERS_OR_BYTE =
   /(?:[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})+|[\x80-\xff]/g;
 const BYTES_OR_TEXT = /[\udc80-\udcff]+|[^\udc80-\udcff]+/gu;
 const LONE = 0xdc00;
 
-/** Text of bytes that come in chunks; a character that a chunk cuts waits for the next one. */
+/**
+ * Decodes bytes that come in chunks. A character that is cut by the end of a chunk waits for the next one.
+ */
 export class LosslessDecoder {
   #rest = Buffer.alloc(0);
 

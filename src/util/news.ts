@@ -1,7 +1,7 @@
 /**
- * Owns waiting for the first of several things that may happen: each of them tells the same `News`, and one waits for
- * it. What was told before it was waited for is not lost, and the first wait ends at once: something may have happened
- * before anything could tell of it.
+ * Owns waiting for the first of several things that may happen. All of them notify the same `News`, and one
+ * caller waits for it. A notification that came before the wait is not lost. The first wait ends at once,
+ * because something may have happened before anything could notify.
  */
 export class News {
   #isTold = true;
@@ -12,14 +12,17 @@ export class News {
     this.#wake();
   };
 
-  /** Until the next telling, and so long at most; not at all if there was one since the last wait. */
+  /**
+   * Waits until the next notification, but no longer than this time. Returns at once if there was one since
+   * the last wait.
+   */
   next(timeoutMs: number): Promise<void> {
     if (this.#isTold) {
       this.#isTold = false;
       return Promise.resolve();
     }
     return new Promise((resolve) => {
-      // Who would tell of it may have been killed: then the caller looks by itself.
+      // The process that would notify may have been killed. Then the caller looks by itself.
       const timer = setTimeout(() => this.#wake(), timeoutMs);
       this.#wake = () => {
         clearTimeout(timer);

@@ -1,12 +1,12 @@
 /**
- * Owns the reading of small files that somebody else may have put there: a plain file, no longer than is said. A
- * link, a pipe or a device in its place would lead elsewhere, or keep us for ever.
+ * Owns the reading of small files that another program may have put there. It reads only a plain file of
+ * limited length: a link would lead elsewhere, and a pipe or a device could block us forever.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
-/** Undefined when there is no such file, or it is none that may be read. */
+/** Undefined when there is no such file, or it is not one that may be read. */
 export function readPlainFile(
   path: string,
   { maxBytes, followLinks = false }: { readonly maxBytes: number; readonly followLinks?: boolean },

@@ -1,5 +1,5 @@
 /**
- * Owns the passing on of options: an option that was not given must be left out, not handed on as undefined.
+ * Owns the passing on of options: an option that was not given is left out, not passed on as undefined.
  */
 type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 

@@ -1,11 +1,13 @@
 /**
- * Owns the one way in which untrusted text reaches a screen.
- * P1 Nothing that it returns can move the cursor, change colours, ring, reorder or hide text.
+ * Owns the only way in which untrusted text reaches a screen.
+ *
+ * printable-1 Nothing that it returns can move the cursor, change colours, ring, reorder or hide text.
  */
 
 /**
- * Controls (C0, C1, DEL), formats (bidi marks, zero-width), lone surrogates, unassigned, line and paragraph
- * separators, and whatever a font shows as nothing. Emoji's own variation mark stays: it hides nothing.
+ * Controls (C0, C1, DEL), formats (bidi marks, zero-width), lone surrogates, unassigned characters, line and
+ * paragraph separators, and characters that fonts show as nothing. The variation mark of emoji stays: it
+ * hides nothing.
  */
 const unsafe = /(?!\ufe0f)[\u2800\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
@@ -19,7 +21,10 @@ export function printable(text: string): string {
   });
 }
 
-/** JSON on one line that a terminal shows as harmlessly as `printable` text, and a parser reads as the same value. */
+/**
+ * JSON on one line that is as harmless on a terminal as `printable` text, and that a parser reads as the same
+ * value.
+ */
 export function printableJson(value: unknown): string {
   return JSON.stringify(value).replace(unsafe, (char) =>
     Array.from(

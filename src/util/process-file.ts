@@ -1,6 +1,6 @@
 /**
- * Owns small files in which a process says that it is there, and how it is reached. A hint: whoever reads one looks
- * whether that process lives.
+ * Owns small files in which a process publishes that it runs and how to reach it. Such a file is a hint: its
+ * reader checks whether the process is alive.
  */
 import { rename, writeFile } from "node:fs/promises";
 import { temporaryPath } from "./disk.ts";
@@ -14,7 +14,7 @@ export async function writeProcessFile(path: string, facts: object = {}): Promis
   await rename(temporary, path);
 }
 
-/** Undefined when there is none, or the process that wrote it is gone. */
+/** Undefined when there is no file, or the process that wrote it has ended. */
 export function readProcessFile(
   path: string,
 ): { readonly identity: ProcessIdentity; readonly facts: Readonly<Record<string, unknown>> } | undefined {

@@ -1,11 +1,14 @@
 /**
- * Owns the name of a process that outlasts it: a pid alone may be another process tomorrow.
+ * Owns the name of a process that stays valid after the process ends: a pid alone may be another process
+ * tomorrow.
  */
 import { readFileSync } from "node:fs";
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** From the kernel, in ticks since boot: tells a reused pid apart. Null where the system doesn't say. */
+  /**
+   * From the kernel, in ticks since boot. It tells a reused pid apart. Null if the system does not report it.
+   */
   readonly startTicks: number | null;
 }
 
@@ -13,7 +16,7 @@ export function identityOf(pid: number): ProcessIdentity {
   return { pid, startTicks: statOf(pid)?.startTicks ?? null };
 }
 
-/** One that has ended and waits for its parent to notice is not alive. */
+/** A process that has ended but is not yet reaped by its parent is not alive. */
 export function isAlive({ pid, startTicks }: ProcessIdentity): boolean {
   if (pid <= 0) return false;
   try {
@@ -26,16 +29,16 @@ export function isAlive({ pid, startTicks }: ProcessIdentity): boolean {
   return !stat.hasEnded && (startTicks === null || startTicks === stat.startTicks);
 }
 
-/** A negative pid is a group. One that is gone meanwhile needs no signal. */
+/** A negative pid means a process group. A process that has ended meanwhile needs no signal. */
 export function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // Gone, or not ours to end.
+    // It has ended, or it is not ours to end.
   }
 }
 
-/** Only what has the form of one: these stand in files. */
+/** Accepts only what has the form of an identity, because it comes from files. */
 export function parseIdentity(value: Record<string, unknown> | undefined): ProcessIdentity | undefined {
   if (!value || !Number.isSafeInteger(value["pid"]) || (value["pid"] as number) <= 0) return undefined;
   const startTicks = value["startTicks"];
@@ -44,7 +47,7 @@ export function parseIdentity(value: Record<string, unknown> | undefined): Proce
 
 function statOf(pid: number): { startTicks: number; hasEnded: boolean } | undefined {
   const stat = readTextOr(`/proc/${pid}/stat`, undefined);
-  // The name in parentheses may hold anything, so count fields from behind it: fields 3 and 22 of proc(5).
+  // The name in parentheses may contain anything, so count the fields after it: fields 3 and 22 of proc(5).
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
   return fields && { startTicks: Number(fields[19]), hasEnded: fields[0] === "Z" || fields[0] === "X" };
 }

@@ -1,12 +1,14 @@
 /**
- * Owns what long work says of itself while it is under way: what it is at, and how much of that is done. Whoever does
- * the work counts with a `Meter`, which speaks at once and then a few times a second at most: counting costs nothing.
+ * Owns the progress reports of long work: what it is doing, and how much of that is done. The code that does
+ * the work counts with a `Meter`, which reports at once and then at most a few times a second, so counting
+ * costs nothing.
  */
 import { systemClock } from "./clock.ts";
 import { present } from "./present.ts";
 
+/** What long work is at. */
 export interface Progress {
-  /** In a few words: "checking out the base". */
+  /** In a few words, for example "checking out the base". */
   readonly what: string;
   readonly files?: number;
   readonly ofFiles?: number;
@@ -14,6 +16,7 @@ export interface Progress {
   readonly ofBytes?: number;
 }
 
+/** Is called with what long work is at. */
 export type OnProgress = (step: Progress) => void;
 
 const SPEAK_MS = 100;
@@ -52,7 +55,7 @@ export class Meter {
     this.#speak();
   }
 
-  /** The same bytes, counted as they go by. */
+  /** Yields the same bytes and counts them as they pass. */
   async *counting<T extends Uint8Array>(chunks: AsyncIterable<T>): AsyncGenerator<T> {
     for await (const chunk of chunks) {
       this.add({ bytes: chunk.length });
@@ -69,7 +72,7 @@ export class Meter {
   }
 }
 
-/** The same steps, with the larger work that they are part of. */
+/** The same steps, with the name of the larger work that they are part of. */
 export function saying(whole: string, onProgress: OnProgress | undefined): OnProgress | undefined {
   return onProgress && ((step) => onProgress({ ...step, what: `${whole}: ${step.what}` }));
 }

@@ -1,6 +1,8 @@
 /**
- * Owns the form of the small JSON files beside a journal: one line that ends with the SHA-256 of what
- * stands before it. S1 A file with any byte changed, added or removed does not open.
+ * Owns the form of the small JSON files beside a journal: one line that ends with the SHA-256 of everything
+ * before it.
+ *
+ * sealed-1 A file with any byte changed, added or removed does not open.
  */
 import { hash } from "node:crypto";
 import { hasDuplicateKeys } from "./duplicate-keys.ts";
@@ -15,8 +17,8 @@ export function sha256Hex(bytes: Uint8Array | string): string {
 }
 
 /**
- * `body` is a JSON object without its closing brace. The hash is taken over the salt and the body;
- * in the journal the salt is the hash of the record before.
+ * `body` is a JSON object without its closing brace. The hash is taken over the salt and the body. In the
+ * journal, the salt is the hash of the record before.
  */
 export function sealLine(body: string, salt = ""): { line: string; hash: string } {
   const seal = sha256Hex(salt + body);
@@ -27,7 +29,7 @@ export function sealJson(value: object): Uint8Array {
   return Buffer.from(sealLine(JSON.stringify(value).slice(0, -1)).line);
 }
 
-/** Splits a line (without its line feed) into what was hashed and the hash. Undefined when it isn't sealed. */
+/** Splits a line (without its line feed) into the hashed part and the hash. Undefined if it is not sealed. */
 export function splitSealed(line: Buffer): { body: Buffer; hash: string } | undefined {
   const bodyLength = line.length - SEAL_LENGTH;
   if (bodyLength < 2) return undefined;
@@ -37,12 +39,12 @@ export function splitSealed(line: Buffer): { body: Buffer; hash: string } | unde
   return /^[0-9a-f]{64}$/.test(digits) ? { body: line.subarray(0, bodyLength), hash: digits } : undefined;
 }
 
-/** Whether a split line is what was sealed with this salt. */
+/** Whether a split line was sealed with this salt and is unchanged. */
 export function isSealedWith({ body, hash: seal }: { body: Buffer; hash: string }, salt = ""): boolean {
   return sha256Hex(salt === "" ? body : Buffer.concat([Buffer.from(salt, "latin1"), body])) === seal;
 }
 
-/** The object in a sealed file; undefined when a byte of it is not as it was written. */
+/** The object in a sealed file; undefined if a byte of it has changed. */
 export function openSealedJson(bytes: Buffer): Record<string, unknown> | undefined {
   if (bytes.at(-1) !== LINE_FEED) return undefined;
   const split = splitSealed(bytes.subarray(0, -1));
@@ -50,14 +52,16 @@ export function openSealedJson(bytes: Buffer): Record<string, unknown> | undefin
   return parseSealedBody(split.body);
 }
 
-/** The object whose body was sealed: one with a key twice means different things to different readers. */
+/**
+ * The object whose body was sealed. An object with a key twice is refused: readers differ in what it means.
+ */
 export function parseSealedBody(body: Buffer): Record<string, unknown> | undefined {
   const text = `${body.toString("utf8")}}`;
   const value = parseObject(text);
   return value && !hasDuplicateKeys(text, value) ? value : undefined;
 }
 
-/** JSON that is an object; undefined for everything else. */
+/** The object in the text; undefined if the text is anything else. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);

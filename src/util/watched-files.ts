@@ -1,7 +1,7 @@
 /**
- * Owns waiting for a small file to come, to be replaced or to go. The kernel tells of that; but it watches for a
- * limited number of processes only, and a process that is killed changes no file. So each wait has a time after which
- * the caller looks by itself.
+ * Owns waiting for a small file to appear, to be replaced or to go. The kernel notifies of that, but only for
+ * a limited number of watches, and a process that is killed changes no file. So each wait has a time limit,
+ * after which the caller looks by itself.
  */
 import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
@@ -20,13 +20,17 @@ export class WatchedFiles {
         });
         return [watcher.on("error", () => {})];
       } catch {
-        // Its directory is not there, or too many are watched: then the time of each wait is all there is.
+        // The directory does not exist, or too many are watched. Then only the time limits of the waits are
+        // left.
         return [];
       }
     });
   }
 
-  /** Resolves when one of them has changed, or after the time; at once if one has since the last wait. */
+  /**
+   * Resolves when one of the files has changed, or after the time. Resolves at once if one has changed since
+   * the last wait.
+   */
   next(timeoutMs: number): Promise<void> {
     return this.#news.next(timeoutMs);
   }

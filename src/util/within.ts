@@ -1,6 +1,6 @@
 /**
- * Owns the one question about two paths: whether one lies in the other. It looks at the words alone, so both have to
- * be absolute, and real where links matter.
+ * Owns the question whether one path lies in another. It looks at the words alone, so both paths have to be
+ * absolute, and real where links matter.
  */
 import { sep } from "node:path";
 

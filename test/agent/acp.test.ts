@@ -1,5 +1,5 @@
 /**
- * An agent of the Agent Client Protocol: what it tells and what it asks for.
+ * An agent that speaks the Agent Client Protocol: its updates and its requests.
  */
 import { copyFileSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,14 +8,15 @@ import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { until } from "../support/hosts.ts";
 
-/** In place of Gemini CLI, which is started without anything else of its own. */
+/** In place of Gemini CLI, which is ended without a word, and of goose, which is told first. */
 async function start(): Promise<AgentHome> {
   const home = await AgentHome.start();
   const bin = home.join("bin");
   copyFileSync(join(import.meta.dirname, "..", "fixtures", "agents", "telling.ts"), join(bin, "telling.ts"));
-  writeFileSync(join(bin, "gemini"), '#!/bin/sh\nexec node "$(dirname "$0")/telling.ts" "$@"\n', {
-    mode: 0o755,
-  });
+  for (const name of ["gemini", "goose"])
+    writeFileSync(join(bin, name), '#!/bin/sh\nexec node "$(dirname "$0")/telling.ts" "$@"\n', {
+      mode: 0o755,
+    });
   return home;
 }
 
@@ -53,11 +54,11 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol", () => {
     }
   });
 
-  it("T13 what a turn wrote that was cancelled is kept, though an earlier one ended with a checkpoint", async () => {
+  it("checkpoint-2 what a turn wrote that was cancelled is kept, though an earlier one ended with a checkpoint", async () => {
     await using home = await start();
     const again = (...words: string[]) =>
-      home.holdfast("run", "--session", "two", "--agent", "gemini", "--continue", ...words);
-    await home.run("two", "hello", "--agent", "gemini");
+      home.holdfast("run", "--session", "two", "--agent", "goose", "--continue", ...words);
+    await home.run("two", "hello", "--agent", "goose");
     await home.holdfast("send", "--no-wake", "two", "write second.txt, stay");
     await again("--detach", "write first.txt");
     const id = home.idOf("two");
@@ -82,7 +83,20 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol", () => {
     });
   });
 
-  it("Y16 a message that it said nothing to before a kill is told to it again", async () => {
+  it("an agent that forgets a turn when told to end it is ended without being told, also for a pause", async () => {
+    await using home = await start();
+    const toldIn = async (agent: string) => {
+      await home.run(agent, "write begun.txt, stay", "--agent", agent, "--detach");
+      const id = home.idOf(agent);
+      await until(() => existsSync(join(home.capsuleDir(id), "upper", "begun.txt")));
+      await home.holdfast("pause", agent);
+      return existsSync(home.sessionDir(id, "home", "cancelled"));
+    };
+    expect(await toldIn("goose")).toBe(true);
+    expect(await toldIn("gemini")).toBe(false);
+  });
+
+  it("message-4 a message that it had not answered before a kill is sent to it again", async () => {
     await using home = await start();
     await home.run("two", "hello", "--agent", "gemini");
     const id = home.idOf("two");

@@ -1,6 +1,6 @@
 /**
- * Whoever lets an agent's task go on brings the key of their own environment: by `resume`, `budget`, `wait` and `serve`,
- * after the broker was killed that had the first one.
+ * A person who lets an agent's task go on passes on the key in their environment: by `resume`, `budget`,
+ * `wait` and `serve`, after the broker that had the first key was killed.
  */
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -47,7 +47,7 @@ const limited = () => {
 };
 
 describe("a key that a person brings", () => {
-  it("serves a parked task that they let go on: by a budget of minutes that they raise, by waiting, and by serve", async () => {
+  it("serves a parked task that they let go on: by raising its budget of minutes, by waiting, and by serve", async () => {
     await using home = await AgentHome.start({
       slow: [bash("sleep 1"), { say: "Went on." }],
       limited: limited(),

@@ -40,7 +40,7 @@ describe("a task of plain words", () => {
     expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
   });
 
-  it("Y15 a tool runs after its intent is on disk; what the lane does not have is refused", async () => {
+  it("tool-call-1 a tool runs after its intent is on disk; what the lane does not have is refused", async () => {
     await using home = await AgentHome.start({
       hello: [bash("echo ran; date +%s%3N > when"), { say: "Done." }],
       forbidden: [{ call: { tool: { name: "mcp__users__do", args: {} } } }, { say: "Done." }],
@@ -54,7 +54,7 @@ describe("a task of plain words", () => {
     expect(returned?.data).toMatchObject({ outcome: "refused" });
   });
 
-  it("the key is nowhere that a session could show, and the agent has another", async () => {
+  it("the key is in no place that a session could show, and the agent has a dummy", async () => {
     await using home = await AgentHome.start({
       look: [bash("env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'"), { say: "Done." }],
     });
@@ -72,7 +72,7 @@ describe("a task of plain words", () => {
 });
 
 describe("its conversation", () => {
-  it("goes on with --continue; without it, a fresh one is told what happened", async () => {
+  it("goes on with --continue; without it, a new one begins with a summary", async () => {
     await using home = await AgentHome.start({ one: [write("one\n"), { say: "FIRST-SAID" }] });
     await home.run("one", "[[one]]", ...wall);
     await home.holdfast("run", ...wall, "--session", "one", "--continue", "and now?");
@@ -113,7 +113,7 @@ describe("its conversation", () => {
     expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
   });
 
-  it("Y16 a message reaches it in the middle of its turn, and is read when it has taken it in", async () => {
+  it("message-3 a message reaches it in the middle of its turn, and is read when it has taken it in", async () => {
     await using home = await AgentHome.start({
       long: [bash("sleep 2"), { say: "Went on." }],
     });
@@ -132,7 +132,7 @@ describe("its conversation", () => {
 });
 
 describe("what a person says to it", () => {
-  it("its instructions for the agent come along, and nothing that could run or has a key", async () => {
+  it("their instructions for the agent are copied, and nothing that could run or contains a key", async () => {
     await using home = await AgentHome.start({
       look: [bash("cat ~/.claude/CLAUDE.md ~/.claude/settings.json"), { say: "Done." }],
     });
@@ -205,7 +205,7 @@ describe("a request that can't go now", () => {
     expect((await home.holdfast("output", "limited")).stdout).toContain("Went on.");
   });
 
-  it("parks its task without a key, and says which; who lets it go on brings one", async () => {
+  it("parks its task when the key is missing, and names it; the person who lets it go on passes one on", async () => {
     await using home = await AgentHome.start({ hello: [{ say: "Went on." }] });
     home.settings("hold_minutes: 0\n");
     const { ANTHROPIC_API_KEY: key, ...without } = home.env;

@@ -1,6 +1,6 @@
 /**
- * Agents of the Agent Client Protocol that don't behave: the task ends, or can be ended, in clear words, and the same
- * session goes on with another agent, which is told what happened.
+ * Misbehaving agents of the Agent Client Protocol: the task ends, or can be ended, with a clear reason, and
+ * the same session goes on with another agent, which gets a summary.
  */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ const hostile = (home: AgentHome, way: string, ...options: string[]) =>
 
 // Without one, HOME would be the user's own.
 describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol that does not behave", () => {
-  it("fails in clear words where it ends, breaks its protocol or never ends a message; another agent takes over", async () => {
+  it("fails with a clear reason if it ends, breaks its protocol or never ends a message; another agent takes over", async () => {
     await using home = await start({ good: [{ say: "All good." }] });
     const texts = {
       exit137: "The agent ended before it had answered (exit 137",
@@ -58,7 +58,7 @@ describe.skipIf(!hasSandbox)("an agent of the Agent Client Protocol that does no
 });
 
 describe.skipIf(!hasSandbox)("one that never ends", () => {
-  it("is ended by a person where it hangs or floods, and fills no memory of ours", async () => {
+  it("can be ended by a person if it hangs or floods, and does not fill Holdfast's memory", async () => {
     await using home = await start();
     const ways = ["hang", "flood"];
     await Promise.all(ways.map((way) => hostile(home, way, "--detach")));
@@ -76,7 +76,7 @@ describe.skipIf(!hasSandbox)("one that never ends", () => {
 });
 
 describe.skipIf(!hasSandbox)("what an agent of the Agent Client Protocol is given", () => {
-  it("has the user's instructions for it; one that is not known is started as its definition says", async () => {
+  it("gets the user's instructions for it; an unknown agent is started by its definition", async () => {
     await using home = await start();
     mkdirSync(home.join("person", ".gemini"), { recursive: true });
     writeFileSync(home.join("person", ".gemini", "GEMINI.md"), "SAY-PLEASE\n");

@@ -1,6 +1,6 @@
 /**
- * Agents that don't behave, and providers that fail: the task ends, or can be ended, in clear words; other sessions go
- * on; and the same session goes on with an agent that behaves.
+ * Misbehaving agents and failing providers: the task ends, or can be ended, with a clear reason. Other
+ * sessions go on, and so does the same session with an agent that behaves.
  */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -59,7 +59,7 @@ const outputOf = async (home: AgentHome, session: string) =>
   );
 
 describe("an agent that does not behave", () => {
-  it("fails in clear words where it ends, breaks its protocol or never ends a message", async () => {
+  it("fails with a clear reason if it ends, breaks its protocol or never ends a message", async () => {
     await using home = await AgentHome.start({ good });
     const said = {
       exit137:
@@ -76,7 +76,7 @@ describe("an agent that does not behave", () => {
     await Promise.all(Object.entries(said).map(fails));
   });
 
-  it("is ended by a person where it hangs, floods or asks its model for ever; others go on meanwhile", async () => {
+  it("can be ended by a person if it hangs, floods or asks its model forever; others go on meanwhile", async () => {
     await using home = await AgentHome.start({ good, silent });
     const ways = ["hang", "flood", "reconnect"];
     await Promise.all(ways.map((way) => hostile(home, way, "--detach")));
@@ -90,7 +90,7 @@ describe("an agent that does not behave", () => {
     await Promise.all(ways.map((way) => goesOn(home, way)));
   });
 
-  it("keeps its conversation where it was killed before it began", async () => {
+  it("keeps its conversation if it was killed before it began", async () => {
     await using home = await AgentHome.start({ good });
     await home.run("early", "[[good]]", ...wall);
     const again = (...more: string[]) =>
@@ -102,7 +102,7 @@ describe("an agent that does not behave", () => {
     expect(new Set(begun.map(({ data }) => data["conversation"])).size).toBe(1);
   });
 
-  it("is counted by the model that it asks for, whatever it was started with", async () => {
+  it("is metered by the model in its requests, whatever model it was started with", async () => {
     const other = [bash(asking(OWN_URL, OWN_KEY, "claude-other-9")), { say: "Done." }];
     await using home = await AgentHome.start({ other, good });
     await home.run("other", "[[other]]", "--model", "claude-sonnet-5-5", ...wall);
@@ -118,7 +118,7 @@ describe.each([...(hasSandbox ? ["in a sandbox"] : []), "without one"])("%s", (w
   const isOpen = where === "without one";
   const options = isOpen ? ["--no-sandbox"] : [];
 
-  it("an agent gets nowhere at another session's route", async () => {
+  it("an agent can't use another session's model route", async () => {
     const scripts: Record<string, Script> = {
       tells: [bash('echo "$ANTHROPIC_BASE_URL $ANTHROPIC_API_KEY" > way; sleep 60'), { say: "Never." }],
     };
@@ -148,7 +148,7 @@ describe.each([...(hasSandbox ? ["in a sandbox"] : []), "without one"])("%s", (w
 });
 
 describe("a provider that fails", () => {
-  it("is named with what it answered, and the session goes on", async () => {
+  it("is named with its answer, and the session goes on", async () => {
     const scripts = { good, 401: failing(401), 429: failing(429), 529: failing(529) };
     const half = [{ fault: "drop", times: "always", say: "Never." }] as const;
     await using home = await AgentHome.start({ ...scripts, half, silent });

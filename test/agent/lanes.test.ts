@@ -72,22 +72,33 @@ describe("a lane without commands", () => {
       );
       expect([status, stderr]).toEqual([5, expect.stringContaining(`lane_not_held: ${reason}`)]);
     };
-    const lacks = "lane edits runs no commands, and";
-    await refused(["--", "touch", "ran.txt"], `${lacks} this task is one; claude, opencode, gemini can be`);
-    await refused(["--agent", "goose", "do"], `${lacks} goose can't be kept from them`);
-    await refused(["--agent", "stranger", "do"], `${lacks} stranger can't be kept from them`);
+    const lacks = "lane edits allows no commands, and";
+    await refused(
+      ["--", "touch", "ran.txt"],
+      `${lacks} this task is a command; agents that can be kept from commands: claude, opencode, gemini`,
+    );
+    await refused(["--agent", "goose", "do"], `${lacks} goose can't be kept from running them`);
+    await refused(["--agent", "stranger", "do"], `${lacks} stranger can't be kept from running them`);
     expect(JSON.parse((await home.holdfast("ls", "--all", "--json")).stdout || "[]")).toEqual([]);
   });
 });
 
 describe("an agent that is known by its name", () => {
-  it("is taken for it only where its own program is started", () => {
+  it("is recognized only when its own program is started", () => {
     const lane = { name: "edits", isWithoutCommands: true };
     const talk = { prompt: "", continues: false, input: "messages" } as const;
     const held = (program: string) => () =>
       assertHeld({ adapter: "acp", agent: "opencode", command: [program, "acp"], ...talk }, lane);
     expect(held("opencode")).not.toThrow();
     expect(held("./opencode")).toThrow("./opencode may be any program");
+  });
+
+  it("can be given only the gate's tools if its own tools can be removed", () => {
+    const lane = { name: "repo-fix", isWithoutCommands: false };
+    const talk = { prompt: "", continues: false, input: "messages", tools: "gateway" } as const;
+    const acp = { adapter: "acp", agent: "opencode", command: ["opencode", "acp"] } as const;
+    expect(() => assertHeld({ ...acp, command: [...acp.command], ...talk }, lane)).toThrow("its own tools");
+    expect(() => assertHeld({ adapter: "claude", ...talk }, lane)).not.toThrow();
   });
 });
 
@@ -98,7 +109,7 @@ describe("a model that an agent does not speak to", () => {
     const run = (agent: string, model: string) =>
       home.run(agent, "[[hello]]", ...wall, "--agent", agent, "--model", model);
     expect((await run("goose", "anthropic/x")).stderr).toContain(
-      "model_not_spoken: goose speaks to models by the API of openai, and anthropic has that of anthropic",
+      "model_not_spoken: goose can only use models with the API of openai, but anthropic has that of anthropic",
     );
     expect((await run("gemini", "corp/x")).stderr).toContain("model_not_spoken: gemini ");
     expect((await run("opencode", "nowhere/x")).stderr).toContain("unknown_provider: ");

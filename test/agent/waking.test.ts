@@ -1,5 +1,5 @@
 /**
- * A message to a session at rest: whose has its agent go on, and what the agent may do then.
+ * A message to a session at rest: which senders wake its agent, and what the agent may do then.
  */
 import { describe, expect, it } from "vitest";
 import { AgentHome } from "../support/agents.ts";
@@ -10,7 +10,7 @@ if (!hasSandbox) console.log("left out: messages that wake an agent: it is woken
 const said = { one: [{ say: "FIRST-SAID" }] };
 
 describe.runIf(hasSandbox)("a message to a session at rest", () => {
-  it("of a person wakes it, in its conversation; not that of a session, nor with --no-wake, nor what was paused", async () => {
+  it("from a person wakes it, in its conversation; a message from a session, with --no-wake, or to a paused session does not", async () => {
     await using home = await AgentHome.start(said);
     await Promise.all([home.run("one", "[[one]]"), home.run("other", "[[one]]")]);
     const atRest = () => until(() => home.hostPid(home.idOf("one")) === undefined);
@@ -36,7 +36,7 @@ describe.runIf(hasSandbox)("a message to a session at rest", () => {
     expect(await isWoken("bare", "more")).toBe(false);
   });
 
-  it("gives no leave: the agent has its lane, or a narrower one, no hosts of the last task, and its model", async () => {
+  it("permits nothing: the agent has its lane, or a narrower one, no hosts of the last task, and its model", async () => {
     await using home = await AgentHome.start(said);
     const wokenIn = async (lane: string) => {
       const more = ["--lane", lane, "--host", "example.org", "--model", `model-${lane}`];

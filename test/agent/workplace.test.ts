@@ -1,6 +1,8 @@
 /**
- * The agent port, used as a harness of one's own would use it: nothing here is ours alone.
+ * The agent port, used as a user's own harness would use it.
  */
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Adapter } from "../../src/agent/adapter.ts";
@@ -10,7 +12,7 @@ import { sandbox, TaskHome } from "../support/tasks.ts";
 
 const signal = new AbortController().signal;
 
-describe("a loop of one's own", () => {
+describe("a user's own loop", () => {
   it("runs commands in the capsule inside its own turn, and each turn ends with a checkpoint", async () => {
     using home = new TaskHome();
     const hf = await home.open();
@@ -68,7 +70,7 @@ describe("a loop of one's own", () => {
     await session.close();
   });
 
-  it("freezes a process with all that it started, and lets it go on", async () => {
+  it("freezes a process with all of its children, and thaws it", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const session = await hf.openSession({ repo: home.main });
@@ -97,7 +99,7 @@ describe("a loop of one's own", () => {
     await session.close();
   });
 
-  it("T13 a checkpoint counts until something can write again", async () => {
+  it("checkpoint-2 a checkpoint counts until something can write again", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -118,7 +120,30 @@ describe("a loop of one's own", () => {
     await session.close();
   });
 
-  it("takes messages from the inbox, each until it says that it has it", async () => {
+  it("checkpoint-2 without a sandbox a checkpoint does not count while a child of an ended process may live on", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const session = await hf.openSession({ repo: home.main });
+    const task = await hf.startTask(session, { sandbox: false });
+    const { root } = await task.capsule.attach();
+    // The command ends only when its child has a process group of its own: what is still in the command's is ended with it.
+    const stray = "touch up; while [ ! -e go ]; do sleep 0.01; done; echo late > late";
+    const command = 'setsid -f sh -c "$1"; while [ ! -e up ]; do sleep 0.01; done';
+    await task.runTurn(["sh", "-c", command, "sh", stray]);
+    const { snapshot } = session.state.task ?? {};
+    expect(snapshot).toBeDefined();
+    expect(task.last.current).toBeUndefined();
+    writeFileSync(join(root, "go"), "");
+    await expect.poll(() => existsSync(join(root, "late")), { timeout: 60_000 }).toBe(true);
+    await task.rest();
+    // Otherwise forks would stand on a layer under the name of a snapshot that has other files.
+    const { settled, stack } = task.capsule.spec;
+    expect([settled, ...stack]).not.toContain(snapshot?.commit);
+    expect((await task.end("cancelled")).stat.files).toBe(3);
+    await session.close();
+  });
+
+  it("takes messages from the inbox, each one until it confirms it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const hf = await home.open();

@@ -92,8 +92,7 @@ class ByHand {
     expect(request, window.shown.slice(-2000)).toBeDefined();
     const body = request?.body ?? "";
     const answer = `ANSWER-${lastAnswer(body) + 1}`;
-    await window.shows(answer);
-    // What is shown may not be written down yet.
+    // Not by the screen: what is shown may not be written down yet, and letters that stood there before are not sent again.
     await until(() => isIn(this.#home.sessionDir(id, "home"), answer));
     return body;
   }

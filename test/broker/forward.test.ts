@@ -33,7 +33,7 @@ async function connected(provider: TestProvider) {
 }
 
 describe("forwarding", () => {
-  it("V15: bytes pass untouched and in order, whatever pieces they come in, both ways", async () => {
+  it("forward-1 bytes pass untouched and in order, whatever pieces they come in, both ways", async () => {
     await using provider = await TestProvider.start((request, response) => {
       response.writeHead(200, { "content-type": "application/octet-stream" });
       request.pipe(response);
@@ -121,7 +121,34 @@ describe("forwarding", () => {
     expect(elsewhere.heard).toEqual([]);
   });
 
-  it("V15: half a stream is half a stream, and no answer is a failure that says where", async () => {
+  it("forward-2 an error that repeats the credential does not show it, wherever the answer is cut; no header shows it", async () => {
+    await using provider = await TestProvider.start(
+      whenHeard(async (_, response, { headers, body }) => {
+        const [status = "", cut = ""] = body.toString().split(" ");
+        const key = String(headers["x-api-key"]);
+        const text = `${key} is no good: ${key}${key}, planted-anthropi`;
+        response.writeHead(Number(status), `no ${key}`, {
+          "content-length": text.length,
+          "x-request": `of ${key}`,
+        });
+        response.write(text.slice(0, Number(cut)));
+        // So that the pieces come by themselves.
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        response.end(text.slice(Number(cut)));
+      }),
+    );
+    const { connection } = await connected(provider);
+    const stars = "*".repeat("planted-anthropic".length);
+    for (const status of [400, 401, 500])
+      for (const cut of [1, 5, 17, 30, 40, 60]) {
+        const answer = await connection.forward(modelRequest({ body: Buffer.from(`${status} ${cut}`) }));
+        const said = (await bytesOf(answer.body)).toString();
+        expect(said).toBe(`${stars} is no good: ${stars}${stars}, planted-anthropi`);
+        expect(answer.headers["x-request"]).toBe(`of ${stars}`);
+      }
+  });
+
+  it("forward-1 half a stream stays half a stream, and a missing answer is an error that names the host", async () => {
     await using provider = await TestProvider.start(
       whenHeard((_, response, { body }) => {
         if (body.toString() === "nothing") return void response.socket?.destroy();
@@ -139,7 +166,7 @@ describe("forwarding", () => {
     });
   });
 
-  it("V15: a client that hangs up, before or in the middle of the answer, ends the request at the provider", async () => {
+  it("forward-1 a client that hangs up, before or in the middle of the answer, ends the request at the provider", async () => {
     let begun = () => {};
     const closed: Promise<unknown>[] = [];
     await using provider = await TestProvider.start((request, response) => {
@@ -187,7 +214,7 @@ describe("forwarding", () => {
     );
   });
 
-  it("V13: what is no request to a model is not sent", async () => {
+  it("provider-1 a request that is not for a model is not sent", async () => {
     await using provider = await TestProvider.start();
     const { connection } = await connected(provider);
     for (const path of [
@@ -223,7 +250,7 @@ describe("forwarding", () => {
     }
   });
 
-  it("V16: without the session's own token, the broker does nothing", async () => {
+  it("key-2 without the session's own token, the broker does nothing", async () => {
     await using provider = await TestProvider.start();
     const { session } = await connected(provider);
     const other = await readToken(realDisk, sessionDirOf(home.home, await home.session()));
@@ -245,7 +272,7 @@ describe("forwarding", () => {
     expect(await asked(`/forward/${session}/anthropic/v1/models`, own)).toBe(200);
   });
 
-  it("V16: a token that was revoked or changed cuts its session, and no other", async () => {
+  it("key-2 a token that was revoked or changed cuts its session, and no other", async () => {
     await using provider = await TestProvider.start();
     const { session, connection } = await connected(provider);
     const other = await home.connect(await home.session());
@@ -264,7 +291,7 @@ describe("forwarding", () => {
     expect(provider.heard).toHaveLength(4);
   });
 
-  it("V16: a token that was revoked or changed cuts off the answers that run in its session, and in no other", async () => {
+  it("key-2 a token that was revoked or changed cuts off the answers that run in its session, and in no other", async () => {
     const running: ServerResponse[] = [];
     await using provider = await TestProvider.start(
       whenHeard((_, response) => {

@@ -1,5 +1,5 @@
 /**
- * Where keys come from, in which order, and whom they serve.
+ * Where keys come from, in which order, and which sessions they serve.
  */
 import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -71,7 +71,7 @@ describe("keys", () => {
     const connection = await home.connect(session);
     for (const [key, said] of [
       ["command: [sh, -c, 'echo planted-complaint >&2; exit 3']", "sh ended with status 3"],
-      ["command: [no-such-program-here]", "no-such-program-here is not there"],
+      ["command: [no-such-program-here]", "no-such-program-here does not exist"],
       ["command: ['true']", "printed no key"],
       ["file: ~/nothing", "ENOENT"],
     ] as const) {
@@ -105,8 +105,8 @@ describe("keys", () => {
     symlinkSync(inHome, home.join("user", "link"));
     for (const [path, said] of [
       [home.userFile("wide", "planted", 0o640), "has mode 640"],
-      [inHome, "lies in the home"],
-      [home.join("user", "link"), "lies in the home"],
+      [inHome, "is inside Holdfast's home"],
+      [home.join("user", "link"), "is inside Holdfast's home"],
       [home.userFile("empty", ""), "has no key"],
     ] as const) {
       home.settings(`${base}keys: { openai: { file: ${path} } }\n`);
@@ -120,7 +120,7 @@ describe("keys", () => {
     }
   });
 
-  it("V14: a key of an environment serves the session that brought it, and no other", async () => {
+  it("key-1 a key of an environment serves the session that brought it, and no other", async () => {
     home.settings(base);
     const [one, two] = [await home.session(), await home.session()];
     await bringKeys(home.home, one, { OPENAI_API_KEY: "of-one", LOCAL_KEY: "local-of-one" });
@@ -143,7 +143,7 @@ describe("keys", () => {
     expect(await given(one)).toBe("Bearer sk-ant-oat01-of-one");
   });
 
-  it("V15: one that hangs up while its key is looked for has nothing sent", async () => {
+  it("forward-1 nothing is sent for a client that hangs up during the lookup of its key", async () => {
     const path = home.join("user", "waits");
     home.settings(
       `${base}keys: { openai: { command: [sh, -c, 'touch ${path}; while [ -e ${path} ]; do sleep 0.05; done; echo key'] } }\n`,
@@ -185,7 +185,7 @@ describe("keys", () => {
     expect(await connection.credential("anthropic")).toEqual({ kind: "login" });
   });
 
-  it("what was found is said for each provider, and no value", async () => {
+  it("reports what was found for each provider, and no value", async () => {
     home.settings(`${base}  free: { api: openai, base_url: "${provider.url}" }
 keys: { openai: { command: [no-such-program-here, a] } }
 `);

@@ -1,5 +1,5 @@
 /**
- * The broker's life: one for a home, as long as a session needs it; and what is seen of its keys from outside.
+ * The broker's life: a home has one, as long as a session needs it; and its keys can't be seen from outside.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -65,7 +65,7 @@ keys: { openai: { file: ${home.userFile("key", "of-a-file")} } }
 `;
 
 describe("the broker's life", () => {
-  it("V18: of many that are started at once one stays, and it has the keys that all of them brought", async () => {
+  it("broker-1 of many started at once one stays, and has the keys that were passed to all of them", async () => {
     await using provider = await TestProvider.start();
     await using home = await BrokerHome.make();
     home.settings(settingsFor(home, provider));
@@ -94,13 +94,13 @@ describe("the broker's life", () => {
     connection.close();
     await sleep(700);
     expect(await home.pid()).toBe(pid);
-    // One that was granted to a process that is gone is nobody's.
+    // A place that was granted to a process that has ended does not count.
     await setPlace(home, session, "granted");
     await until(() => brokersOf(home).length === 0);
     expect(existsSync(home.socket)).toBe(false);
   });
 
-  it("what a session brought is forgotten when it has left, while others go on", async () => {
+  it("the keys of a session are forgotten when it has ended, while others go on", async () => {
     await using provider = await TestProvider.start();
     await using home = await BrokerHome.make();
     home.settings(settingsFor(home, provider));
@@ -121,7 +121,7 @@ describe("the broker's life", () => {
     expect(await status(other, "openai")).toBe(200);
   });
 
-  it("after it was killed, the next request starts another, with what can be had again", async () => {
+  it("after it was killed, the next request starts another, with every key that is still available", async () => {
     await using provider = await TestProvider.start();
     await using home = await BrokerHome.make();
     home.settings(settingsFor(home, provider));
@@ -142,7 +142,7 @@ describe("the broker's life", () => {
     expect(await status(connection)).toBe(200);
   });
 
-  it("a request in the middle of which it is killed fails, and says so", async () => {
+  it("a request fails with an error if the broker is killed in the middle of it", async () => {
     await using provider = await TestProvider.start((request) => void request.resume());
     await using home = await BrokerHome.make();
     home.settings(settingsFor(home, provider));
@@ -153,7 +153,7 @@ describe("the broker's life", () => {
     await failure;
   });
 
-  it("one that comes while the last one leaves is served", async () => {
+  it("a session that starts while the broker is ending is served", async () => {
     await using provider = await TestProvider.start();
     await using home = await BrokerHome.make();
     home.settings(settingsFor(home, provider));
@@ -169,7 +169,7 @@ describe("the broker's life", () => {
     }
   });
 
-  it("V13: a planted key is in no argument, variable, file, log or core of it", async () => {
+  it("provider-1 a planted key is in no argument, variable, file, log or core of it", async () => {
     await using provider = await TestProvider.start((_, response) => void response.socket?.destroy());
     await using home = await BrokerHome.make();
     const path = home.userFile("key", PLANTED);

@@ -86,7 +86,7 @@ describe("the login of Claude Code", () => {
     expect(await login.credential({ refresh: false })).toBeUndefined();
   });
 
-  it("when it has run out, the failure says what renews it, and nothing is asked or written", async () => {
+  it("when it has expired, the error tells how to renew it, and nothing is requested or written", async () => {
     await using endpoint = await tokenEndpoint();
     using temp = new LoginDir();
     temp.write(old);
@@ -122,7 +122,7 @@ describe("the login of Claude Code", () => {
     expect([readdirSync(temp.dir), readdirSync(temp.path)]).toEqual([[".credentials.json"], ["claude"]]);
   });
 
-  it("V17: many at once, in one process and in several, use one refresh token once", async () => {
+  it("login-1 many at once, in one process and in several, use one refresh token once", async () => {
     await using endpoint = await tokenEndpoint();
     using temp = new LoginDir();
     temp.write(old);
@@ -140,7 +140,7 @@ describe("the login of Claude Code", () => {
     expect(endpoint.heard).toHaveLength(1);
   });
 
-  it("V17: it waits while Claude Code holds its lock, and takes what Claude Code wrote meanwhile", async () => {
+  it("login-1 it waits while Claude Code holds its lock, and takes what Claude Code wrote meanwhile", async () => {
     await using endpoint = await tokenEndpoint();
     for (const name of ["claude/.oauth_refresh.lock", "claude.lock"]) {
       using temp = new LoginDir();
@@ -165,7 +165,7 @@ describe("the login of Claude Code", () => {
     expect(credential).toMatchObject({ value: "sk-ant-oat01-planted-1" });
   });
 
-  it("V17: what another wrote while the endpoint was asked is not written over", async () => {
+  it("login-1 what another wrote while the endpoint was asked is not written over", async () => {
     using temp = new LoginDir();
     temp.write(old);
     const newer = {
@@ -185,7 +185,7 @@ describe("the login of Claude Code", () => {
     expect(temp.content.claudeAiOauth).toEqual(newer);
   });
 
-  it("an endpoint that refuses changes nothing; one that comes early leaves the old one in use", async () => {
+  it("a refusal by the endpoint changes nothing; after an early renewal that fails the old login stays in use", async () => {
     await using endpoint = await TestProvider.start(
       whenHeard((_, response) => void response.writeHead(400).end('{"error":"invalid_grant"}')),
     );

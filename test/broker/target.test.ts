@@ -14,7 +14,7 @@ const settings = await parseSettings(`providers:
 const target = (provider: string, method: string, path: string) =>
   targetOf(findProvider(settings, provider), method, path).href;
 
-describe("V13: where a request goes", () => {
+describe("provider-1 where a request goes", () => {
   it.each([
     ["anthropic", "POST", "/v1/messages?beta=true", "https://api.anthropic.com/v1/messages?beta=true"],
     ["anthropic", "POST", "/v1/messages/count_tokens", "https://api.anthropic.com/v1/messages/count_tokens"],
@@ -60,7 +60,7 @@ describe("V13: where a request goes", () => {
     ["gemini", "POST", "/v1beta/tunedModels"],
     ["gemini", "GET", "/v1beta/cachedContents"],
   ])("%s %s %s is refused", (provider, method, path) => {
-    expect(() => target(provider, method, path)).toThrow("is not let through");
+    expect(() => target(provider, method, path)).toThrow("is not a request for models");
   });
 
   it("no path leads out of the base URL, whatever it is made of", () => {

@@ -35,8 +35,8 @@ class Stores extends TempDir {
   }
 }
 
-describe("K15 of what a repo borrows from", () => {
-  it("a store is shown; what lacks its directories, has other names or very many is none", () => {
+describe("borrowed-1 of what a repo borrows from", () => {
+  it("a store is shown; a directory without a store's entries, with other names or with very many is not", () => {
     using stores = new Stores();
     const good = stores.make("good");
     expect(stores.shown([good])).toEqual([good]);
@@ -75,7 +75,7 @@ describe("K15 of what a repo borrows from", () => {
   });
 
   if (!isRoot) console.log("left out: a store of another user's: only root can make one");
-  it.skipIf(!isRoot)("another user's store is not shown, unless the repo is theirs as well", () => {
+  it.skipIf(!isRoot)("another user's store is not shown, unless the repo belongs to that user, too", () => {
     using stores = new Stores();
     const theirs = stores.make("theirs");
     chownSync(theirs, NOBODY, NOBODY);

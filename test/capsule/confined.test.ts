@@ -1,6 +1,6 @@
 /**
- * What an agent can write to keep git from answering, to crash it, or to have it read something else. Whatever it is:
- * nothing outside the sandbox reads it, the snapshot is exact, and the session goes on.
+ * What an agent can write to keep git from answering, to crash it, or to have it read something else.
+ * Whatever it is: nothing outside the sandbox reads it, the snapshot is exact, and the session goes on.
  */
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -58,8 +58,8 @@ async function assertExact(lab: CapsuleLab, capsule: Capsule, snapshot: string):
   await restored.detach();
 }
 
-describe.each(strategies)("%s: an index that is none", (strategy) => {
-  it(`K17 ${INDEXES_EACH} spoiled ones: each snapshot is taken, and what git ignores is not published`, async () => {
+describe.each(strategies)("%s: an index that is not valid", (strategy) => {
+  it(`confined-1 ${INDEXES_EACH} spoiled ones: each snapshot is taken, and what git ignores is not published`, async () => {
     await using lab = new CapsuleLab(strategy, {
       files: { "a.txt": "one\n", ".gitignore": "*.log\n", "b/c.txt": "two\n", "b/d.txt": "three\n" },
     });
@@ -107,7 +107,7 @@ describe.each(strategies)("%s: an index that is none", (strategy) => {
   });
 });
 
-describe.each(strategies)("%s: rules that nobody can read", (strategy) => {
+describe.each(strategies)("%s: rules that can't be read", (strategy) => {
   const cases: Record<string, { script: string; unanswered: readonly string[]; work: readonly string[] }> = {
     [`a .gitignore of ${LARGE}`]: {
       script: `truncate -s ${LARGE} sub/.gitignore`,
@@ -147,7 +147,7 @@ describe.each(strategies)("%s: rules that nobody can read", (strategy) => {
     },
   };
   for (const [name, { script, unanswered, work }] of Object.entries(cases)) {
-    it(`K17 ${name}`, async () => {
+    it(`confined-1 ${name}`, async () => {
       await using lab = new CapsuleLab(strategy, { files: { "a.txt": "one\n", "sub/b.txt": "two\n" } });
       const capsule = await lab.create();
       await inside(capsule, `echo 1 > work; echo 1 > sub/new; ${script}`);
@@ -159,7 +159,7 @@ describe.each(strategies)("%s: rules that nobody can read", (strategy) => {
     });
   }
 
-  it("K17 patterns that take for ever: what they rule on is kept, and not published", async () => {
+  it("confined-1 patterns that take for ever: what they rule on is kept, and not published", async () => {
     await using lab = new CapsuleLab(strategy, { files: { "a.txt": "one\n" } });
     const capsule = await lab.create();
     const deep = "a/".repeat(40);
@@ -191,7 +191,7 @@ describe.each(strategies)("%s: rules that nobody can read", (strategy) => {
 });
 
 describe.skipIf(!hasSandbox)("git outside the sandbox", () => {
-  it("K1 K17 is never given an agent's index, rules, attributes or files to read", async () => {
+  it("git-1 confined-1 is never given an agent's index, rules, attributes or files to read", async () => {
     using home = new TaskHome({
       "a.txt": "one\n",
       "c.txt": "two\r\n",
@@ -219,34 +219,37 @@ describe.skipIf(!hasSandbox)("git outside the sandbox", () => {
 });
 
 describe("a git that an agent has taken over", () => {
-  it.skipIf(!hasSandbox)("K17 writes to nothing, and has limits of memory, output and time", async () => {
-    await using lab = new CapsuleLab("worktree");
-    const capsule = await lab.create();
-    const view = await capsule.attach();
-    const gitDir = lab.temp.join("asked");
-    await makeEmptyGitdir(gitDir, "sha1");
-    const sandbox = sandboxAround(lab.home, await lab.repo(), capsule.spec.session);
-    const git = new ConfinedGit({ gitDir, view, sandbox });
-    const run = async (script: string, timeoutMs = 10_000) =>
-      (await git.ask([], { script, maxOutputBytes: 1000, timeoutMs }))?.stdout.toString().trim();
-    const planted = join(lab.main, "planted");
-    expect(await run(`(: > ${planted}; : > ${gitDir}/planted) 2>/dev/null; cat ${lab.main}/a.txt`)).toBe(
-      "one",
-    );
-    for (const dir of [view.root, lab.main, gitDir])
-      expect(existsSync(join(dir, "planted")), dir).toBe(false);
-    expect(await run("head -c 1000 /dev/zero | tr '\\0' x")).toHaveLength(1000);
-    expect(await run("head -c 1001 /dev/zero | tr '\\0' x")).toBeUndefined();
-    const startedMs = performance.now();
-    expect(await run("sleep 20; echo late", 500)).toBeUndefined();
-    expect(performance.now() - startedMs).toBeLessThan(10_000);
-    if (!findProgram("prlimit")) return console.log("left out: git's limit of memory: prlimit is missing");
-    expect(await run("ulimit -v")).toBe(String(1024 * 1024));
-  });
+  it.skipIf(!hasSandbox)(
+    "confined-1 writes to nothing, and has limits of memory, output and time",
+    async () => {
+      await using lab = new CapsuleLab("worktree");
+      const capsule = await lab.create();
+      const view = await capsule.attach();
+      const gitDir = lab.temp.join("asked");
+      await makeEmptyGitdir(gitDir, "sha1");
+      const sandbox = sandboxAround(lab.home, await lab.repo(), capsule.spec.session);
+      const git = new ConfinedGit({ gitDir, view, sandbox });
+      const run = async (script: string, timeoutMs = 10_000) =>
+        (await git.ask([], { script, maxOutputBytes: 1000, timeoutMs }))?.stdout.toString().trim();
+      const planted = join(lab.main, "planted");
+      expect(await run(`(: > ${planted}; : > ${gitDir}/planted) 2>/dev/null; cat ${lab.main}/a.txt`)).toBe(
+        "one",
+      );
+      for (const dir of [view.root, lab.main, gitDir])
+        expect(existsSync(join(dir, "planted")), dir).toBe(false);
+      expect(await run("head -c 1000 /dev/zero | tr '\\0' x")).toHaveLength(1000);
+      expect(await run("head -c 1001 /dev/zero | tr '\\0' x")).toBeUndefined();
+      const startedMs = performance.now();
+      expect(await run("sleep 20; echo late", 500)).toBeUndefined();
+      expect(performance.now() - startedMs).toBeLessThan(10_000);
+      if (!findProgram("prlimit")) return console.log("left out: git's limit of memory: prlimit is missing");
+      expect(await run("ulimit -v")).toBe(String(1024 * 1024));
+    },
+  );
 });
 
 describe("a task without a sandbox", () => {
-  it("K17 git still has limits: what it can't do within them is not published", async (context) => {
+  it("confined-1 git still has limits: what it can't do within them is not published", async (context) => {
     if (!findProgram("prlimit"))
       context.skip("this machine has no prlimit, so git has a limit of time alone");
     const env = { PATH: process.env["PATH"] ?? "" };
@@ -263,7 +266,7 @@ describe("a task without a sandbox", () => {
 });
 
 describe("a session whose files keep git from answering", () => {
-  it("K17 is torn down, handed over, closed and goes on; what was not published is said", async () => {
+  it("confined-1 is torn down, handed over, closed and goes on; what was not published is said", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);

@@ -20,7 +20,7 @@ import { CapsuleLab, inside, limits } from "../support/capsules.ts";
 import { available, filesOf, treeOf } from "../support/strategies.ts";
 
 describe.each(available)("$strategy", ({ strategy }) => {
-  it("K4 K8 a snapshot brings everything back, to the byte and the mode, whatever it is", async () => {
+  it("files-3 snapshot-1 a snapshot brings everything back, to the byte and the mode, whatever it is", async () => {
     await using lab = new CapsuleLab(strategy, {
       files: {
         "a.txt": "one\n",
@@ -146,7 +146,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     execFileSync("rm", ["-rf", ...[lab.trash]]);
   });
 
-  it("K3 a file that was changed under its old size and time is in the tree", async () => {
+  it("files-2 a file that was changed under its old size and time is in the tree", async () => {
     await using lab = new CapsuleLab(strategy, { files: { "a.txt": "honest\n" } });
     const capsule = await lab.create();
     await inside(
@@ -167,7 +167,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     );
   });
 
-  it("K7 K13 a sealed layer and what a process of the task wrote after: the snapshot stays what it was", async () => {
+  it("store-1 layer-1 a sealed layer and what a process of the task wrote after: the snapshot stays what it was", async () => {
     await using lab = new CapsuleLab(strategy);
     const capsule = await lab.create();
     // Holds its file open, and writes as long as it lives.

@@ -31,7 +31,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     expect(gitIn(lab.main, "branch", "--format=%(refname:short)")).toBe("main\nother");
   });
 
-  it("K6 no object of another task can be read: not beside it, not in a fork, not after a restore", async () => {
+  it("gitdir-1 no object of another task can be read: not beside it, not in a fork, not after a restore", async () => {
     await using lab = new CapsuleLab(strategy);
     const marker = "MARKER-of-another-session";
     const secretive = await lab.create();
@@ -58,7 +58,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     expect(await inside(restored, all)).not.toMatch(`${marker}-(committed|loose)`);
   });
 
-  it("K1 nothing that an agent plants is run by us, whatever is done with the capsule", async () => {
+  it("git-1 nothing that an agent plants is run by us, whatever is done with the capsule", async () => {
     await using lab = new CapsuleLab(strategy, {
       files: { "a.txt": "one\n", ".husky/pre-commit": "#!/bin/sh\n" },
     });
@@ -110,7 +110,7 @@ describe.each(available)("$strategy", ({ strategy }) => {
     expect(gitIn(lab.main, "show", "holdfast/x/1:a.txt")).toBe("changed");
   });
 
-  it("K5 K9 T1 the user's repo is as it was, but for the branch: commits, rebases, gc, config, hooks, tags inside", async () => {
+  it("repo-1 publish-1 task-1 the user's repo is as it was, but for the branch: commits, rebases, gc, config, hooks, tags inside", async () => {
     await using lab = new CapsuleLab(strategy);
     commitFiles(lab.main, { "b.txt": "b\n" }, "the second");
     writeFileSync(join(lab.main, "dirty"), "uncommitted");

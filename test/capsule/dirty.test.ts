@@ -48,7 +48,7 @@ class Lab extends TempDir {
 }
 
 describe("a checkout as a commit", () => {
-  it("K24 has what git add -A would take, whatever was done to it; and nothing of the user's is touched", async () => {
+  it("dirty-1 has what git add -A would take, whatever was done to it; and nothing of the user's is touched", async () => {
     using lab = new Lab({
       "same.txt": "same\n",
       "changed.txt": "one\n",

@@ -1,6 +1,6 @@
 /**
- * The conformance tests again: as an ordinary user, with user namespaces instead of root's rights; and on a file
- * system that shares blocks between copies, where there is a strategy more.
+ * The conformance tests again: as an ordinary user, with user namespaces instead of root's rights; and on a
+ * file system that shares blocks between copies, where there is a strategy more.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { TempDir } from "../support/home.ts";
 import { asNobody, tempOfNobody, testsAgain, whyNotNobody } from "../support/nobody.ts";
 
-// Where tools for file systems are, also for whoever has not got it on the way.
+// Tools for file systems are here, even if PATH does not have the directory.
 process.env["PATH"] += ":/usr/sbin:/sbin";
 const isRoot = process.getuid?.() === 0;
 

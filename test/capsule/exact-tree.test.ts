@@ -45,7 +45,7 @@ function treeOfAll(directory: string): string {
 }
 
 describe("an exact tree", () => {
-  it("K26 has no ignored file, none that git can't hold, and nothing that the work removed", async () => {
+  it("exact-tree-1 has no ignored file, none that git can't hold, and nothing that the work removed", async () => {
     await using lab = new CapsuleLab("worktree", { files });
     const capsule = await lab.create();
     await inside(
@@ -70,7 +70,7 @@ describe("an exact tree", () => {
     expect(treeOfAll(directory)).toBe(tree);
   });
 
-  it("K26 has a gitdir that no agent has touched", async () => {
+  it("exact-tree-1 has a gitdir that no agent has touched", async () => {
     await using lab = new CapsuleLab("worktree", { files });
     const capsule = await lab.create();
     const canary = lab.temp.join("canary");
@@ -94,7 +94,7 @@ describe("an exact tree", () => {
     expect(existsSync(canary)).toBe(false);
   });
 
-  it("K26 reads the tree's own objects, no others of the store, and outlives the home", async () => {
+  it("exact-tree-1 reads the tree's own objects, no others of the store, and outlives the home", async () => {
     await using lab = new CapsuleLab("worktree", { files });
     const [capsule, other] = [await lab.create(), await lab.create()];
     await inside(other, "echo unpublished > secret");
@@ -120,7 +120,7 @@ describe("an exact tree", () => {
     expect(readdirSync(lab.temp.path).filter((name) => name.startsWith("exact-"))).toEqual([]);
   });
 
-  it("K26 is what git would add, whatever was done to the files", async () => {
+  it("exact-tree-1 is what git would add, whatever was done to the files", async () => {
     const path = fc
       .array(fc.constantFrom("a.txt", "dir", "b", "x.log", "built", "n\nl"), { minLength: 1, maxLength: 3 })
       .map((parts) => parts.join("/"));

@@ -10,7 +10,7 @@ const sources = readdirSync("src", { recursive: true, encoding: "utf8" }).filter
 );
 const PROGRAM = /(["'`])git\1|(runProgram|startDetached|startHolder)\(\s*\[?\s*["'`]git\b/;
 
-test("git is a program in the git port only (K1)", () => {
+test("git is a program in the git port only (git-1)", () => {
   const naming = sources.filter((name) => PROGRAM.test(readFileSync(`src/${name}`, "utf8")));
   expect(naming).toEqual(["capsule/git/git.ts"]);
 });

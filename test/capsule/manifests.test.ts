@@ -32,7 +32,7 @@ describe("a manifest from somewhere else", () => {
     role: "work" as const,
   });
 
-  it("K10 nothing is written outside the root, through links of the base or of the manifest, and no set-user-id", async () => {
+  it("snapshot-2 nothing is written outside the root, through links of the base or of the manifest, and no set-user-id", async () => {
     await using lab = new CapsuleLab("worktree");
     const outside = lab.temp.join("outside");
     const root = lab.temp.join("root");
@@ -79,7 +79,7 @@ describe("a manifest from somewhere else", () => {
     expect(readdirSync(root)).toEqual(["pipe"]);
   });
 
-  it("K10 a path below a file, or twice, is refused; what git takes for its own is never work", () => {
+  it("snapshot-2 a path below a file, or twice, is refused; what git takes for its own is never work", () => {
     const decoded = (...entries: SnapshotManifest["entries"]) =>
       decodeManifest(encodeManifest(hostile(entries))).entries.map(({ role }) => role);
     for (const kind of ["file", "symlink", "fifo"] as const)

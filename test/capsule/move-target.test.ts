@@ -44,7 +44,7 @@ function others(lab: MergeLab): Map<string, string> {
 }
 
 describe("a branch of the user's", () => {
-  it("K28 moves forward, and the checkout with it: filters run, hooks and monitors do not, all else is as it was", async () => {
+  it("move-1 moves forward, and the checkout with it: filters run, hooks and monitors do not, all else is as it was", async () => {
     using lab = labWithWork();
     for (const hook of [
       "post-merge",
@@ -101,12 +101,12 @@ describe("a branch of the user's", () => {
         mkdirSync(join(lab.main, "dir"));
         writeFileSync(join(lab.main, "dir/new.txt"), "mine\n");
       },
-      /brings dir\/new\.txt, and .* has a file of its own/,
+      /would overwrite dir\/new\.txt, which is not committed in /,
     ],
     [
       "a file where a directory comes",
       (lab: MergeLab) => writeFileSync(join(lab.main, "dir"), "mine\n"),
-      /brings dir,/,
+      /would overwrite dir,/,
     ],
     [
       "a file that it ignores",
@@ -115,7 +115,7 @@ describe("a branch of the user's", () => {
         writeFileSync(join(lab.main, "dir/new.txt"), "mine\n");
         writeFileSync(join(lab.main, ".git/info/exclude"), "dir\n");
       },
-      /brings dir\/new\.txt/,
+      /would overwrite dir\/new\.txt/,
     ],
     [
       "a rebase under way",
@@ -144,7 +144,7 @@ describe("a branch of the user's", () => {
     [
       "another process of git",
       (lab: MergeLab) => writeFileSync(join(lab.main, ".git/index.lock"), ""),
-      /could not be brought along/,
+      /the files of .* could not be updated/,
     ],
     [
       "a lock on it",
@@ -178,7 +178,7 @@ describe("a branch of the user's", () => {
     // One that is gone may come back.
     rmSync(lab.join("linked"), { recursive: true });
     const { repo } = await lab.open();
-    await expect(assertMovable(repo, "main")).rejects.toMatchObject(refused(/which is not there/));
+    await expect(assertMovable(repo, "main")).rejects.toMatchObject(refused(/which does not exist/));
   });
 
   it("moves by its ref alone in a bare repo, and where nothing has it checked out", async () => {
@@ -195,7 +195,7 @@ describe("a branch of the user's", () => {
     expect(gitIn(lab.join("bare.git"), "log", "-1", "--format=%s", "main")).toBe("on work");
   });
 
-  it("is not found where it is not there, or is no branch; one of ours is refused", async () => {
+  it("a missing branch, or another kind of ref, is not found; a session's own branch is refused", async () => {
     using lab = labWithWork();
     gitIn(lab.main, "branch", "holdfast/x");
     for (const into of ["nothing", "main~1", "HEAD", "-x", "a b", ""])

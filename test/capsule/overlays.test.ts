@@ -27,7 +27,7 @@ const canOverlay = await (async () => {
 if (!canOverlay) console.log("left out: tests of overlays, which this machine can't mount");
 
 describe.skipIf(!canOverlay)("bases", () => {
-  it("K11 twenty tasks at once wait for one builder, and share what it built", async () => {
+  it("base-1 twenty tasks at once wait for one builder, and share what it built", async () => {
     await using lab = new CapsuleLab("overlay", { files: { "a.txt": "1", ".gitignore": "deps\n" } });
     const setup = "sleep 0.5; mkdir deps; head -c 16 /dev/urandom | od -An -tx1 > deps/id";
     const capsules = await Promise.all(Array.from({ length: 20 }, () => lab.create({ setup })));
@@ -69,7 +69,7 @@ describe.skipIf(!canOverlay)("bases", () => {
     gitIn(lab.main, "checkout", "-q", "main");
     await lab.create({}, made);
     await lab.create({}, made);
-    expect(await listBases(await lab.repo()), "nobody else's to build on").toHaveLength(2);
+    expect(await listBases(await lab.repo()), "no other session builds on it").toHaveLength(2);
     await lab.create();
     const near = await lab.create({}, made);
     expect(await inside(near, "cat a.txt; git status --porcelain")).toBe("by a task");
@@ -78,7 +78,7 @@ describe.skipIf(!canOverlay)("bases", () => {
 });
 
 describe.skipIf(!canOverlay)("overlays", () => {
-  it("K12 a capsule has one holder; when that is killed, the next use mounts again, with nothing lost", async () => {
+  it("holder-1 a capsule has one holder; when that is killed, the next use mounts again, with nothing lost", async () => {
     await using lab = new CapsuleLab("overlay");
     const capsule = await lab.create();
     await inside(capsule, "echo kept > kept");
@@ -96,7 +96,7 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(lab.home);
   });
 
-  it("K12 asked for by several at once, it is mounted once", async () => {
+  it("holder-1 asked for by several at once, it is mounted once", async () => {
     await using lab = new CapsuleLab("overlay", { files: { "a.txt": "1" } });
     const capsule = await lab.create();
     await capsule.detach();
@@ -106,7 +106,7 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(await inside(capsule, "echo more >> a.txt && cat a.txt")).toBe("1more");
   });
 
-  it("K12 whoever only carries a capsule's mark is left alone; whoever has its mount is ended, with or without the mark", async () => {
+  it("holder-1 a process that only has a capsule's mark is left alone; a process that has its mount is ended, with or without the mark", async () => {
     await using lab = new CapsuleLab("overlay");
     const capsule = await lab.create();
     const view = await capsule.attach();
@@ -157,7 +157,7 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(manifest.entries.filter(({ path }) => path.startsWith("d/"))).toHaveLength(400);
   });
 
-  it("Q1 a holder whose starter is killed before it is on record ends by itself", async () => {
+  it("holder-2 a holder whose starter is killed before it is on record ends by itself", async () => {
     using temp = new TempDir();
     for (const dir of ["lower", "upper", "work", "tree"]) mkdirSync(temp.join(dir));
     const child = new TestChild("start-holder.ts", [temp.path]);
@@ -170,7 +170,7 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(markedProcesses().filter(({ mark }) => mark === temp.path)).toEqual([]);
   });
 
-  it("K13 layers are flattened before there are too many: nothing is lost, and every fork is the same", async () => {
+  it("layer-1 layers are flattened before there are too many: nothing is lost, and every fork is the same", async () => {
     await using lab = new CapsuleLab("overlay", {
       files: { ".gitignore": "big\n", "gone/a": "a", "kept/b": "b" },
     });
@@ -199,7 +199,7 @@ describe.skipIf(!canOverlay)("overlays", () => {
     expect(await filesOf(fork)).toEqual(files);
   });
 
-  it("K22 what a sealed layer has is not read again, and whatever is done to it since is seen", async () => {
+  it("layer-2 what a sealed layer has is not read again, and whatever is done to it since is seen", async () => {
     await using lab = new CapsuleLab("overlay", { files: { ".gitignore": "*.log\n", "base/b": "b\n" } });
     const capsule = await lab.create();
     const paths = async (script: string) => {
@@ -244,7 +244,7 @@ describe.skipIf(!canOverlay)("overlays", () => {
   });
 });
 
-it("K22 in a copy of a layer nothing is known", async () => {
+it("layer-2 in a copy of a layer nothing is known", async () => {
   using temp = new TempDir();
   mkdirSync(temp.join("layer"));
   const file = { inode: "1:1", path: "a", id: "b".repeat(40), role: "work", converted: null } as const;

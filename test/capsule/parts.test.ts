@@ -16,7 +16,7 @@ import { TempDir } from "../support/home.ts";
 import { gitIn } from "../support/repo.ts";
 
 describe("files that change while they are read", () => {
-  it("K2 a directory that turns into a link while a snapshot is taken never leads out of the capsule", async () => {
+  it("files-1 a directory that turns into a link while a snapshot is taken never leads out of the capsule", async () => {
     await using lab = new CapsuleLab("worktree");
     const outside = lab.temp.join("outside");
     mkdirSync(outside);
@@ -47,7 +47,7 @@ describe("files that change while they are read", () => {
 });
 
 describe("what has become something else than a plain file", () => {
-  it("K2 is not read: a pipe and a device fail at once", () => {
+  it("files-1 a path that has become a pipe or a device is not read, and fails at once", () => {
     using temp = new TempDir();
     execFileSync("mkfifo", [temp.join("pipe")]);
     writeFileSync(temp.join("plain"), "content");
@@ -67,7 +67,7 @@ describe("what git says of an object", () => {
   };
   const text = `${said("blob", "good")}${said("blob", "evil", "good")}gone missing\n${said("blob", "")}`;
 
-  it("K23 is refused where its bytes do not give its id, however they come, and hides none behind it", () => {
+  it("git-2 an object whose bytes do not give its id is refused, however they come, and hides none after it", () => {
     for (const size of [1, 7, 1000]) {
       const [contents, bad]: [string[], number[]] = [[], []];
       const reader = new BatchReader(
@@ -80,7 +80,7 @@ describe("what git says of an object", () => {
       expect([reader.done, bad, contents[0], contents[3]]).toEqual([4, [1, 2], "good", ""]);
     }
     const strict = new BatchReader(() => {});
-    expect(() => strict.push(Buffer.from(text))).toThrow("not those that were stored");
+    expect(() => strict.push(Buffer.from(text))).toThrow("do not match its id");
   });
 });
 
@@ -94,7 +94,7 @@ describe("publishing", () => {
     identity: { name: "A", email: "a@b" },
   };
 
-  it("K9 work with an object that git would not take is refused as a whole", async () => {
+  it("publish-1 work with an object that git would not take is refused as a whole", async () => {
     await using lab = new CapsuleLab("worktree");
     const repo = await lab.repo();
     const store = await openStore(repo, realDisk);
@@ -117,7 +117,7 @@ describe("publishing", () => {
     expect(gitIn(lab.main, "show", "holdfast/x/1:config")).toBe("evil");
   });
 
-  it("K9 a branch that somebody moves at the very last moment stays where they put it", async () => {
+  it("publish-1 a branch that another program moves at the last moment stays where it was moved to", async () => {
     await using lab = new CapsuleLab("worktree");
     const capsule = await lab.create();
     await inside(capsule, "echo work > work");
@@ -147,7 +147,7 @@ function writeObject({ gitDir }: { gitDir: string }, type: string, content: stri
 }
 
 describe("the trash", () => {
-  it("K14 what is thrown away is gone at once, locked directories too, and its deletion survives being cut off", async () => {
+  it("directory-1 what is thrown away is gone at once, locked directories too, and its deletion survives being cut off", async () => {
     using temp = new TempDir();
     mkdirSync(temp.join("trash"));
     mkdirSync(temp.join("thing/locked"), { recursive: true });
@@ -157,7 +157,7 @@ describe("the trash", () => {
     await moveToTrash(realDisk, temp.join("trash"), temp.join("never-there"), "two");
     expect(existsSync(temp.join("thing"))).toBe(false);
     expect(readdirSync(temp.join("trash"))).toEqual(["one"]);
-    // Nobody deleted it yet: a crash. The next one to look does.
+    // A crash came before the deletion. The next process that looks deletes it.
     expect(await sweepTrash(temp.join("trash"))).toBe(1);
     const deadline = Date.now() + 10_000;
     while (readdirSync(temp.join("trash")).length > 0 && Date.now() < deadline) await sleep(5);

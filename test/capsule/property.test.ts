@@ -63,7 +63,7 @@ function apply(root: string, one: Edit): void {
 const edits = fc.array(edit, { maxLength: 12 });
 
 describe.each(available)("$strategy", ({ strategy }) => {
-  it("K3 K4 K8 snapshot, teardown, restore: the same tree; a fork at each turn: that turn's", async () => {
+  it("files-2 files-3 snapshot-1 snapshot, teardown, restore: the same tree; a fork at each turn: that turn's", async () => {
     await fc.assert(
       fc.asyncProperty(edits, fc.array(edits, { minLength: 1, maxLength: 4 }), async (first, turns) => {
         await using lab = new CapsuleLab(strategy, {

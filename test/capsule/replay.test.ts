@@ -18,7 +18,7 @@ async function replayWork(lab: MergeLab, options: Options = {}) {
 }
 
 describe("a replay", () => {
-  it("K27 keeps author and message of each commit, makes a line of them, and leaves the user's repo as it is", async () => {
+  it("replay-1 keeps author and message of each commit, makes a line of them, and leaves the user's repo as it is", async () => {
     using lab = new MergeLab();
     lab.commitOn("work", { "a.txt": "one\n2\n3\n4\n5\n" }, "The first\n\nWith a body.");
     gitIn(lab.main, "checkout", "-q", "work");

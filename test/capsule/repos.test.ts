@@ -151,7 +151,7 @@ describe("a repo", () => {
     ]).toEqual(["a\nc\n", "x\ny\nq\n", "r\r\n", "\0\r\n", "d\n"]);
   });
 
-  it("that is none, or has not got the commit, is refused, and nothing is left", async () => {
+  it("a directory that is not a repo, or a repo without the commit, is refused, and nothing is left", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     mkdirSync(home.join("plain"));
@@ -169,13 +169,13 @@ describe("a repo", () => {
     await session.pause();
     const inside = makeRepo(home.join("around"));
     await expect(
-      (await (await import("../../src/index.ts")).openHoldfast({ home: join(inside, "home") })).resolveRepo(
-        inside,
-      ),
+      (
+        await (await import("../../src/library/index.ts")).openHoldfast({ home: join(inside, "home") })
+      ).resolveRepo(inside),
     ).rejects.toMatchObject({ code: "usage" });
   });
 
-  it("a holdfast.yaml that is wrong names line and key; one that a task changed has no say", async () => {
+  it("an error in holdfast.yaml names line and key; a holdfast.yaml that a task changed does not count", async () => {
     using home = new TaskHome({ "holdfast.yaml": "capsule:\n  strategy: auto\n  setpu: npm ci\n" });
     const hf = await home.open();
     const session = await hf.openSession({ repo: home.main });

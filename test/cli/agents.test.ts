@@ -32,9 +32,9 @@ describe("agents at the command line", () => {
     );
     expect(claude).toContain(`version ${tried?.version}, tried on ${tried?.triedOn}`);
     expect(claude).toMatch(/^ +can .*hear a message in the middle of a turn/m);
-    expect(gemini).toMatch(/version 0\.0\.1; what was tried on \S+ is \S+: this one may differ/);
+    expect(gemini).toMatch(/version 0\.0\.1; version \S+ was tried on \S+, and this one may differ/);
     expect(gemini).toMatch(/^ +can't .*hear a message in the middle of a turn/m);
-    expect(goose).toContain("of a version that it does not tell");
+    expect(goose).toContain("version unknown");
     expect(stdout).toMatch(/^opencode +not on PATH$/m);
   });
 

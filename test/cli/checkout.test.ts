@@ -25,8 +25,8 @@ describe("a checkout with uncommitted changes", () => {
     const before = fingerprint(home.main);
     const said = await run();
     expect(said.stderr).toContain(
-      "[base]    the checkout has 2 changed and 1 untracked files that the task does not see: --dirty begins with them\n" +
-        "[base]    holdfast.yaml is not committed: the task goes by the one of its base\n",
+      "[base]    the checkout has 2 changed and 1 untracked files that the task does not see; --dirty includes them\n" +
+        "[base]    holdfast.yaml is not committed: the task uses the one of its base\n",
     );
     const id = idIn(said.stderr);
     const json = await run("--json", "--session", id, "--fresh");
@@ -47,7 +47,7 @@ describe("a checkout with uncommitted changes", () => {
     expect(fingerprint(home.main)).toBe(before);
   });
 
-  it("K1 is looked at without running a filter, with the user's own ignore rules, and without an index being written", async () => {
+  it("git-1 is looked at without running a filter, with the user's own ignore rules, and without an index being written", async () => {
     using home = new TaskHome({ "a.x": "one\n", ".gitattributes": "*.x filter=x\n" });
     const canary = home.join("canary");
     const user = home.join("user");

@@ -141,7 +141,7 @@ describe("a word that was mistyped", () => {
       return stderr;
     };
     expect(await said("rnu", "--", "x")).toBe(
-      'holdfast: usage: "rnu" is not a verb: did you mean run? (see holdfast --help)\n',
+      'holdfast: usage: "rnu" is not a verb: did you mean run? (holdfast --help lists the verbs, and holdfast VERB --help describes one)\n',
     );
     expect(await said("help", "dif")).toContain("did you mean diff?");
     expect(await said("run", "--detch", "--", "x")).toBe(

@@ -68,7 +68,7 @@ describe("a hand-off", () => {
       [`${first}-2`, "2 turns"],
     ] as const) {
       const { status, stdout } = await home.cli("handoff", "k3", "--person", "ani");
-      expect([status, stdout]).toEqual([0, expect.stringContaining(`ani now: ${directory}\n`)]);
+      expect([status, stdout]).toEqual([0, expect.stringContaining(`to ani: ${directory}\n`)]);
       const note = readFileSync(join(directory, "HANDOFF.md"), "utf8");
       expect(note).toMatch(/^# Hand-off of k3\n/);
       for (const part of [`task 1, ${turns}; unverified`, "holdfast handoff k3 --return"])
@@ -86,7 +86,10 @@ describe("a hand-off", () => {
     );
     expect((await home.cli("handoff", "k3", "--return", "--unchanged")).status).toBe(0);
     const inside = await home.cli("handoff", "k3", "--to", join(home.main, "sub", "mine"));
-    expect(inside).toMatchObject({ status: 2, stderr: expect.stringContaining("in the checkout") });
+    expect(inside).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("the checkout of the session"),
+    });
     expect(existsSync(join(home.main, "sub"))).toBe(false);
     await home.quiet();
   });

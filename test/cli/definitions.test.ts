@@ -23,7 +23,7 @@ const lookForWord = [
 ];
 
 describe("an agent definition", () => {
-  it("T8 counts as far as it was accepted, is said where it was not, and is kept with its session", async () => {
+  it("trust-1 counts as far as it was accepted, is said where it was not, and is kept with its session", async () => {
     await using home = await AgentHome.start({ look: lookForWord });
     const price = "{ input: 1, output: 1 }";
     home.settings(`budget: { usd: 5 }\nprices: { model-one: ${price}, model-two: ${price} }\n`);

@@ -34,7 +34,7 @@ async function inTerminal(home: HostHome, args: readonly string[], typed: string
 }
 
 describe("an end of a running agent", () => {
-  it("is refused where nobody can be asked, and nothing has changed; --force ends it", async () => {
+  it("is refused without a terminal, and nothing has changed; --force ends it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, SLEEP);
@@ -82,9 +82,7 @@ describe("an end of a running agent", () => {
       for (const typed of ["n\n", "\n", "\u0004", "\u0003"]) {
         const { status, screen } = await inTerminal(home, ["close", id], typed);
         expect([JSON.stringify(typed), status]).toEqual([JSON.stringify(typed), 130]);
-        expect(screen).toContain(
-          `the agent of ${home.labelOf(id)} is running; close it all the same? [y/N] `,
-        );
+        expect(screen).toContain(`the agent of ${home.labelOf(id)} is running; close it anyway? [y/N] `);
         expect(screen).toContain("holdfast: interrupted: nothing was changed");
       }
       expect((await dispatcher.show(id)).status).toBe("running");

@@ -24,9 +24,9 @@ describe("holdfast run --env", () => {
     const show = ["--", "sh", "-c", 'echo "$FIRST|$SECOND|$THIRD|$FOURTH"; env | grep -c FIFTH'];
     const missing = await run({}, "--env", "FIRST", ...show);
     expect(missing).toMatchObject({ status: 5, stdout: "" });
-    expect(missing.stderr).toContain("FIRST is not set here");
+    expect(missing.stderr).toContain("FIRST is not set in this environment");
     const bad = await run({}, "--env", "LD_PRELOAD=/x", ...show);
-    expect(bad.stderr).toContain("LD_PRELOAD has a meaning of its own");
+    expect(bad.stderr).toContain("LD_PRELOAD is reserved");
 
     writeFileSync(join(home.dir, "settings.yaml"), "env: [FIRST, SECOND, FOURTH]\n");
     const file = home.join("agent.env");
@@ -39,13 +39,13 @@ describe("holdfast run --env", () => {
 
     const refused = await runCli(home.dir, ["retry", id], caller);
     expect(refused.status).toBe(5);
-    expect(refused.stderr).toContain("THIRD is not set here");
+    expect(refused.stderr).toContain("THIRD is not set in this environment");
     const again = await runCli(home.dir, ["retry", id, "--env-file", file], caller);
     expect(again.stdout).toBe(shown);
     // What the settings name is given where it is set, to a retry as to a run.
     const without = await runCli(home.dir, ["retry", id, "--env", "THIRD=of hand", "--env", "SECOND=by"], {});
     expect(without.stdout).toBe("|by|of hand|\n0\n");
-    expect(refused.stderr).toContain("--env NAME=VALUE, to holdfast run and to holdfast retry");
+    expect(refused.stderr).toContain("--env NAME=VALUE, with holdfast run and holdfast retry");
     await home.quiet();
     for (const value of [own, given]) expect(filesWith(home.dir, value)).toEqual([]);
   });
@@ -72,7 +72,7 @@ describe("holdfast run --env", () => {
 });
 
 describe("a value of holdfast run --env", () => {
-  it("R4 is in no name and no branch, in whatever letters, and in no kept output", async () => {
+  it("value-1 is in no name and no branch, in whatever letters, and in no kept output", async () => {
     using home = new HostHome();
     const value = `TeaPot${randomBytes(5).toString("hex")}`;
     const run = (...args: string[]) =>
@@ -100,7 +100,7 @@ describe("a value of holdfast run --env", () => {
     }
   });
 
-  it("R4 is in no part of the output, also where the other stream comes into its middle or it is cut short", async () => {
+  it("value-1 is in no part of the output, also where the other stream comes into its middle or it is cut short", async () => {
     using home = new HostHome();
     const value = `marmalade-${randomBytes(5).toString("hex")}`;
     const says = [
@@ -160,7 +160,7 @@ describe("holdfast export", () => {
 });
 
 describe("a value that a word of the command assigns", () => {
-  it("R1 is in no file when the task is over, spaces included", async () => {
+  it("redaction-1 is in no file when the task is over, spaces included", async () => {
     using home = new HostHome();
     const words = ["env", "GITHUB_TOKEN=first-word 9914 last-word", "true"];
     const run = await runCli(home.dir, ["run", "--repo", home.main, ...wall, "--", ...words]);

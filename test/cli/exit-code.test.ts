@@ -43,7 +43,7 @@ describe("the exit code of a command", () => {
     expect(passed.map(({ status }) => status)).toEqual([3, 137, 0, 4, 2]);
   });
 
-  it("M1 is folded from whatever a record says, and is that of the last command", () => {
+  it("machine-1 is folded from whatever a record says, and is that of the last command", () => {
     const records: [string, Record<string, never>][] = [
       ["session_opened", { session: "sess_a", user: "ani" }],
       ["process_ended", { pid: 1, exitCode: 9, signal: null }],

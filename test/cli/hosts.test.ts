@@ -48,7 +48,7 @@ describe("a host that was refused", () => {
     refuse(home, task, "\u001b[2J10.0.0.1");
     await until(() => said.includes("10.0.0.1"));
     expect(said).toMatch(
-      /^\[network\] registry\.example\.org was refused: holdfast allow one registry\.example\.org lets this task reach it, run --host registry\.example\.org another one$/m,
+      /^\[network\] registry\.example\.org was refused: holdfast allow one registry\.example\.org allows it for this task, run --host registry\.example\.org for another one$/m,
     );
     expect(said).toMatch(/^\[network\] \\u\{1b\}\[2J10\.0\.0\.1 was refused$/m);
     expect(await home.cli("allow", "one", "Registry.example.org")).toMatchObject({
@@ -95,7 +95,7 @@ describe("a host that was refused", () => {
       const task = await running(dispatcher);
       const { id } = task;
       terminal.type("y\n");
-      // The terminal has it, and nobody has read it.
+      // The terminal has it, and it was not read yet.
       await terminal.shows("y\r\n");
       refuse(home, task, "evil.example.org");
       await terminal.shows("let this task reach evil.example.org until it ends? [y/N]");

@@ -17,7 +17,7 @@ describe("keys at the command line", () => {
     const env = { HOME: home.path, GEMINI_API_KEY: PLANTED, ANTHROPIC_API_KEY: "" };
     const { stdout, stderr } = await runCli(home.dir, ["doctor"], env);
     expect(stdout).toMatch(/^note +keys +anthropic: no key: set ANTHROPIC_API_KEY.*log in with claude$/m);
-    expect(stdout).toMatch(/^note +keys +openai: .*openai\.key has mode 644: others can reach it$/m);
+    expect(stdout).toMatch(/^note +keys +openai: .*openai\.key has mode 644: other users can access it$/m);
     expect(stdout).toMatch(/^ok +keys +gemini: from GEMINI_API_KEY of your environment$/m);
     expect(stdout + stderr).not.toContain(PLANTED);
   });
@@ -39,7 +39,7 @@ describe("keys at the command line", () => {
     ];
     const env = { OPENAI_API_KEY: PLANTED, LOCAL_KEY: PLANTED };
     const { stderr } = await runCli(home.dir, ["run", "--no-repo", ...given, "--", "true"], env);
-    const warned = [...stderr.matchAll(/warning: (\w+) is shown to the task/g)].map(([, name]) => name);
+    const warned = [...stderr.matchAll(/warning: the task can read (\w+)/g)].map(([, name]) => name);
     expect(warned).toEqual(["OPENAI_API_KEY", "LOCAL_KEY"]);
     expect(stderr).not.toContain(PLANTED);
   });

@@ -74,7 +74,7 @@ describe("lanes and trust on the command line", () => {
       ],
     });
 
-    // Nobody is there to answer: it is shown, and nothing changes.
+    // Without a terminal there is no answer: the request is shown, and nothing changes.
     const shown = await inRepo(home, "trust");
     expect(shown).toMatchObject({ status: 3, stdout: "" });
     expect(shown.stderr).toContain("  capsule.include: .env");
@@ -107,7 +107,7 @@ describe("lanes and trust on the command line", () => {
     );
     expect((await inRepo(home, "trust")).stdout).toMatch(/^everything is accepted/);
 
-    expect((await inRepo(home, "trust", "--forget")).stdout).toMatch(/^1 acceptance forgotten/);
+    expect((await inRepo(home, "trust", "--forget")).stdout).toMatch(/^1 acceptance withdrawn/);
     expect((await inRepo(home, "trust")).status).toBe(3);
     gitIn(home.main, "checkout", "-q", "holdfast.yaml");
     commitFiles(home.main, { "holdfast.yaml": "capsule: { setup: 'true' }\n" }, "asks for nothing");
@@ -127,7 +127,7 @@ describe("lanes and trust on the command line", () => {
     const first = await run(home, "--name", "one", "--", "sh", "-c", "cat .env; echo two >> a.txt");
     expect(first).toMatchObject({ status: 0, stdout: "" });
     expect(first.stderr).toMatch(
-      /^\[router\] .* lane=deps\n\[trust\] {3}holdfast\.yaml asks for more, which you have not accepted: capsule\.include: \.env, lanes\.deps\.hosts: registry\.example\.org, lane: deps; holdfast trust shows it and accepts it$/m,
+      /^\[router\] .* lane=deps\n\[trust\] {3}holdfast\.yaml asks for more, which you have not accepted: capsule\.include: \.env, lanes\.deps\.hosts: registry\.example\.org, lane: deps; to see and accept it: holdfast trust$/m,
     );
     expect(gitIn(home.main, "show", "-s", "--format=%B", "holdfast/one")).toMatch(
       /\nTask: 1\nLane: deps(\nSandbox: none)?$/,
@@ -170,12 +170,14 @@ describe("lanes and trust on the command line", () => {
     const refused = await run(home, "--lane", "depths", "--", "true");
     expect(refused).toMatchObject({ status: 2, stdout: "" });
     expect(refused.stderr).toMatch(
-      /^holdfast: unknown_lane: there is no lane depths: there are read-only, repo-fix, online, deps, free, look \(holdfast lanes /,
+      /^holdfast: unknown_lane: there is no lane depths: the lanes are read-only, repo-fix, online, deps, free, look \(holdfast lanes /,
     );
     for (const lane of ["No Lane", "../x"])
-      expect((await run(home, "--lane", lane, "--", "true")).stderr, lane).toContain("is no name for a lane");
+      expect((await run(home, "--lane", lane, "--", "true")).stderr, lane).toContain(
+        "is not a name for a lane",
+      );
     expect((await run(home, "--host", "127.1", "--", "true")).stderr).toMatch(
-      /^holdfast: usage: .*'127\.1' is invalid. it is to be a name/,
+      /^holdfast: usage: .*'127\.1' is invalid. it must be a name/,
     );
     expect(JSON.parse((await inRepo(home, "ls", "--all", "--json")).stdout)).toEqual([]);
     await run(home, "--name", "one", "--", "true");
@@ -207,7 +209,7 @@ describe.skipIf(!hasScript)("the question on a terminal", () => {
       await using terminal = new Terminal(home, see);
       await terminal.shows("accept it, for this repo on this machine? [y/N]");
       expect(terminal.screen).toMatch(
-        /capsule\.include: \.env +every task gets a copy of it from your checkout/,
+        /capsule\.include: \.env +every task gets a copy of this file from your checkout/,
       );
       expect(terminal.screen).toMatch(/lane: deps +tasks get this lane/);
       terminal.type("n\n");
@@ -226,7 +228,7 @@ describe.skipIf(!hasScript)("the question on a terminal", () => {
       await using terminal = new Terminal(home, ["trust"]);
       await terminal.shows("[y/N]");
       terminal.type("y\n");
-      await terminal.shows("accepted: it counts from the next task on");
+      await terminal.shows("accepted, from the next task on");
     }
     commitFiles(home.main, { "holdfast.yaml": "capsule: { include: [.env, a.txt] }\n" }, "more");
     {
@@ -241,7 +243,7 @@ describe.skipIf(!hasScript)("the question on a terminal", () => {
     }
   });
 
-  it("in the background nobody is asked, and nothing is stopped by that", async () => {
+  it("a task in the background asks no question, and is not stopped by that", async () => {
     using home = laneHome();
     const script = `set -m; ${process.execPath} ${cliPath} run ${wall.join(" ")} -- echo ran & wait; echo over`;
     await using shell = new Terminal(home, ["-c", script], "/bin/sh");

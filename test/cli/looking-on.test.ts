@@ -1,5 +1,5 @@
 /**
- * Whoever looks on hears what a session process is at, and what a move of a session is at.
+ * A person who watches a session is told what its process is doing, and how far the move of a session is.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -92,7 +92,7 @@ describe("holdfast run", () => {
   });
 });
 
-describe("whoever looks on", () => {
+describe("a person who watches a session", () => {
   it("hears the files and bytes of a checkout, and its end before the task begins; none of it is output", async () => {
     using home = new HostHome(manyFiles);
     const dispatcher = await home.dispatcher();
@@ -156,41 +156,41 @@ describe("whoever looks on", () => {
     const file = home.join("x.holdfast");
     expect(await heard(() => holdfast.exportSession(id, file))).toEqual(
       expect.arrayContaining([
-        "checking the record",
+        "checking the journal",
         "packing snapshots",
-        "reading what goes along",
+        "reading what the export takes along",
         "writing the export",
         "reading the export back",
       ]),
     );
     expect(await heard(() => holdfast.auditSession(id, { deep: true }))).toEqual(
       expect.arrayContaining([
-        "checking the record",
+        "checking the journal",
         "checking artifacts",
-        "looking for snapshots",
+        "checking snapshots",
         "reading snapshots",
         "reading packs",
       ]),
     );
-    expect(await heard(() => holdfast.examine())).toContain("session 1 of 1: checking the record");
+    expect(await heard(() => holdfast.examine())).toContain("session 1 of 1: checking the journal");
     expect(await heard(() => holdfast.handOffSession(id, { to: "bo", directory: home.join("bo") }))).toEqual(
       expect.arrayContaining([
         "looking for changes",
         "taking a snapshot",
-        "putting the work together",
+        "preparing the commit of the work",
         "checking out the files",
         "bringing files back",
         "syncing the files to disk",
       ]),
     );
     expect(await heard(() => holdfast.takeBackSession(id))).toContain("taking the files back");
-    expect(await heard(() => holdfast.archiveSession(id))).toContain("compressing the record");
-    expect(await heard(() => holdfast.gc())).toContain("looking what may go");
+    expect(await heard(() => holdfast.archiveSession(id))).toContain("compressing the journal");
+    expect(await heard(() => holdfast.gc())).toContain("looking for what may be cleared");
     const other = await Dispatcher.open({ home: home.join("other"), onProgress });
     expect(await heard(() => other.holdfast.importSession(file, { repo: home.main }))).toEqual(
       expect.arrayContaining([
         "unpacking the export",
-        "checking the record",
+        "checking the journal",
         "unpacking snapshots",
         "waiting for the base",
         "checking out the base",

@@ -40,11 +40,14 @@ describe("holdfast diff", () => {
     await written(home, id);
     const { records } = await dispatcher.show(id);
     const soFar = await home.cli("diff", id);
-    expect(soFar).toMatchObject({ status: 0, stderr: "look-on goes on: this is what it has done so far\n" });
+    expect(soFar).toMatchObject({
+      status: 0,
+      stderr: "look-on is still working: this is what it has changed so far\n",
+    });
     expect(soFar.stdout).toContain("+begun");
     expect(soFar.stdout).not.toContain("+over");
     expect((await dispatcher.show(id)).records).toBe(records);
-    // Whoever looks does not end it.
+    // Watching the session does not end it.
     await dispatcher.interrupt(id);
     await until(
       () => dispatcher.show(id),
@@ -150,7 +153,7 @@ describe("holdfast open", () => {
 });
 
 describe.skipIf(!hasScript)("holdfast shell", () => {
-  it("Y8 stands in the files of the command that runs, sandboxed as it is; what it changes is kept, and it ends before the checkpoint", async () => {
+  it("shell-1 stands in the files of the command that runs, sandboxed as it is; what it changes is kept, and it ends before the checkpoint", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main, title: "beside" }, script(WAITING));
@@ -167,7 +170,7 @@ describe.skipIf(!hasScript)("holdfast shell", () => {
     terminal.type(
       "echo by-shell > shell.txt; (trap '' HUP TERM; while :; do date > late.txt; done) & touch stop\r",
     );
-    await terminal.shows("the shell in beside is over");
+    await terminal.shows("the shell in beside has ended");
     await until(
       () => dispatcher.show(id),
       ({ task }) => isDone(task),

@@ -19,7 +19,7 @@ describe("without a repo", () => {
     expect(refused).toMatchObject({ status: 2, stderr: /not_a_repo: .*holdfast run --no-repo needs none/ });
     const run = await cli("run", ...wall, "--no-repo", "--", "sh", "-c", "ls; mkdir d; echo one > d/f; pwd");
     expect(run).toMatchObject({ status: 0, stdout: expect.stringMatching(/^\/.+\n$/) });
-    expect(run.stderr).toContain("kept in the session: no repo to publish to");
+    expect(run.stderr).toContain("the work is kept in the session: it has no repo to publish to");
     expect(run.stderr).not.toContain("[review]");
     const id = idIn(run.stderr);
     expect((await cli("show", id)).stdout).toMatch(/^repo +no repo$/m);
@@ -81,8 +81,8 @@ describe("without a repo", () => {
     await cli(home.dir, "export", id, "-o", file);
     const other = home.join("other");
     mkdirSync(other, { mode: 0o700 });
-    expect((await cli(other, "import", file)).stdout).toContain("kept aside");
-    expect((await cli(other, "show", id)).stdout).toContain("not here: its files wait for it");
+    expect((await cli(other, "import", file)).stdout).toContain("set aside");
+    expect((await cli(other, "show", id)).stdout).toContain("not on this machine: its files are set aside");
     expect(await cli(other, "run", "--session", id, "--", "true")).toMatchObject({
       status: 5,
       stderr: /no_repo/,

@@ -117,7 +117,7 @@ it("run refuses, with the reason and a way, and nothing is made; without one it 
   expect(session.task).toMatchObject({ isSandboxed: false });
   expect((await hf("ls")).stdout).toContain("no sandbox");
   expect((await hf("show", session.id)).stdout).toMatch(
-    /^sandbox +none: its command can do whatever you can$/m,
+    /^sandbox +none: its command can do everything that you can do$/m,
   );
   expect(JSON.parse((await hf("show", session.id, "--json")).stdout).task).toMatchObject({
     isSandboxed: false,

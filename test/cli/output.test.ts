@@ -24,7 +24,7 @@ const spools = (home: HostHome, id: string) =>
   readdirSync(home.sessionDir(id, "log")).filter((name) => name.endsWith(".out"));
 
 describe("holdfast output", () => {
-  it("R3 prints all that a task wrote, bytes and both streams, without secrets; of an earlier task, too", async () => {
+  it("redaction-3 prints all that a task wrote, bytes and both streams, without secrets; of an earlier task, too", async () => {
     using home = new HostHome();
     const lines = "seq -f 'line %07.0f of a long output' 1 90000";
     const dirty = `p=ghp_; echo "token ${SAID}"; ${lines}; sleep 0.5; echo "again ${SAID}" >&2; sleep 0.5; printf 'caf\\303\\251 \\377\\n'`;
@@ -59,13 +59,13 @@ describe("holdfast output", () => {
 
     rmSync(artifact(home, id));
     const excerpt = await home.cli("output", `${id}/1`);
-    expect(excerpt.stderr).toContain(`the whole output of ${home.labelOf(id)}/1 is not kept`);
+    expect(excerpt.stderr).toContain(`the whole output of ${home.labelOf(id)}/1 was not kept`);
     expect(excerpt.stdout).toMatch(
       /^token \[redacted:github\]\nline 0000001[\s\S]+\[… \d+ bytes …\][\s\S]+ 0090000 /,
     );
   });
 
-  it("R3 keeps as much as output_mb says, says what is missing, and cuts no secret in two", async () => {
+  it("redaction-3 keeps as much as output_mb says, says what is missing, and cuts no secret in two", async () => {
     using home = new HostHome({ "holdfast.yaml": "output_mb: 0.5\n" });
     const many = `p=ghp_; i=0; while [ $i -lt 14000 ]; do echo "$i ${SAID}"; i=$((i+1)); done`;
     const run = (...args: string[]) =>
@@ -75,7 +75,7 @@ describe("holdfast output", () => {
     expect(output.stdout).toMatch(
       /^(\d+ \[redacted:github\]\n)+\d+ \[redacted:github\]\n\[\d+ bytes more were not kept: output_mb is 0\.5\]\n$/,
     );
-    expect(output.stderr).toContain("not all of it was kept");
+    expect(output.stderr).toContain("not all of the output was kept");
     // As many bytes as were written, and about as many kept as may be.
     const [, left = ""] = /(\d+) bytes more/.exec(output.stdout) ?? [];
     const raw = output.stdout.replace(/\n\[\d+ bytes.*\n$/, "").replaceAll("[redacted:github]", TOKEN);
@@ -107,7 +107,7 @@ describe("holdfast output", () => {
     expect(await home.cli("output", id)).toMatchObject({
       status: 0,
       stdout: "begun\n",
-      stderr: `${home.labelOf(id)}/1 is not over\n`,
+      stderr: `${home.labelOf(id)}/1 is still running\n`,
     });
     const ended = once(follower, "exit");
     const dispatcher = await home.dispatcher();
@@ -117,7 +117,7 @@ describe("holdfast output", () => {
     expect(await home.cli("output", id, "-f")).toMatchObject({ stdout: "begun\n", stderr: "" });
   });
 
-  it("T6 after a kill, whoever goes on keeps what was written; what is started again adds to it, once", async () => {
+  it("output-1 after a kill, the next owner keeps what was written; a command that is started again adds to it, once", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const loop = `p=ghp_; echo run >> runs; echo "run $(wc -l < runs) ${SAID}"; [ $(wc -l < runs) -ge 3 ] && exit 0; sleep 60`;
@@ -147,7 +147,7 @@ describe("holdfast output", () => {
 });
 
 describe("keeping an output", () => {
-  it("T6 again after a kill at any moment, it is there once", async () => {
+  it("output-1 again after a kill at any moment, it is there once", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);

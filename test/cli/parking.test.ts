@@ -46,10 +46,10 @@ describe("a parked task", () => {
       "echo second",
     );
     expect(second).toMatchObject({ status: 0 });
-    expect(second.stderr).toContain(`behind task 1, which is parked: ${why}`);
+    expect(second.stderr).toContain(`after task 1, which is parked: ${why}`);
     await until(() => home.hostPid(id) === undefined);
     const queue = await home.cli("queue", id);
-    expect(queue.stdout).toContain(`behind task 1, which is parked: ${why}`);
+    expect(queue.stdout).toContain(`after task 1, which is parked: ${why}`);
     expect(await home.cli("retry", id)).toMatchObject({
       status: 5,
       stderr: expect.stringContaining("is parked"),
@@ -58,7 +58,7 @@ describe("a parked task", () => {
 
     expect(queue.stderr).toContain("holdfast cancel park task_1 ends it");
     const cancelled = await home.cli("cancel", id, "task_1");
-    expect(cancelled.stdout, cancelled.stderr).toContain("was parked, and is cancelled");
+    expect(cancelled.stdout, cancelled.stderr).toContain("was parked and is now cancelled");
     expect((await dispatcher.show(id)).task).toMatchObject({
       outcome: "cancelled",
       changed: { insertions: 1 },
@@ -88,7 +88,7 @@ describe("a parked task", () => {
     expect(stdout).toMatch(/"type":"task_unparked","data":\{"task":1,"by":"user:/);
   });
 
-  it("goes on by itself when its time has come: where somebody waits for it, and under serve; not before, and not after a person's pause", async () => {
+  it("goes on by itself when its time has come, under wait and under serve; not before, and not after a person's pause", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const [waited, due, later, paused, killed, reached] = await Promise.all([
@@ -234,6 +234,6 @@ describe("holdfast usage", () => {
     ]);
     const table = await home.cli("usage", "--by", "model");
     expect(table.stdout).toMatch(/^llama +1 +0 +10 +0\.0000/m);
-    expect(table.stderr).toContain("without a price");
+    expect(table.stderr).toContain("without a known price");
   });
 });

@@ -39,8 +39,8 @@ describe("the verbs of session processes", () => {
     );
     const sent = await home.cli("send", id, "by the verb");
     expect(sent).toMatchObject({ status: 0, stdout: expect.stringMatching(/^msg_\w+\n$/), stderr: "" });
-    expect((await home.cli("token", "rotate", id)).stdout).toContain("the token was changed");
-    expect((await home.cli("interrupt", id)).stdout).toContain("is asked to end its turn");
+    expect((await home.cli("token", "rotate", id)).stdout).toContain("the token was replaced");
+    expect((await home.cli("interrupt", id)).stdout).toMatch(/^asked \S+ to end its turn\n/);
     const [status] = await once(attach, "exit");
     expect(status).toBe(130);
     expect(seen).toContain("[agent]   interrupted, 0 files changed");
@@ -52,14 +52,14 @@ describe("the verbs of session processes", () => {
     expect((await home.cli("pause", id)).stdout).toBe(`${home.labelOf(id)} paused\n`);
     await home.quiet();
     const waiting = await home.cli("send", id, "for later");
-    expect(waiting.stderr).toContain("is at rest: the message is on disk, and taken in when it next runs");
+    expect(waiting.stderr).toContain("is at rest: the message is on disk, and its next task takes it in");
     // At rest there is nothing to look on at, but something to tell.
     const rest = await home.cli("attach", id);
     expect(rest).toMatchObject({
       status: 0,
       stdout: expect.stringMatching(`^${home.labelOf(id)} is paused: task 2 \\w+`),
     });
-    expect(rest.stderr).toMatch(/^\d+ messages? unread: for its next task\n/);
+    expect(rest.stderr).toMatch(/^\d+ messages? unread: its next task takes them in\n/);
     for (const [args, code] of [
       [["interrupt", id], "not_running"],
       [["send", id, "x", "--id", "NOT AN ID"], "invalid_data"],
@@ -113,7 +113,7 @@ describe("the verbs of session processes", () => {
         return { id, pid, closed, heard, isJson: options.includes("--json") };
       }),
     );
-    for (const { id, pid, closed, heard, isJson } of waiting) {
+    const each = waiting.map(async ({ id, pid, closed, heard, isJson }) => {
       await until(
         () => heard.stderr,
         (text) => text.endsWith("\n"),
@@ -125,12 +125,13 @@ describe("the verbs of session processes", () => {
       });
       kill(pid, "SIGCONT");
       const [status] = await closed;
-      expect(status).toBe(0);
+      expect(status, heard.stderr).toBe(0);
       if (isJson) expect(JSON.parse(heard.stdout)).toBeTypeOf("object");
       expect(heard.stdout).toContain(isJson ? id : home.labelOf(id));
       // On a busy machine it also says how far it is.
       expect(heard.stderr.match(/^waiting for process/gm)).toHaveLength(1);
-    }
+    });
+    await Promise.all(each);
   });
 
   it("run on a busy session queues; Ctrl-C interrupts, a second one goes away and says how to come back", async () => {
@@ -167,7 +168,7 @@ describe("the verbs of session processes", () => {
     const [status] = await once(first, "exit");
     expect([status, seen]).toEqual([
       130,
-      expect.stringContaining(`left to itself: holdfast attach ${home.labelOf(id)}`),
+      expect.stringContaining(`detached; the task goes on: holdfast attach ${home.labelOf(id)}`),
     ]);
     expect(await second).toMatchObject({ status: 0, stderr: expect.stringContaining("task=2") });
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:after`)).toBe("after");
@@ -271,7 +272,7 @@ describe.skipIf(!hasScript)("a terminal", () => {
       terminal.type("echo still-$((6*7))\r");
       await terminal.shows("still-42");
       terminal.type("\u001d");
-      await terminal.shows("it goes on without you");
+      await terminal.shows("detached; it goes on");
       id = home.idOf(/holdfast attach ([\w-]+)/.exec(terminal.screen)?.[1] ?? "");
       await once(terminal.process, "exit");
     }

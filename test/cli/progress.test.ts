@@ -56,7 +56,7 @@ describe("the line of progress", () => {
     clock.nowMs = 4000;
     display.step({ what: "x".repeat(100) });
     expect(take().replace("<clear>", "")).toHaveLength(39);
-    // Somebody's output without an end of line is not wiped out.
+    // Output of a task without an end of line is not wiped out.
     display.clear();
     display.wrote("o".charCodeAt(0));
     take();

@@ -37,23 +37,23 @@ describe("holdfast queue and cancel", () => {
     const submit = (...args: string[]) => home.cli("run", "-d", ...wall, "--session", id, ...args);
     const plain = await submit(...shell("echo plain"));
     const [, short = ""] =
-      /^\[queue\] {3}1 task waits; this one is (\w{6}), behind task 1$/m.exec(plain.stderr) ?? [];
+      /^\[queue\] {3}1 task waits; this one is (\w{6}), after task 1$/m.exec(plain.stderr) ?? [];
     expect(short).not.toBe("");
     await submit("--priority", "5", "--title", "urgent", ...shell("echo urgent"));
     const queue = await home.cli("queue", id);
     expect(queue.stdout).toMatch(
-      /^REQUEST .*\n(\w{6}) +5 .* urgent +task 1 runs\n(\w{6}) +0 .* sh -c echo plain +behind \1\n$/,
+      /^REQUEST .*\n(\w{6}) +5 .* urgent +task 1 runs\n(\w{6}) +0 .* sh -c echo plain +after \1\n$/,
     );
     expect(queue.stdout).toContain(`\n${short} `);
     expect(await home.cli("cancel", id, "zzzzzz")).toMatchObject({ status: 4 });
     expect(await home.cli("cancel", id, "")).toMatchObject({ status: 2 });
     expect(await home.cli("cancel", id, short)).toMatchObject({
       status: 0,
-      stdout: expect.stringMatching(/taken back/),
+      stdout: expect.stringMatching(/is cancelled/),
     });
     expect((await waitingIn(home, id)).map(({ asked }) => asked)).toEqual(["urgent"]);
 
-    // Nobody is there to be asked.
+    // There is no terminal to ask on.
     await submit(...shell("echo other"));
     await home.cli("pause", id);
     const [first, other] = await waitingIn(home, id);
@@ -73,7 +73,7 @@ describe("holdfast queue and cancel", () => {
     expect(said.map(({ stdout }) => stdout.trim())).toEqual(order);
     expect(await home.cli("queue", id)).toMatchObject({
       stdout: "",
-      stderr: `nothing waits in ${home.labelOf(id)}\n`,
+      stderr: `no task waits in ${home.labelOf(id)}\n`,
     });
 
     // Nothing is before this one.
@@ -130,7 +130,7 @@ describe("holdfast wait", () => {
     expect((await home.cli("wait", `${good}/2`)).status).toBe(4);
   });
 
-  it("what nobody goes on with is not waited for: a pause, a crash, a halted task", async () => {
+  it("does not wait for a session that no process goes on with: paused, crashed, or with a halted task", async () => {
     using home = new HostHome({ "holdfast.yaml": "capsule:\n  max_snapshot_mb: 0.2\n" });
     const dispatcher = await home.dispatcher();
     const begin = async (text: string) => (await dispatcher.begin({ repo: home.main }, script(text))).id;
@@ -152,7 +152,7 @@ describe("holdfast wait", () => {
     await dispatcher.pause(paused);
     expect(await home.cli("wait", paused)).toMatchObject({
       status: 130,
-      stdout: expect.stringMatching(/has tasks that wait/),
+      stdout: expect.stringMatching(/tasks wait in it/),
     });
   });
 });

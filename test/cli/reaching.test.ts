@@ -41,7 +41,7 @@ const untilReached = (port: number) =>
   `until curl -s --max-time 10 http://localhost:${port}/; do curl -s -o "$TMPDIR/answer" --noproxy "" -p -x "$HTTPS_PROXY" http://localhost:${port}/; sleep 0.1; done`;
 
 describe.skipIf(!hasSandbox)("a task in its sandbox", () => {
-  it("Q8 in the lane read-only the kernel refuses it every write in its capsule", async () => {
+  it("view-1 in the lane read-only the kernel refuses it every write in its capsule", async () => {
     using home = new HostHome();
     const words =
       "echo x > a.txt; echo x > made; rm a.txt; mkdir dir; cat a.txt; echo y > $TMPDIR/y && cat $TMPDIR/y";
@@ -55,7 +55,7 @@ describe.skipIf(!hasSandbox)("a task in its sandbox", () => {
   });
 
   it.skipIf(!hasScript)(
-    "T10 is refused a host, and reaches it once a person says yes, or says allow",
+    "allow-1 is refused a host, and reaches it once a person says yes, or says allow",
     async () => {
       using home = new HostHome();
       await using first = await Site.open("FIRST-WORD");

@@ -64,7 +64,7 @@ describe.runIf(hasSandbox)("merge --resolve", () => {
     await home.quiet();
     expect(await cli("merge", "two", "--resolve", "--", "true")).toMatchObject({
       status: 5,
-      stderr: expect.stringContaining("the work does not collide with main"),
+      stderr: expect.stringContaining("the work does not conflict with main"),
     });
   });
 });

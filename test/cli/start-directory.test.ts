@@ -55,7 +55,7 @@ describe("where a command starts", () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const spec = { command: ["x"], definition: "x", sandbox: true, input: "nothing", restart: false };
     for (const cwd of ["/etc", "..", "a/../..", "a//b", ".", ""])
-      expect(() => parseTaskSpec({ ...spec, cwd }), cwd).toThrow("is no path from the top");
+      expect(() => parseTaskSpec({ ...spec, cwd }), cwd).toThrow("is not a path from the top");
     const of = (cwd: string) => directoryIn(home.main, { here: home.path, cwd });
     expect(of("x/y")).toBe("x/y");
     expect(of(join(home.main, "x"))).toBe("x");

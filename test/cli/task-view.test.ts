@@ -29,10 +29,10 @@ const withoutStages = (said: readonly Said[]) => said.filter(([type]) => !type.s
 
 const LINES = [
   "[router]  session=fix task=1 scope=user:ani sandbox=none",
-  "[router]  goes on with what task 9 left, which failed",
+  "[router]  begins with what task 9 left, which failed",
   "[capsule] overlay base=0123456789ab ready in 7 ms",
-  "[capsule] capsule.include: .env is not there",
-  "[sandbox] waived: the command can do whatever you can",
+  "[capsule] capsule.include: .env does not exist in the checkout",
+  "[sandbox] waived: the command can do everything that you can do",
   "[agent]   exit 3, 1 file changed, +2 -3",
   "[snapshot]2 ignored files beyond max_ignored_mb left out",
   "[persist] tree=0123456789ab not published; holdfast diff fix shows it",

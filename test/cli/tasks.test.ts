@@ -70,7 +70,7 @@ describe("holdfast run", () => {
     const torn = await runCli(home.dir, ["teardown", id]);
     expect(torn.stdout).toContain(`undo       holdfast restore ${home.labelOf(id)}`);
     expect((await runCli(home.dir, ["teardown", id])).stderr).toContain("holdfast: no_capsule:");
-    expect((await runCli(home.dir, ["restore", id])).stdout).toContain("are back");
+    expect((await runCli(home.dir, ["restore", id])).stdout).toContain("restored the files");
     expect(await runCli(home.dir, ["restore", id])).toMatchObject({
       status: 5,
       stderr: expect.stringContaining("capsule_exists"),
@@ -114,14 +114,14 @@ describe("holdfast run", () => {
     await runCli(home.dir, ["close", id]);
     // What is closed is done with: it is left as it is.
     expect((await runCli(home.dir, ["teardown", "--failed"])).stdout).toContain(
-      "no capsule of a failed task",
+      "no failed task has a capsule",
     );
     await runCli(home.dir, ["resume", id]);
     expect((await runCli(home.dir, ["teardown", "--failed"])).stdout).toContain(
       `${home.labelOf(id)} task 1: capsule torn down`,
     );
     expect((await runCli(home.dir, ["teardown", "--failed"])).stdout).toContain(
-      "no capsule of a failed task",
+      "no failed task has a capsule",
     );
     expect((await runCli(home.dir, ["teardown"])).status).toBe(2);
     const missing = await runCli(home.dir, [
@@ -235,7 +235,9 @@ describe("holdfast handoff and import", () => {
         .stderr,
     );
     const handed = await runCli(home.dir, ["handoff", id, "--to", home.join("mine"), "--person", "ani"]);
-    expect(handed.stdout).toContain(`${home.labelOf(id)} is with ani now: ${home.join("mine")}`);
+    expect(handed.stdout).toContain(
+      `the files of ${home.labelOf(id)} are handed to ani: ${home.join("mine")}`,
+    );
     expect(await runCli(home.dir, ["handoff", id])).toMatchObject({
       status: 5,
       stderr: expect.stringContaining("handoff_open"),

@@ -11,7 +11,7 @@ import { hasScript, Terminal, Window } from "../support/terminal.ts";
 const wall = hasSandbox ? [] : ["--no-sandbox"];
 const TOKEN = ["ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("");
 
-/** A command in a terminal that nobody has a window on yet. */
+/** A command in a terminal that has no window yet. */
 async function inTerminal(home: HostHome, script: string): Promise<{ id: string; path: string }> {
   const run = ["run", "-i", "--detach", ...wall, "--repo", home.main, "--", "sh", "-c", script];
   const id = home.idOf((await home.cli(...run)).stdout.trim());
@@ -101,11 +101,15 @@ describe.skipIf(!hasScript)("windows on a terminal", () => {
 
   it("a later window has the modes that its program switched on long ago, and each is made usual when it leaves", async () => {
     using home = new HostHome();
-    const { id } = await inTerminal(
+    const { id, path } = await inTerminal(
       home,
       `printf '\\033[?1049h\\033[?1003h\\033[?1006h\\033[?2004h\\033[?1h\\033=\\033[>1u\\033[?25l\\033[5 q'
        i=0; while [ $i -lt 2500 ]; do echo "line $i of a long, long story"; i=$((i + 1)); done; echo all-told; cat`,
     );
+    {
+      using first = new Window(path);
+      await first.shows("all-told");
+    }
     await using window = new Terminal(home, ["attach", id]);
     await window.shows("all-told");
     expect(window.screen).not.toContain("line 1 of");
@@ -113,7 +117,7 @@ describe.skipIf(!hasScript)("windows on a terminal", () => {
       expect(window.screen, mode).toContain(`\u001b${mode}`);
     const shown = window.screen.length;
     window.type("\u001d");
-    await window.shows("it goes on without you");
+    await window.shows("detached; it goes on");
     const left = window.screen.slice(shown);
     for (const mode of [
       "[?1049l",

@@ -1,5 +1,5 @@
 /**
- * holdfast.yaml as somebody wrote it who means no good, or who was careless.
+ * holdfast.yaml as a malicious or careless author writes it.
  */
 import { describe, expect, it } from "vitest";
 import { parseConfig, parseSettings, within } from "../../src/config/index.ts";
@@ -63,13 +63,13 @@ lanes:
       "a shipped lane said otherwise",
       "lanes:\n  a: {}\n  online:\n    hosts: []\n",
       4,
-      "lanes.online: is a lane that comes with holdfast",
+      "lanes.online: is the name of a lane that comes with holdfast",
     ],
     [
       "a lane that can't be typed",
       "lanes:\n  a: {}\n  No_Lane: {}\n",
       3,
-      "lanes.No_Lane: is no name for a lane",
+      "lanes.No_Lane: is not a name for a lane",
     ],
     ["a key that no lane has", "lanes:\n  a:\n    hots: [b]\n", 3, "lanes.a.hots: no such key"],
     [
@@ -82,21 +82,21 @@ lanes:
       "an address",
       "lanes:\n  a:\n    hosts:\n      - b.org\n      - 10.0.0.1\n",
       5,
-      "lanes.a.hosts.1: is to be a name, not an IP address",
+      "lanes.a.hosts.1: must be a name, not an IP address",
     ],
-    ["an address for set-up", "setup_hosts:\n  - 0x7f.1\n", 2, "setup_hosts.0: is to be a name"],
+    ["an address for set-up", "setup_hosts:\n  - 0x7f.1\n", 2, "setup_hosts.0: must be a name"],
     [
       "a default that is no lane",
       "quota: {}\nlane: depths\nlanes: { deps: {} }\n",
       2,
-      "lane: is no lane of this file",
+      "lane: is not a lane of this file",
     ],
-    ["a default that every object has", "lane: constructor\n", 1, "lane: is no lane of this file"],
+    ["a default that every object has", "lane: constructor\n", 1, "lane: is not a lane of this file"],
     [
-      "more hosts than can be named",
+      "has too many hosts",
       `setup_hosts: [${Array.from({ length: 300 }, (_, at) => `h${at}.org`)}]\n`,
       1,
-      "setup_hosts: has more hosts",
+      "setup_hosts: has too many hosts",
     ],
     [
       "an include that leads out",
@@ -123,7 +123,7 @@ describe("settings.yaml", () => {
     for (const path of ["relative", "../up", "~other/x", ""])
       await expect(parseSettings(`sandbox:\n  read:\n    - "${path}"\n`), path).rejects.toMatchObject({
         code: "config_invalid",
-        message: expect.stringContaining("settings.yaml:3: sandbox.read.0: has to begin with / or ~/"),
+        message: expect.stringContaining("settings.yaml:3: sandbox.read.0: must begin with / or ~/"),
       });
   });
 

@@ -33,7 +33,7 @@ logins: { claude: { refresh: true, token_url: "http://127.0.0.1:1/token" } }
   });
 
   it.each([
-    ["a key itself", `keys:\n  anthropic: ${PLANTED}\n`, 2, "a key itself can't stand here"],
+    ["a key itself", `keys:\n  anthropic: ${PLANTED}\n`, 2, "a key itself can't be written here"],
     [
       "a key as a word of a command",
       `keys:\n  anthropic:\n    command: [echo, ${PLANTED}]\n`,
@@ -54,8 +54,8 @@ logins: { claude: { refresh: true, token_url: "http://127.0.0.1:1/token" } }
     ],
     ["both", "keys:\n  openai:\n    command: [a]\n    file: /b\n", 3, "either a command or a file"],
     ["neither", "keys:\n  openai: {}\n", 2, "either a command or a file"],
-    ["a file by a relative path", "keys:\n  openai:\n    file: key\n", 3, "has to begin with / or ~/"],
-    ["a key for no provider", "keys:\n  opanai: { file: /a }\n", 2, "keys.opanai: is no provider"],
+    ["a file by a relative path", "keys:\n  openai:\n    file: key\n", 3, "must begin with / or ~/"],
+    ["a key for no provider", "keys:\n  opanai: { file: /a }\n", 2, "keys.opanai: is not a provider"],
     ["half a provider", "providers:\n  local: { api: openai }\n", 2, "needs api and base_url"],
     [
       "another API for a shipped one",
@@ -63,10 +63,20 @@ logins: { claude: { refresh: true, token_url: "http://127.0.0.1:1/token" } }
       3,
       "providers.openai.api: comes with holdfast",
     ],
-    ["a password in an address", "providers:\n  openai:\n    base_url: https://a:b@c/\n", 3, "is no address"],
-    ["a query in an address", "providers:\n  gemini:\n    base_url: https://c/?key=x\n", 3, "is no address"],
-    ["another scheme", "providers:\n  gemini:\n    base_url: file:///etc\n", 3, "is no address"],
-    ["a name with a slash", "providers:\n  a/b: { api: openai, base_url: http://a }\n", 2, "is no name"],
+    [
+      "a password in an address",
+      "providers:\n  openai:\n    base_url: https://a:b@c/\n",
+      3,
+      "is not an address",
+    ],
+    [
+      "a query in an address",
+      "providers:\n  gemini:\n    base_url: https://c/?key=x\n",
+      3,
+      "is not an address",
+    ],
+    ["another scheme", "providers:\n  gemini:\n    base_url: file:///etc\n", 3, "is not an address"],
+    ["a name with a slash", "providers:\n  a/b: { api: openai, base_url: http://a }\n", 2, "is not a name"],
     ["a login that there is none of", "logins:\n  codex: {}\n", 2, "logins.codex: no such key"],
   ])("%s is refused, by line and key, and never shown", async (_, text, line, said) => {
     const failure = parseSettings(text);

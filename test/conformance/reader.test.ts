@@ -107,7 +107,7 @@ describe("the independent reader", () => {
     }
   });
 
-  it("J2 refuses a key that stands twice, in a record, in a blob and beside the journal, also when every hash fits", async () => {
+  it("journal-2 refuses a key that stands twice, in a record, in a blob and beside the journal, also when every hash fits", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 2);

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { hostPatternSchema, whyNoHost } from "../../src/contract/index.ts";
 import { hostText, parseHost } from "../../src/network/hosts.ts";
 
-describe("I4 host patterns", () => {
+describe("host-1 host patterns", () => {
   it.each([
     ["example.org", "example.org"],
     ["Registry.NPMJS.org", "registry.npmjs.org"],
@@ -62,7 +62,7 @@ describe("I4 host patterns", () => {
     expect(hostPatternSchema.safeParse(text).error?.issues[0]?.message).toContain(reason);
   });
 
-  it("I4 what is taken for one has one form, is no address to whoever reads URLs, and is one to the network", () => {
+  it("host-1 what is taken for one has one form, is no address to whoever reads URLs, and is one to the network", () => {
     const texts = fc.oneof(
       fc.stringMatching(/^(\*\.)?[0-9A-Za-zx.*-]{1,16}(:[0-9]{1,6})?$/),
       fc.stringMatching(/^(\*\.)?((xn--)?[0-9a-z]{1,6}|localhost)(\.(org|localhost|0x1))?(:80)?$/),

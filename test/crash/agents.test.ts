@@ -31,11 +31,18 @@ const script: Step[] = Array.from({ length: STEPS }, (_, step) => ({
 const TARGETS = ["agent", "session process", "broker"] as const;
 type Target = (typeof TARGETS)[number];
 
-/** Which program each is; of those whose calls it remembers, so that no effect may happen twice. */
-const PROGRAMS = { claude: "claude.ts", opencode: "acp.ts" } as const;
-type Agent = keyof typeof PROGRAMS;
-/** One of each line of sessions. */
-const AGENTS: readonly Agent[] = ["claude", "opencode", "claude"];
+interface Agent {
+  /** By which it is found among processes. */
+  readonly program: string;
+  readonly words: readonly string[];
+}
+
+/** One of each line of sessions. Two remember the calls that they made; the third writes them down too late. */
+const AGENTS: readonly Agent[] = [
+  { program: "claude.ts", words: ["--agent", "claude"] },
+  { program: "acp.ts", words: ["--agent", "opencode"] },
+  { program: "claude.ts", words: ["--agent", "claude", "--model", "forgetful"] },
+];
 
 /** One session that is killed and let go on, until its agent is done. */
 class Shot {
@@ -67,7 +74,7 @@ class Shot {
   /** Kills until so many have hit, or the agent is done. */
   async run(targets: readonly Target[]): Promise<void> {
     const words = `[[work]] for ${this.name}.`;
-    await this.#home.run(this.name, words, "--agent", this.#agent, "--detach", ...wall);
+    await this.#home.run(this.name, words, ...this.#agent.words, "--detach", ...wall);
     // From then on it has a conversation.
     await until(() => this.given.length > 1);
     for (const target of targets) {
@@ -95,7 +102,7 @@ class Shot {
     if (target === "broker") return this.#home.pidsOf("broker");
     const host = this.#home.hostPid(this.id);
     if (host === undefined || target === "session process") return [host ?? []].flat();
-    const program = this.#home.join("bin", PROGRAMS[this.#agent]);
+    const program = this.#home.join("bin", this.#agent.program);
     return treeOf(host).filter((pid) => readTextOr(`/proc/${pid}/cmdline`, "").split("\0").includes(program));
   }
 
@@ -109,7 +116,7 @@ class Shot {
   }
 
   get #goingOn(): string[] {
-    return ["--agent", this.#agent, "--continue", "--detach", ...wall];
+    return [...this.#agent.words, "--continue", "--detach", ...wall];
   }
 }
 

@@ -10,7 +10,7 @@ import { TestChild } from "../support/children.ts";
 import { TempDir } from "../support/home.ts";
 import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
 
-// Where tools for file systems are, also for whoever has not got it on the way.
+// Tools for file systems are here, even if PATH does not have the directory.
 process.env["PATH"] += ":/usr/sbin:/sbin";
 const isRoot = process.getuid?.() === 0;
 
@@ -57,7 +57,7 @@ describe("a disk whose power goes away", () => {
     console.log("left out: power loss under a real file system: it takes root, mkfs.ext4 and a loop device");
 
   it.skipIf(!canMount)(
-    "K7 K13 every checkpoint that was acknowledged restores from what was on the disk then",
+    "store-1 layer-1 every checkpoint that was acknowledged restores from what was on the disk then",
     async () => {
       using temp = new TempDir();
       mkdirSync(temp.join("mount"));

@@ -53,7 +53,7 @@ describe("a disk that is full", () => {
 });
 
 describe("a session that fills a real disk", () => {
-  // Where tools for file systems are, also for whoever has not got it on the way.
+  // Tools for file systems are here, even if PATH does not have the directory.
   process.env["PATH"] += ":/usr/sbin:/sbin";
   const canMount =
     process.getuid?.() === 0 &&

@@ -12,10 +12,10 @@ const SESSIONS = 10;
 const SENDERS = 4;
 const MESSAGES = 1000;
 const HOST_KILLS = 20;
-const library = join(import.meta.dirname, "..", "..", "dist", "index.js");
+const library = join(import.meta.dirname, "..", "..", "dist", "dispatch", "index.js");
 
 describe("a thousand messages to ten sessions, with kills", () => {
-  it("Y1 each enters the context exactly once, and in the order of its sender", {
+  it("intake-1 each enters the context exactly once, and in the order of its sender", {
     timeout: 300_000,
   }, async () => {
     using home = new HostHome();

@@ -68,7 +68,7 @@ async function killAgainAndAgain(
 }
 
 describe("SIGKILL", () => {
-  it(`J1 J4 J5 ${KILLS} kills: no acknowledged record is lost, no seq is doubled, the session always opens`, {
+  it(`journal-1 journal-4 journal-5 ${KILLS} kills: no acknowledged record is lost, no seq is doubled, the session always opens`, {
     timeout: 1_800_000,
   }, async () => {
     using home = new TestHome();

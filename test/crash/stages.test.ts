@@ -1,6 +1,6 @@
 /**
- * SIGKILL at random moments of a task with checks. Whoever goes on with it comes to the same result: the same tree, the
- * same verdict, one commit, and a repo that has nothing else new.
+ * SIGKILL at random moments of a task with checks. The process that continues it comes to the same result:
+ * the same tree, the same verdict, one commit, and a repo that has nothing else new.
  */
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,7 +14,7 @@ const AT_ONCE = 2;
 /** A task that was killed so often is let through, so that the next one begins. */
 const KILLS_EACH = 4;
 
-it(`T7 verify-2 ${KILLS} kills: the same tree, the same verdict, one commit`, {
+it(`stages-1 verify-2 ${KILLS} kills: the same tree, the same verdict, one commit`, {
   timeout: 60 * 60_000,
 }, async () => {
   using home = new CheckedHome(["{ name: test, run: 'sleep 0.1; test -e runs' }"], { a: "1\n" });

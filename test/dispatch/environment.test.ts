@@ -51,7 +51,7 @@ async function waiting(
 const AGAIN = 'if [ -e b.txt ]; then echo "$FIRST"; exit 0; fi; echo x > b.txt; echo "$FIRST"; exec sleep 60';
 
 describe("values of an environment", () => {
-  it("R4 R5 are the command's, and in no file, record or commit, but for their own file while it runs", async () => {
+  it("value-1 value-2 are the command's, and in no file, record or commit, but for their own file while it runs", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const [first, second] = [newValue(), `${newValue()} "quoted" \\ é`];
@@ -97,7 +97,7 @@ describe("values of an environment", () => {
     expect(filesWith(home.dir, first)).toEqual([]);
   });
 
-  it("R5 are there after a kill for the task that goes on, and for whoever writes down what it said", async () => {
+  it("value-2 are there after a kill for the task that goes on, and for the owner that keeps its output", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const first = newValue();
@@ -168,7 +168,7 @@ describe("values of an environment", () => {
     await home.quiet();
   });
 
-  it("R5 are in no list of what waits, and go with a task that is taken back where no process runs", async () => {
+  it("value-2 are in no list of what waits, and go with a task that is taken back where no process runs", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const value = newValue();
@@ -176,7 +176,7 @@ describe("values of an environment", () => {
     const { id } = await waiting(home, dispatcher, {});
     const { request } = await dispatcher.submit(id, script("true"), { env });
     await dispatcher.pause(id);
-    // As whoever was killed has left it, right after it was asked for.
+    // As a caller leaves it that is killed right after it asked for the task.
     const spec = script(`echo ${value}`, { env: ["FIRST"] });
     const envelope = {
       id: "task_lying",
@@ -216,7 +216,7 @@ describe("values of an environment", () => {
     expect(filesWith(home.dir, first)).toEqual([]);
   });
 
-  it("R5 are in no message, whoever sends it", async () => {
+  it("value-2 are in no message, from any sender", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const first = newValue();
@@ -246,7 +246,7 @@ describe("values of an environment", () => {
     expect(sent?.data).toMatchObject({ to: resting.id, text: "take [redacted:env:FIRST]" });
   });
 
-  it("R4 that are words of ours, a commit or text of the base leave records, and what is text of the base, as they are", async () => {
+  it("value-1 that are words of ours, a commit or text of the base leave records, and what is text of the base, as they are", async () => {
     using home = new HostHome({ "a.txt": "in production mode\n" });
     const dispatcher = await home.dispatcher();
     const env = {
@@ -285,7 +285,7 @@ describe("values of an environment", () => {
     ])
       await expect(begin({ [name]: "x" })).rejects.toMatchObject({ code: "invalid_data" });
     const zero = await begin({ FIRST: "hush\0hush" }).catch((error: Error) => error.message);
-    expect(zero).toBe("env: FIRST has a value that no variable can have");
+    expect(zero).toBe("env: FIRST has a value with a NUL or with broken Unicode, which no variable can have");
     await expect(begin({ FIRST: "x".repeat(200_000) })).rejects.toMatchObject({ code: "invalid_data" });
     await expect(begin({}, { env: ["FIRST"] })).rejects.toMatchObject({ code: "env_missing" });
     expect(dispatcher.sessionIds()).toEqual([]);

@@ -1,6 +1,6 @@
 /**
  * Between a session process and those who need it: a ring is answered when the inbox was looked at, a starter hears
- * how far its process is, and a session that is being opened changes hands without anybody looking again and again.
+ * how far its process is, and a session that is being opened changes hands without polling.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -62,7 +62,7 @@ const boxed = (home: HostHome, box: string) =>
   filesWith(home.dir, WORD).filter((path) => path.includes(`/${box}/new/`));
 
 describe("a message with a secret", () => {
-  it("Y7 lies without it in the inbox of a session at rest, whoever sends it; sent again, it is there once", async () => {
+  it("message-2 lies without it in the inbox of a session at rest, from any sender; sent again, it is there once", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({ repo: home.main });
@@ -86,7 +86,7 @@ describe("a message with a secret", () => {
     for (const secret of [first, second]) expect(filesWith(home.dir, secret)).toEqual([]);
   });
 
-  it("Y7 lies without it in the outbox of the session that sends it, and in the other one's inbox", async () => {
+  it("message-2 lies without it in the outbox of the session that sends it, and in the other one's inbox", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const resting = await dispatcher.holdfast.openSession({ repo: home.main });
@@ -109,7 +109,7 @@ describe("a message with a secret", () => {
     await home.quiet();
   });
 
-  it("Y7 that is too long without it is refused where it is sent, and nothing of it is written", async () => {
+  it("message-2 that is too long without it is refused where it is sent, and nothing of it is written", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const resting = await dispatcher.holdfast.openSession({ repo: home.main });

@@ -19,7 +19,7 @@ async function begin(home: HostHome, dispatcher: Dispatcher, text: string, own =
 const STOP_MS = process.env["HOLDFAST_LONG"] ? 60_000 : 500;
 
 describe("owners", () => {
-  it("one that is stopped for a while keeps its session; nobody else gets in, and it goes on afterwards", {
+  it("one that is stopped for a while keeps its session; no other process gets in, and it goes on afterwards", {
     timeout: STOP_MS + 60_000,
   }, async () => {
     using home = new HostHome();
@@ -44,6 +44,29 @@ describe("owners", () => {
     await reaches(dispatcher, id, "paused");
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:result`)).toBe("done");
     expect((await dispatcher.holdfast.auditSession(id)).findings).toEqual([]);
+  });
+
+  it("one that takes long to end uses up none of the patience for an owner who comes between", async () => {
+    using home = new HostHome();
+    let aheadMs = 0;
+    const clock = { nowMs: () => Date.now(), monotonicMs: () => performance.now() + aheadMs };
+    const dispatcher = await Dispatcher.open({ home: home.dir, clock });
+    const id = await begin(home, dispatcher, "sleep 60");
+    await reaches(dispatcher, id, "running");
+    const pid = home.hostPid(id) ?? 0;
+    process.kill(pid, "SIGSTOP");
+    const onWait = () => {
+      aheadMs = 30_000;
+      kill(pid, "SIGCONT");
+    };
+    // A dispatcher owns the session for a moment, just when its process has ended.
+    const owned = [await dispatcher.holdfast.resumeSession(id).catch((error: unknown) => error)];
+    const work = async () => {
+      const error = owned.pop();
+      if (error) throw error;
+      return "done";
+    };
+    expect(await dispatcher.withoutProcess(id, { onWait }, work)).toBe("done");
   });
 
   it("clocks that jump, an hour ahead, a year back, give no session a second owner and put nothing out of order", async () => {
@@ -77,7 +100,7 @@ describe("owners", () => {
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:after`).trim()).toBe("after");
   });
 
-  it("what a dead process left, lock file, names and sockets, keeps nobody out; a reused pid is not its owner", async () => {
+  it("what a dead process left, lock file, names and sockets, keeps no process out; a reused pid is not its owner", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "sleep 60");

@@ -11,7 +11,7 @@ const TOKEN = `ghp_${"a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"}`;
 const OLD_FILES = 600;
 
 describe("a command with a secret in it", () => {
-  it("R1 runs as it was asked for, also where the process that takes it in still clears old files away", async () => {
+  it("redaction-1 runs as it was asked for, also where the process that takes it in still clears old files away", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("true"));

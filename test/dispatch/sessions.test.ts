@@ -20,7 +20,7 @@ async function begin(home: HostHome, dispatcher: Dispatcher, text: string, own =
   return begun.id;
 }
 
-/** As somebody leaves it who is killed before they could start a process for it. */
+/** As a caller leaves it that is killed before it could start a process for it. */
 async function putForgotten(home: HostHome, id: string): Promise<void> {
   const request = `task_forgotten_${id.slice(-8)}`;
   const envelope = {
@@ -64,7 +64,7 @@ describe("a session process", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("goes on when whoever started it is killed, terminal and all", async () => {
+  it("goes on when the command that started it is killed, together with its terminal", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const cli = home.spawnCli(
@@ -220,7 +220,7 @@ describe("a session process", () => {
   it("with nothing left to do it pauses its session and ends; what comes then waits for the next, and costs no process", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    // Whoever asks for a process that waits, as an earlier version did, gets none.
+    // A caller that asks for a process that waits, as an earlier version did, gets none.
     const id = await begin(home, dispatcher, "true", { idlePauseMs: 600_000 });
     await reaches(dispatcher, id, "paused");
     await home.quiet();
@@ -273,7 +273,7 @@ describe("a session process", () => {
     }
   });
 
-  it("a message file that nobody can read is set aside, with the reason, and hurts no other", async () => {
+  it("a message file that can't be read is set aside, with the reason, and does not affect others", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await begin(home, dispatcher, "sleep 60");

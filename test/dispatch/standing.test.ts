@@ -35,7 +35,11 @@ describe("how a session stands", () => {
       [{ status: "open", pausedFor: null, pid: 7 }, "done", null],
       [{ status: "open", pausedFor: null, pid: 7, queue: 1 }, "working", null],
       [{ status: "open", pausedFor: null, task: null, waits: "8 sessions run" }, "queued", "8 sessions run"],
-      [{ status: "interrupted", task: task(null) }, "interrupted", "its process ended in the middle"],
+      [
+        { status: "interrupted", task: task(null) },
+        "interrupted",
+        "its process ended in the middle of a task",
+      ],
       [{ pausedFor: "asked", task: task(null) }, "paused", null],
       [{ pausedFor: "budget" }, "paused", "its budget is reached"],
       [
@@ -52,7 +56,7 @@ describe("how a session stands", () => {
         "parked",
         "its budget is reached",
       ],
-      [{ pausedFor: "asked", queue: 2 }, "paused", "it has tasks that wait"],
+      [{ pausedFor: "asked", queue: 2 }, "paused", "tasks wait in it"],
       [{ task: task("rewound") }, "paused", null],
       [{ status: "handed_off", handoff: { to: "ani", directory: "/d" } }, "handed off", "ani has it"],
       [{ status: "closed" }, "closed", null],

@@ -1,13 +1,16 @@
 /**
  * The docs are true: what they name exists, and what they show runs.
  */
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { verbs } from "../../src/cli/verbs.ts";
 import { errorCodes, exitStatus } from "../../src/contract/errors.ts";
 import { type EventType, eventForms, eventSchema } from "../../src/contract/index.ts";
+import { describeApi } from "../../src/server/describe.ts";
+import { AgentHome } from "../support/agents.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { cliPath } from "../support/cli.ts";
 import { TempDir, TestHome } from "../support/home.ts";
@@ -22,22 +25,23 @@ const pages = [
   "ARCHITECTURE.md",
   "CONTEXT.md",
   "CONTRIBUTING.md",
+  "CHANGELOG.md",
+  "SECURITY.md",
   ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`),
 ];
 
 /** A shell in which `holdfast` is the built command; where there is no sandbox, `run` says so. */
 function asUser(home: TestHome, cwd: string) {
-  mkdirSync(home.join("bin"));
+  mkdirSync(home.join("bin"), { recursive: true });
   const wall = hasSandbox ? "" : 'if [ "$1" = run ]; then shift; set -- run --no-sandbox "$@"; fi\n';
   const command = `#!/bin/sh\n${wall}exec '${process.execPath}' '${cliPath}' "$@"\n`;
   writeFileSync(home.join("bin/holdfast"), command, { mode: 0o755 });
   const PATH = `${home.join("bin")}:${process.env["PATH"]}`;
-  return (script: string, more: NodeJS.ProcessEnv = {}) =>
-    execFileSync("bash", ["-euo", "pipefail", "-c", script], {
-      cwd,
-      env: { ...process.env, HOLDFAST_HOME: home.dir, PATH, ...more },
-      encoding: "utf8",
-    });
+  // Not synchronously: a test's scripted model answers in this process.
+  return async (script: string, more: NodeJS.ProcessEnv = {}) => {
+    const env = { ...process.env, HOLDFAST_HOME: home.dir, PATH, ...more };
+    return (await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], { cwd, env })).stdout;
+  };
 }
 
 describe("the docs", () => {
@@ -55,8 +59,10 @@ describe("the docs", () => {
   it("links lead somewhere, scripts exist, and nothing points outside the project", () => {
     const { scripts } = JSON.parse(read("package.json"));
     for (const page of pages) {
-      for (const [, target = ""] of read(page).matchAll(/\]\(([^)#]+)\)/g)) {
-        expect(existsSync(join(root, page, "..", target)), `${page} → ${target}`).toBe(true);
+      for (const [, target = "", heading] of read(page).matchAll(/\]\((?!https:)([^)#]*)(?:#([^)]+))?\)/g)) {
+        const path = target === "" ? page : join(page, "..", target);
+        expect(existsSync(join(root, path)), `${page} → ${target}`).toBe(true);
+        if (heading) expect(headingsOf(read(path)), `${page} → ${target}`).toContain(heading);
       }
       for (const [, script = ""] of read(page).matchAll(/npm run ([\w:]+)/g))
         expect(scripts, page).toHaveProperty([script]);
@@ -68,6 +74,23 @@ describe("the docs", () => {
     }
   });
 
+  it("the README's picture is a chart of declared nodes, and every edge joins two of them", () => {
+    const [, chart = ""] = /```mermaid\nflowchart LR\n([\s\S]+?)```/.exec(read("README.md")) ?? [];
+    const lines = chart.split("\n").filter((line) => line.trim());
+    const node = /^ *(\w+)(?:\["[^"[\]]+"\]|\[\("[^"[\]]+"\)\])$/;
+    const edge = /^ *(\w+) -->(?:\|"[^"|]+"\|)? (\w+)$/;
+    const nodes = lines.flatMap((line) => node.exec(line)?.[1] ?? []);
+    const ends = lines.flatMap((line) => edge.exec(line)?.slice(1) ?? []);
+    const groups = lines.filter((line) => /^ *subgraph \w+\["[^"]+"\]$/.test(line));
+    expect(groups).toHaveLength(lines.filter((line) => line.trim() === "end").length);
+    expect(nodes.length + ends.length / 2 + groups.length * 2).toBe(lines.length);
+    expect([...new Set(ends)].sort()).toEqual([...nodes].sort());
+    // Words of the language itself can't name a node.
+    expect(nodes.filter((name) => /^(end|graph|style|class|click|default|direction)$/.test(name))).toEqual(
+      [],
+    );
+  });
+
   it("every folder of src that ARCHITECTURE.md names is there, and none is missing from it", () => {
     const named = [...read("ARCHITECTURE.md").matchAll(/^ {2}(\w+)\/ {2,}/gm)].map(([, name]) => name);
     const there = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) =>
@@ -76,32 +99,46 @@ describe("the docs", () => {
     expect(named.sort()).toEqual(there.map(({ name }) => name).sort());
   });
 
-  it("the README's first minute runs as it stands", () => {
+  it("the README's commands lead from words for an agent to a merged change", async () => {
+    const commands = blockOf("README.md", /holdfast agents[\s\S]+?/);
+    expect(commands.match(/^holdfast [a-z]+/gm)).toHaveLength(5);
+    const script = [{ say: "I write it.", call: { write: { path: "login.ts", content: "fixed\n" } } }];
+    await using home = await AgentHome.start({ login: script });
+    gitIn(home.main, "commit", "--allow-empty", "-qm", "before");
+    const output = await asUser(home, home.main)(
+      `(${commands.replace('run "', 'run "[[login]] ')}) 2>&1 < /dev/null`,
+      home.env,
+    );
+    expect(output).toMatch(/claude +\/[\s\S]+\[persist\][\s\S]+\+fixed[\s\S]+with 1 commit from/);
+    expect(readFileSync(join(home.main, "login.ts"), "utf8")).toBe("fixed\n");
+  });
+
+  it("the guide's record runs as it stands", async () => {
     using home = new TestHome();
-    const minute = /```sh\n(S=\$\(holdfast new[\s\S]+?)```/.exec(read("README.md"))?.[1] ?? "";
-    expect(minute.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
-    const output = asUser(home, home.path)(minute);
+    const record = blockOf("docs/guide.md", /S=\$\(holdfast new[\s\S]+?/);
+    expect(record.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
+    const output = await asUser(home, home.path)(record);
     expect(output).toContain("imported, paused");
   });
 
-  it("the README's task runs as it stands", () => {
+  it("the guide's task runs as it stands", async () => {
     using home = new TaskHome();
-    const [first = "", rest = ""] = [...read("README.md").matchAll(/```sh\n(holdfast [\s\S]+?)```/g)].map(
+    const [first = "", rest = ""] = [...read("docs/guide.md").matchAll(/```sh\n(holdfast [\s\S]+?)```/g)].map(
       ([, block]) => block ?? "",
     );
     expect(rest.match(/^holdfast [a-z]+/gm)?.length).toBeGreaterThan(5);
     const run = asUser(home, home.main);
-    run(`(${first.trim()}) 2>&1`);
+    await run(`(${first.trim()}) 2>&1`);
     // In a script nobody is asked, so what is unpublished is said to go.
-    expect(run(`(${rest}) 2>&1`)).toContain("are back");
+    expect(await run(`(${rest}) 2>&1`)).toContain("restored the files");
     expect(readFileSync(join(home.main, "login.ts"), "utf8")).toBe("fixed\n");
   });
 
-  it("the README's many at once run as they stand", async () => {
+  it("the guide's many at once run as they stand", async () => {
     using home = new HostHome();
-    const block = /```sh\n(S=\$\(holdfast run[\s\S]+?)```/.exec(read("README.md"))?.[1] ?? "";
+    const block = blockOf("docs/guide.md", /S=\$\(holdfast run[\s\S]+?/);
     expect(block.match(/holdfast [a-z]+/g)?.length).toBeGreaterThan(5);
-    const output = asUser(home, home.main)(`(${block}) 2>&1 < /dev/null`);
+    const output = await asUser(home, home.main)(`(${block}) 2>&1 < /dev/null`);
     expect(output).toMatch(
       /working[\s\S]+msg_\w+[\s\S]+\[persist\][\s\S]+unverified, exit 0[\s\S]+task=2[\s\S]+next[\s\S]+paused/,
     );
@@ -118,43 +155,28 @@ describe("the docs", () => {
     expect(rows.every(([, , , effect = ""]) => effect.trim() !== "")).toBe(true);
   });
 
-  it("protocol.md lists every route of the API, and no other", () => {
-    const named = [...read("docs/protocol.md").matchAll(/^\| `(GET|POST) (\/v1\/sessions[^`]*)`/gm)].map(
-      ([, method, path]) => `${method} ${path}`,
+  it("openapi.json is what the routes say, and protocol.md lists each of them and no other", async () => {
+    using home = new TempDir();
+    const described = await describeApi({ home: home.path });
+    // node scripts/openapi.ts writes it.
+    expect(JSON.parse(read("docs/openapi.json"))).toEqual(JSON.parse(JSON.stringify(described)));
+    const { paths } = described as { paths: Record<string, Record<string, object>> };
+    const there = Object.entries(paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`),
     );
-    const there = [...read("src/server/routes.ts").matchAll(/method: "(\w+)",\s+path: "([^"]+)"/g)].map(
+    const api = read("docs/protocol.md").split("## The API")[1] ?? "";
+    const named = [...api.matchAll(/^\| `(GET|POST) (\/v1\/[^`]*)`/gm)].map(
       ([, method, path]) => `${method} ${path}`,
     );
     expect(named).toEqual(there);
   });
 
-  it("every numbered invariant of the source stands in the title of a test", () => {
-    const files = (folder: string, suffix: string) =>
-      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).filter((name) =>
-        name.endsWith(suffix),
-      );
-    const numbered = new Set<string>();
-    for (const name of files("src", ".ts")) {
-      const text = read(`src/${name}`);
-      for (const [, id = ""] of text.matchAll(/^ \* (?:.* )?([A-Z]\d+) [A-Z]/gm)) numbered.add(id);
-      // The letters are used up: newer ones are named after their subject.
-      for (const [, id = ""] of text.matchAll(/^ \* ([a-z]+-\d+) [A-Z]/gm)) numbered.add(id);
-    }
-    const titles = files("test", ".test.ts")
-      .flatMap((name) => [...read(`test/${name}`).matchAll(/\bit\(\s*["'`](.*)/g)].map(([, title]) => title))
-      .join("\n");
-    // The rules for changing the events are for people.
-    const missing = [...numbered].filter(
-      (id) => !id.startsWith("E") && !new RegExp(`\\b${id}\\b`).test(titles),
+  it("the programs of the README and of the guide run as they stand", () => {
+    const programs = ["README.md", "docs/guide.md"].flatMap((page) =>
+      [...read(page).matchAll(/```ts\n([\s\S]+?)```/g)].map(([, text = ""]) => text),
     );
-    expect(numbered.size).toBeGreaterThan(20);
-    expect(missing.sort()).toEqual([]);
-  });
-
-  it("the README's programs run as they stand", () => {
-    const programs = [...read("README.md").matchAll(/```ts\n([\s\S]+?)```/g)].map(([, text = ""]) => text);
     expect(programs).toHaveLength(2);
-    if (!hasSandbox) console.log("left out: the README's second program: it takes a sandbox");
+    if (!hasSandbox) console.log("left out: the guide's program: it needs a sandbox");
     for (const program of programs.slice(0, hasSandbox ? 2 : 1)) {
       using home = new TaskHome();
       const file = home.join("program.ts");
@@ -178,6 +200,21 @@ describe("docs/testing.md", () => {
     expect(readFileSync(dir.join("login.ts"), "utf8")).toBe("fixed\n");
   });
 });
+
+/** The one block of shell commands of a page that begins so. */
+function blockOf(page: string, beginning: RegExp): string {
+  return new RegExp(`\`\`\`sh\\n(${beginning.source})\`\`\``).exec(read(page))?.[1] ?? "";
+}
+
+/** The headings of a page, as a link names them. */
+function headingsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
 
 /** The fields of an event, those that may be missing with a question mark. */
 function fieldsOf(schema: unknown): string[] {

@@ -67,7 +67,7 @@ describe("archive and retention", () => {
     expect((await hf.auditSession(id)).findings).not.toEqual([]);
   });
 
-  it("G1 gc archives what was closed long ago, deletes nothing unless told to, and says what it would do", async () => {
+  it("retention-1 gc archives sessions that were closed long ago, deletes nothing unless told to, and reports what it would do", async () => {
     using home = new TestHome();
     let nowMs = Date.now();
     const clock = { nowMs: () => nowMs, monotonicMs: () => 0 };
@@ -94,7 +94,7 @@ describe("archive and retention", () => {
     expect(readdirSync(join(home.dir, "trash"))).toEqual([]);
   });
 
-  it("gc clears what crashes left, and nothing that somebody still makes", async () => {
+  it("gc clears what crashes left, and nothing that a process still makes", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);

@@ -1,9 +1,10 @@
 /**
  * A home that an earlier version made opens and goes on: sessions, branches, capsules, HOME.
  *
- * `fixtures/home-before-1.tar.gz` was made by the version of commit 3674f7e, through its library: three sessions of the user
- * ani on one repo, one with two tasks that were published, one in a worktree whose last task began with --base and failed, one torn down.
- * Journals name their repo by its path, so it has to stand where it stood then.
+ * `fixtures/home-before-1.tar.gz` was made by the version of commit 3674f7e, through its library: three
+ * sessions of the user ani on one repo, one with two tasks that were published, one in a worktree whose last
+ * task began with --base and failed, one torn down. Journals name their repo by its path, so it has to stand
+ * where it stood then.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -20,7 +21,7 @@ const PLACE = "/tmp/holdfast-before-1";
 const FIXTURE = join(import.meta.dirname, "..", "fixtures", "home-before-1.tar.gz");
 const ABANDONED_MS = 10 * 60_000;
 
-/** One at a time, whoever else runs the tests on this machine. */
+/** One at a time, even if the tests run several times on this machine. */
 async function unpack(): Promise<Disposable> {
   for (;;) {
     try {
@@ -43,7 +44,7 @@ async function unpack(): Promise<Disposable> {
   }
 }
 
-it("E1 a home of the version before opens, and its sessions go on with their files, their HOME and their branches", async () => {
+it("event-1 a home of the version before opens, and its sessions go on with their files, their HOME and their branches", async () => {
   using _ = await unpack();
   const main = join(PLACE, "main");
   const ids = JSON.parse(readFileSync(join(PLACE, "ids.json"), "utf8")) as Record<string, string>;
@@ -59,7 +60,7 @@ it("E1 a home of the version before opens, and its sessions go on with their fil
   };
   const talk = hasSandbox ? 'grep -c talk "$HOME/talk"; ' : "echo 2; ";
   const { overlay = "", worktree = "", tornDown = "" } = ids;
-  // All that it finds there is its own to change, whoever made it.
+  // It may change everything that it finds there.
   const closed =
     'find . "$HOME" "$TMPDIR" ! -type l ! -writable; for f in $(git ls-files) "$HOME"/talk; do echo >> "$f" || exit; done; git status -s | wc -l; git checkout -q .; git commit -qm x --allow-empty && id -u';
   expect((await hf.listSessions({ user })).map(({ id }) => id).sort()).toEqual(

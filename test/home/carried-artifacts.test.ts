@@ -28,7 +28,7 @@ describe("artifacts in an export", () => {
     return session.id;
   }
 
-  it("N1 land where they were, as the journal says; what is gone or another by now is said, and the rest goes", async () => {
+  it("import-1 artifacts arrive at their old paths, as the journal names them; missing and changed ones are reported, and the rest is exported", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await withArtifacts(home, hf);
@@ -55,9 +55,9 @@ describe("artifacts in an export", () => {
     expect([status, stderr.split("\n")]).toEqual([
       0,
       [
-        "not in the export: ../../../token: it has a name that an export can't carry",
-        "not in the export: tasks/1/artifacts/report.md: it is not what the journal says",
-        "not in the export: tasks/1/artifacts/a name — ü: it is not there",
+        "not in the export: ../../../token: an export can't contain a file of that name",
+        "not in the export: tasks/1/artifacts/report.md: it does not have the bytes that the journal names",
+        "not in the export: tasks/1/artifacts/a name — ü: it is missing",
         "",
       ],
     ]);
@@ -68,7 +68,7 @@ describe("artifacts in an export", () => {
     expect(await (await third.open()).importSession(home.join("less"))).toBe(id);
   });
 
-  it("N1 N2 one that the journal does not name, or names otherwise, and names that climb are refused", async () => {
+  it("import-1 import-2 an artifact that the journal does not name, or names differently, and names that lead out are refused", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await withArtifacts(home, hf);

@@ -18,7 +18,7 @@ import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 const token = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
 
 describe.skipIf(!hasSandbox)("HOME in an export", () => {
-  it("N4 is there for the next task, for a fork at any turn and for a fork of that, and goes on from there", async () => {
+  it("carried-home-1 is there for the next task, for a fork at any turn and for a fork of that, and goes on from there", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -51,7 +51,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     expect(again.files["talk"]).toBe("one\n");
   });
 
-  it("N4 of a task that has no checkpoint yet comes along, and comes back when somebody took it away", async () => {
+  it("carried-home-1 HOME of a task that has no checkpoint yet is exported, and is restored if it was removed", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -69,7 +69,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     expect(homeOf(other, session.id)).toEqual({ talk: "kept\n" });
   });
 
-  it("N1 a table that says what the journal does not, or names what is not there, is refused; a changed one is found", async () => {
+  it("import-1 a table that does not agree with the journal, or names a missing snapshot, is refused; a changed one is found", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -127,7 +127,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     });
   });
 
-  it("N4 retry after an import begins with HOME as it was when its task began", async () => {
+  it("carried-home-1 retry after an import begins with HOME as it was when its task began", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     // The secret is put together there: a command with one in it is not kept, and so not run again.
@@ -153,7 +153,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     expect(gitIn(home.main, "show", `${home.branchOf(id)}:seen`)).toBe("first\ntalk");
   });
 
-  it("N3 a task that ran without a sandbox elsewhere is not run again here", async () => {
+  it("import-3 a task that ran without a sandbox elsewhere is not run again here", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("true", { sandbox: false }));
@@ -167,7 +167,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
 });
 
 describe("an export from before", () => {
-  it("N1 is taken in as it always was: HOME is not there; and what stayed elsewhere is said when it goes on", async () => {
+  it("import-1 is imported as before: without HOME; and what was not exported is reported when the session continues", async () => {
     const fixture = join(import.meta.dirname, "..", "fixtures", "before-home-travelled.holdfast");
     using home = new TestHome();
     const repo = home.join("app");
@@ -194,7 +194,7 @@ describe("an export from before", () => {
     const { missing, files } = await hf.exportSession(id, home.join("again"), ani);
     expect(missing).toEqual([
       { what: "HOME of 1 snapshot", why: "it is not in this home" },
-      { what: "tasks/1/artifacts/change.patch", why: "it is not there" },
+      { what: "tasks/1/artifacts/change.patch", why: "it is missing" },
     ]);
     expect(files.map(({ path }) => path)).toContain("snapshots.pack");
     using aside = new TestHome();

@@ -1,5 +1,5 @@
 /**
- * Messages that nobody has taken in lie beside the journal of a session, and go along with it.
+ * Messages that were not taken in yet are beside the journal of a session, and are exported with it.
  */
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ describe("messages in an export", () => {
   const message = (id: string, text: string) =>
     encodeEnvelope({ kind: "message", id, from: "user:ani", at: "2026-01-01T00:00:00.000Z", to: "x", text });
 
-  it("N3 those in the inbox are unread there, in their order; tasks and requests stay; for another user all are dropped, and counted", async () => {
+  it("import-3 messages in the inbox arrive unread and in order; tasks and requests are not exported; for another user all are dropped, and counted", async () => {
     using home = new TestHome();
     const dispatcher = await Dispatcher.open({ home: home.dir });
     const hf = dispatcher.holdfast;
@@ -55,7 +55,15 @@ describe("messages in an export", () => {
     const there = new Maildir(realDisk, own.sessionDir(session.id, "inbox"));
     for (const name of names) expect(await there.read(name)).toEqual(await inbox.read(name));
     const none = async () => {};
-    const nothing = { interrupt() {}, pause() {}, shell() {}, cancel: none, allowHost: none, drained() {} };
+    const nothing = {
+      interrupt() {},
+      pause() {},
+      shell() {},
+      cancel: none,
+      allowHost: none,
+      decide: none,
+      drained() {},
+    };
     await new Intake(moved, there, nothing).look();
     expect(moved.state.unread).toHaveLength(4);
     const texts: unknown[] = [];
@@ -66,7 +74,7 @@ describe("messages in an export", () => {
 
     using others = new TestHome();
     const { status, stderr } = await runCli(others.dir, ["import", home.join("out"), "--user", "bo"]);
-    expect([status, stderr]).toEqual([0, "4 unread messages were for ani, and were dropped\n"]);
+    expect([status, stderr]).toEqual([0, "dropped 4 unread messages for ani\n"]);
     using bos = new TestHome();
     const bo = await Dispatcher.open({ home: bos.dir });
     await bo.holdfast.importSession(home.join("out"), { user: "bo" });
@@ -74,13 +82,21 @@ describe("messages in an export", () => {
     expect(existsSync(bos.sessionDir(session.id, "inbox"))).toBe(false);
   });
 
-  it("N3 of a session that takes them in meanwhile, each is in an export once", async () => {
+  it("import-3 while the session takes messages in, each is in an export once", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open(plainPorts);
     const session = await hf.openSession();
     const inbox = new Maildir(realDisk, home.sessionDir(session.id, "inbox"));
     const none = async () => {};
-    const nothing = { interrupt() {}, pause() {}, shell() {}, cancel: none, allowHost: none, drained() {} };
+    const nothing = {
+      interrupt() {},
+      pause() {},
+      shell() {},
+      cancel: none,
+      allowHost: none,
+      decide: none,
+      drained() {},
+    };
     const intake = new Intake(session, inbox, nothing);
     const put: string[] = [];
     let isOver = false;
@@ -113,7 +129,7 @@ describe("messages in an export", () => {
     await session.pause();
   });
 
-  it("N1 N2 what is no message, or too many, or there twice is refused", async () => {
+  it("import-1 import-2 files that are not messages, too many messages, and doubled ones are refused", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();

@@ -1,5 +1,6 @@
 /**
- * HOME goes along with a session, and no secret in it does, unless a person says so; nor does a credential come in.
+ * HOME goes along with a session, and no secret in it does, unless a person says so; nor does a credential
+ * come in.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -18,7 +19,7 @@ import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 const token = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
 
 describe.skipIf(!hasSandbox)("HOME in an export", () => {
-  it("N5 a file with a secret is left out at every checkpoint that has it, and named without it; --with-home takes all", async () => {
+  it("export-1 a file with a secret is left out at every checkpoint that has it, and named without it; --with-home takes all", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -62,7 +63,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     const cli = await runCli(home.dir, ["export", session.id, "-o", home.join("cli")]);
     expect(cli.status).toBe(0);
     expect(cli.stderr).toContain("left out of HOME: notes (github)\n");
-    expect(cli.stderr).toContain("--with-home takes all of it\n");
+    expect(cli.stderr).toContain("to include them: --with-home\n");
     expect(cli.stderr + cli.stdout).not.toContain(token());
     const withHome = await runCli(home.dir, ["export", session.id, "-o", home.join("all"), "--with-home"]);
     expect([withHome.status, withHome.stderr]).toEqual([0, ""]);
@@ -94,7 +95,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     expect((await homeOfFork(asItWas, all, session.id, 1)).files["notes"]).toBe(`token=${token()}\n`);
   });
 
-  it("N5 without a repo it is kept as it came, and goes as it came; what must not go does not", async () => {
+  it("export-1 without a repo, HOME is kept and exported as it was imported, except what must not be exported", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -128,7 +129,7 @@ describe.skipIf(!hasSandbox)("HOME in an export", () => {
     }
   });
 
-  it("K18 a snapshot from elsewhere that has a credential puts none there", async () => {
+  it("snapshot-3 a credential in an imported snapshot is not restored", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);

@@ -25,7 +25,7 @@ describe("damage", () => {
     writeFileSync(path, content);
   };
 
-  it("J4 a damaged session opens read-only: shown, listed and read up to the damage, never changed", async () => {
+  it("journal-4 a damaged session opens read-only: shown, listed and read up to the damage, never changed", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, flipIn("journal/000001.jsonl", "input 2"));
@@ -143,7 +143,7 @@ describe("damage", () => {
     ]);
   });
 
-  it("J3 bytes that were added behind the named end of a segment are no damage, and said", async () => {
+  it("journal-3 bytes that were added after the named end of a segment are not damage, and are reported", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, () => {});
@@ -154,24 +154,35 @@ describe("damage", () => {
     expect(await hf.examine()).toContainEqual({
       level: "note",
       what: id,
-      detail: expect.stringContaining("5 bytes behind"),
+      detail: expect.stringContaining("5 bytes after"),
     });
     // Where its owner let go of the last one, they are.
     appendFileSync(home.sessionDir(id, "journal/000002.jsonl"), "added");
     expect((await hf.auditSession(id)).findings).toMatchObject([{ file: "journal/000002.jsonl" }]);
   });
 
-  it("C2 a spoiled fold is only a cache: the session opens, and repair removes it", async () => {
+  it("fold-cache-2 a fold that was changed is not believed: the state is that of the records, and repair removes the file", async () => {
     using home = new TestHome();
     const hf = await home.open();
-    const id = await damagedSession(home, flipIn("fold.json", "title"));
+    const id = await damagedSession(home, (dir) => {
+      const path = join(dir, "fold.json");
+      const text = readFileSync(path, "utf8");
+      expect(text).toContain('"title":"hurt"');
+      writeFileSync(path, text.replace('"title":"hurt"', '"title":"lies"'));
+    });
+    expect(await hf.showSession(id)).toMatchObject({ title: "hurt", status: "paused" });
     expect((await hf.auditSession(id)).findings).toMatchObject([{ file: "fold.json" }]);
-    expect(await hf.repairSession(id)).toMatchObject({ session: null });
+    const session = await hf.resumeSession(id);
+    expect(session.state.title).toBe("hurt");
+    await session.pause();
     expect((await hf.auditSession(id)).findings).toEqual([]);
-    await (await hf.resumeSession(id)).pause();
+    flipIn("fold.json", "title")(home.sessionDir(id));
+    expect(await hf.repairSession(id)).toMatchObject({ session: null });
+    expect(existsSync(home.sessionDir(id, "fold.json"))).toBe(false);
+    expect((await hf.auditSession(id)).findings).toEqual([]);
   });
 
-  it("C1 a fold ahead of its journal means that the journal was cut", async () => {
+  it("fold-cache-1 a fold ahead of its journal means that the journal was cut", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await damagedSession(home, (dir) => {

@@ -78,7 +78,7 @@ const KEPT = [
 ];
 
 describe.runIf(hasSandbox)("HOME's caches", () => {
-  it("T5 are given back by a teardown and by an archive; credentials, settings, programs and what a checkpoint has stay", async () => {
+  it("cache-1 are given back by a teardown and by an archive; credentials, settings, programs and what a checkpoint has stay", async () => {
     using home = new TaskHome({ "a.txt": "one\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -103,7 +103,7 @@ describe.runIf(hasSandbox)("HOME's caches", () => {
     expect((await hf.auditSession(id)).findings).toEqual([]);
   });
 
-  it("T5 stay where the repo has them in checkpoints, and where the next files take the place of the last", async () => {
+  it("cache-1 stay where the repo has them in checkpoints, and where the next files take the place of the last", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { home_exclude: [go/pkg] }\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);

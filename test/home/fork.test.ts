@@ -30,7 +30,7 @@ describe("fork", () => {
     await expect(hf.forkSession(id, { atTurn: -1 })).rejects.toMatchObject({ code: "turn_not_found" });
   });
 
-  it("F1 of a running session: what the parent appends later never appears in the child, and the other way round", async () => {
+  it("fork-1 of a running session: what the parent appends later never appears in the child, and the other way round", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     await fc.assert(
@@ -62,7 +62,7 @@ describe("fork", () => {
     );
   });
 
-  it("F1 no file that the parent may still write is linked, and no blob of a later turn is", async () => {
+  it("fork-1 no file that the parent may still write is linked, and no blob of a later turn is", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const parent = await hf.openSession();
@@ -106,7 +106,7 @@ describe("a fork of a session that is damaged below its cached fold", () => {
     writeFileSync(path, content);
   };
 
-  it("F2 is refused, and says where, whatever is damaged", async () => {
+  it("fork-2 is refused, and says where, whatever is damaged", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const session = await hf.openSession();
@@ -139,7 +139,7 @@ describe("a fork of a session that is damaged below its cached fold", () => {
     });
   });
 
-  it("F2 C3 is refused for a long one too, after forks that were good, and also where a time was set back", async () => {
+  it("fork-2 checked-1 is refused for a long one too, after forks that were good, and also where a time was set back", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const session = await hf.openSession();

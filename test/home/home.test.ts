@@ -49,7 +49,7 @@ describe("a home", () => {
     await expect(home.open()).rejects.toMatchObject({ code: "newer_format" });
   });
 
-  it("I1 ids that climb, and ids that are none, never reach the file system", async () => {
+  it("id-1 ids that lead out of the directory, and texts that are not ids, never reach the file system", async () => {
     using home = new TestHome();
     const hf = await home.open();
     for (const id of [
@@ -69,7 +69,7 @@ describe("a home", () => {
     }
   });
 
-  it("another user's session is not found, by any door", async () => {
+  it("another user's session is not found by any method", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1, { user: "ani", title: "private words" });
@@ -104,7 +104,7 @@ describe("a home", () => {
       await expect(hf.openSession({ user }), user).rejects.toMatchObject({ code: "invalid_data" });
   });
 
-  it("X1 the index is a cache: deleted or spoiled, lists and searches are the same", async () => {
+  it("index-1 the index is a cache: deleted or spoiled, lists and searches are the same", async () => {
     using home = new TestHome();
     const hf = await home.open();
     for (let index = 0; index < 3; index += 1)
@@ -125,7 +125,7 @@ describe("a home", () => {
     expect(await hf.search(["answer", "2"])).toEqual(hits);
   });
 
-  it("X2 a list is never stale: it shows each append, pause and resume as soon as it is durable", async () => {
+  it("index-2 a list is never stale: it shows each append, pause and resume as soon as it is durable", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();

@@ -1,6 +1,6 @@
 /**
- * What a session keeps beside its journal: whatever is done to the bytes of an artifact, of a snapshot or of the store
- * is found, says whose it is, and hides nothing else.
+ * What a session keeps beside its journal: whatever is done to the bytes of an artifact, of a snapshot or of
+ * the store is found, says whose it is, and hides nothing else.
  */
 import { createHash } from "node:crypto";
 import {
@@ -68,7 +68,7 @@ const spread = (path: string, count: number) => {
 };
 
 describe("what a session keeps", () => {
-  it("every flipped byte of an artifact is found, and one that is gone", async () => {
+  it("every flipped byte of an artifact is found, and so is a missing artifact", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const id = await work(home, hf, "alpha");
@@ -189,7 +189,7 @@ describe("what a session keeps", () => {
     expect((await hf.listSessions()).length).toBe(before);
   });
 
-  it("K23 one content that is damaged is named, with the turn that can be forked instead; nothing is left of the fork that failed", async () => {
+  it("git-2 one content that is damaged is named, with the turn that can be forked instead; nothing is left of the fork that failed", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { strategy: worktree }\n" });
     const hf = await home.open();
     const id = await work(home, hf, "alpha");
@@ -225,7 +225,7 @@ describe("what a session keeps", () => {
     expect(located).toBeGreaterThan(0);
   });
 
-  it("T2 a capsule that is the last good copy of something is not taken away", async () => {
+  it("task-2 a capsule that is the last good copy of something is not taken away", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { strategy: worktree }\n" });
     const hf = await home.open();
     const id = await work(home, hf, "alpha");
@@ -247,7 +247,7 @@ describe("what a session keeps", () => {
     await hf.tearDownSession(id);
   });
 
-  it("every flipped byte of the pack that an import brought is found, and one that is gone", async () => {
+  it("every flipped byte of the pack that an import brought is found, and so is a missing pack", async () => {
     using home = new TaskHome();
     using there = new TaskHome();
     const hf = await home.open();
@@ -292,7 +292,7 @@ describe("the command line, where snapshots are damaged", () => {
     const whole = await home.cli("audit", id);
     expect(whole).toMatchObject({ status: 0, stderr: "" });
     expect(whole.stdout).toMatch(
-      /without --deep the contents of snapshots are not read\n.*[1-9]\d* artifacts, \d+ snapshots: whole\n$/,
+      /unread {2}the contents of snapshots; --deep reads them\n.*[1-9]\d* artifacts, \d+ snapshots: whole\n$/,
     );
     const deep = await home.cli("audit", id, "--deep");
     expect(deep).toMatchObject({ status: 0, stdout: expect.stringMatching(/: whole\n$/) });
@@ -305,7 +305,7 @@ describe("the command line, where snapshots are damaged", () => {
     expect((await home.cli("audit", id, "--deep")).status).toBe(6);
     expect((await home.cli("doctor")).status).toBe(6);
     expect((await home.cli("doctor", "--deep")).status).toBe(6);
-    expect((await home.cli("doctor", "--repair", id)).stdout).toContain("can't be mended");
+    expect((await home.cli("doctor", "--repair", id)).stdout).toContain("can't be repaired");
     for (const again of [await run("--session", id, "--", "true"), await home.cli("retry", id)]) {
       expect(again.status).not.toBe(0);
       expect(again.stderr + again.stdout).toMatch(/snapshot [0-9a-f]{40} of session/);
@@ -313,7 +313,8 @@ describe("the command line, where snapshots are damaged", () => {
     await home.quiet();
     const records = await Array.fromAsync(hf.readJournal(id));
     const stopped = records.filter(({ type }) => type === "task_refused" || type === "task_halted");
-    // The next task has its files from the capsule, and can't keep what it made of them; the other needs the snapshot.
+    // The next task has its files from the capsule, and can't keep what it made of them; the other needs the
+    // snapshot.
     expect(new Set(stopped.map(({ type, data }) => `${type} ${data["code"]}`))).toEqual(
       new Set(["task_halted snapshot_invalid", "task_refused snapshot_invalid"]),
     );

@@ -13,7 +13,7 @@ const later = (days: number) => ({
 });
 
 describe("a session that is kept", () => {
-  it("G1 is neither archived nor deleted, however old it is; not kept any more, it is", async () => {
+  it("retention-1 is neither archived nor deleted, however old it is; after keep --undo it is", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const ids = [await sessionWithTurns(hf, 1), await sessionWithTurns(hf, 1)];
@@ -36,7 +36,7 @@ describe("a session that is kept", () => {
     await expect(older.showSession(kept)).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  it("a fork of it is not; and one that runs is kept at once, and goes on", async () => {
+  it("a fork of it is not kept; a running session can be kept at once, and continues", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
@@ -48,13 +48,13 @@ describe("a session that is kept", () => {
     const fork = await dispatcher.holdfast.forkSession(id, { atTurn: 0 });
     await fork.pause();
     expect((await dispatcher.show(fork.id)).isKept).toBe(false);
-    expect((await home.cli("keep", id, "--undo")).stdout).toBe(`${id} is not kept any more\n`);
+    expect((await home.cli("keep", id, "--undo")).stdout).toBe(`${id} is no longer kept\n`);
     expect((await dispatcher.show(id)).isKept).toBe(false);
   });
 });
 
 describe("retention in settings.yaml", () => {
-  it("says how long sessions stay; what the command says counts more", async () => {
+  it("sets how long sessions stay; an option of the command overrides it", async () => {
     using home = new TestHome();
     mkdirSync(home.dir, { mode: 0o700 });
     writeFileSync(join(home.dir, "settings.yaml"), "retention: { archive_closed_days: 5 }\n");

@@ -15,7 +15,7 @@ const later = (days: number) => {
 };
 
 describe("gc", () => {
-  it("K11 collects the bases that were used longest ago, and never one that a capsule stands on", async () => {
+  it("base-1 collects the bases that were used longest ago, and never one that a capsule stands on", async () => {
     using home = new TaskHome({
       "package.json": "0",
       "holdfast.yaml": "capsule: { setup: cp package.json installed }\n",
@@ -126,7 +126,7 @@ describe("gc", () => {
     }
   });
 
-  it("K13 keeps a layer with files that no snapshot has, whatever its age, until their owner lets them go", async () => {
+  it("layer-1 keeps a layer with files that no snapshot has, whatever its age, until their owner lets them go", async () => {
     using home = new CarryHome("overlay");
     const hf = await home.hf();
     await home.task("mkdir node_modules; head -c 2000000 /dev/zero > node_modules/big; echo 1 > one");
@@ -143,7 +143,7 @@ describe("gc", () => {
     expect((await home.task("cat one; ls node_modules")).said).toBe("1");
   });
 
-  it("K13 files that a fork has too are not its parent's to let go of", async () => {
+  it("layer-1 a parent can't drop files that a fork has, too", async () => {
     using home = new CarryHome("overlay");
     const hf = await home.hf();
     await home.task("mkdir node_modules; head -c 2000000 /dev/zero > node_modules/big; echo 1 > one");

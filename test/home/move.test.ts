@@ -76,7 +76,7 @@ describe("export and import", () => {
     expect(readdirSync(join(home.dir, "staging"))).toEqual([]);
   });
 
-  it("N3 lands as the importing user's, whoever it was before", async () => {
+  it("import-3 an imported session belongs to the importing user, whichever user had it before", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { id, file } = await exported(here);
@@ -86,7 +86,7 @@ describe("export and import", () => {
     expect(await other.showSession(id, { user: "bo" })).toMatchObject({ user: "bo", repo: "/my/repo" });
   });
 
-  it("N3 unread messages go on with their user; of another user's they are dropped, and that is said", async () => {
+  it("import-3 unread messages of the importing user are imported; those of another user are dropped, and the import reports that", async () => {
     using here = new TestHome();
     const hf = await here.open();
     const session = await hf.openSession({ user: "ani" });
@@ -99,11 +99,11 @@ describe("export and import", () => {
     expect((await same.showSession(session.id, { user: "ani" })).unread).toBe(1);
     using others = new TestHome();
     const { status, stderr } = await runCli(others.dir, ["import", here.join("out"), "--user", "bo"]);
-    expect([status, stderr]).toEqual([0, "1 unread message was for ani, and was dropped\n"]);
+    expect([status, stderr]).toEqual([0, "dropped 1 unread message for ani\n"]);
     expect((await (await others.open()).showSession(session.id, { user: "bo" })).unread).toBe(0);
   });
 
-  it("N1 any changed byte, cut or addition is refused, and nothing becomes visible", async () => {
+  it("import-1 any changed byte, cut or addition is refused, and nothing becomes visible", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { id, file } = await exported(here);
@@ -141,7 +141,7 @@ describe("export and import", () => {
     expect(readdirSync(join(there.dir, "sessions"))).toEqual([]);
   });
 
-  it("N1 a manifest that was made to fit changed records is refused by the chain, and one of another id by the journal", async () => {
+  it("import-1 a manifest that matches changed records is refused because of the chain, and one with another id because of the journal", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { content } = await exported(here);
@@ -181,7 +181,7 @@ describe("export and import", () => {
     expect(readdirSync(join(there.dir, "sessions"))).toEqual([]);
   });
 
-  it("N2 names that climb, names that no session has, and files twice are refused before anything is written", async () => {
+  it("import-2 names that climb, names that no session has, and files twice are refused before anything is written", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { content } = await exported(here);
@@ -215,7 +215,7 @@ describe("export and import", () => {
     expect(readdirSync(there.path).sort()).toEqual(["home", "tried.holdfast"]);
   });
 
-  it("N2 a bomb is refused while it unfolds", async () => {
+  it("import-2 a bomb is refused while it unfolds", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { content } = await exported(here);
@@ -245,7 +245,7 @@ describe("export and import", () => {
     expect(readdirSync(join(there.dir, "staging"))).toEqual([]);
   });
 
-  it("N1 N2 files that no journal vouches for are as their manifest says, and all together are not too much", async () => {
+  it("import-1 import-2 files outside the journal must match the manifest, and their total is limited", async () => {
     using here = new TestHome();
     using there = new TestHome();
     const { id, content } = await exported(here);

@@ -1,5 +1,5 @@
 /**
- * What sessions are called: chosen once, by nobody else, and understood wherever an id is.
+ * What sessions are called: chosen once, unique, and accepted wherever an id is.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { commitFiles, gitIn, makeRepo } from "../support/repo.ts";
 import { TaskHome } from "../support/tasks.ts";
 
 describe("a name", () => {
-  it("I2 whatever the text, what is made from it is a name, and so is its n-th", () => {
+  it("name-1 whatever the text, the result is a valid name, and so is its n-th variant", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 1e6 }), (text, number) => {
         const name = nameFromText(text);
@@ -45,7 +45,7 @@ describe("a name", () => {
 });
 
 describe("the names of sessions", () => {
-  it("I3 no two sessions of a repo have the same, in whichever working tree they are opened; those of another repo may", async () => {
+  it("name-2 no two sessions of a repo have the same, in whichever working tree they are opened; those of another repo may", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     gitIn(home.main, "worktree", "add", "-q", home.join("linked"), "-b", "linked");
@@ -68,7 +68,7 @@ describe("the names of sessions", () => {
     for (const name of ["packed", "folder", "loose"]) expect(await open(home.main, name)).toBe(`${name}-2`);
   });
 
-  it("one that is asked for is that one, or it is refused and nothing is made", async () => {
+  it("a name that is asked for is used as it is, or it is refused and nothing is made", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     await (await hf.openSession({ repo: home.main, name: "mine" })).release();
@@ -86,7 +86,7 @@ describe("the names of sessions", () => {
     await (await hf.openSession({ repo: home.main, name: "later" })).release();
   });
 
-  it("I3 sessions that are opened at the same moment, by several processes, have a name each", async () => {
+  it("name-2 sessions that are opened at the same moment, by several processes, have a name each", async () => {
     using home = new TaskHome();
     await home.open();
     const children = [1, 2, 3, 4].map(() => new TestChild("open-named.ts", [home.dir, home.main, "10"]));
@@ -97,7 +97,7 @@ describe("the names of sessions", () => {
     expect(new Set(names).size).toBe(40);
   });
 
-  it("I3 a claim whose session never came to be, and whose maker is gone, holds nothing", async () => {
+  it("name-2 a claim whose session never came to be, and whose maker is gone, holds nothing", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const first = await hf.openSession({ repo: home.main, title: "first" });
@@ -105,10 +105,10 @@ describe("the names of sessions", () => {
     const [dir = ""] = readdirSync(join(home.dir, "names"));
     const claim = (name: string) => join(home.dir, "names", dir, name);
     expect(readFileSync(claim("first"), "utf8")).toBe(`${first.id}\n`);
-    const nobody = "sess_01k00000000000000000000000";
-    writeFileSync(claim("dead"), `${nobody} 999999999 1\n`);
+    const unmade = "sess_01k00000000000000000000000";
+    writeFileSync(claim("dead"), `${unmade} 999999999 1\n`);
     writeFileSync(claim("torn"), "");
-    writeFileSync(claim("making"), `${nobody} ${process.pid} \n`);
+    writeFileSync(claim("making"), `${unmade} ${process.pid} \n`);
     for (const [title, name] of [
       ["dead", "dead"],
       ["torn", "torn"],

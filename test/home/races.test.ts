@@ -23,7 +23,7 @@ async function closedWithBlobs(hf: Holdfast, count: number): Promise<string> {
 }
 
 describe("archiving beside others", () => {
-  it("A1 holds the session from the check to the last file: nobody else's records lose their blobs", async () => {
+  it("archive-1 holds the session from the check to the last file: no record that another owner adds loses its blobs", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const id = await closedWithBlobs(hf, 150);
@@ -47,7 +47,7 @@ describe("archiving beside others", () => {
     expect((await Array.fromAsync(hf.readHistory(id))).at(-1)?.input).toBe("IMPORTANT ".repeat(1000));
   });
 
-  it("A1 gc removes nothing of an archive in which one blob is bad", async () => {
+  it("archive-1 gc removes nothing of an archive in which one blob is bad", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const id = await closedWithBlobs(hf, 4);
@@ -62,7 +62,7 @@ describe("archiving beside others", () => {
     expect(readdirSync(home.sessionDir(id, "blobs"))).toEqual(blobs);
   });
 
-  it("G1 gc deletes no session that was resumed after it had been found old", async () => {
+  it("retention-1 gc deletes no session that was resumed after it had been found old", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const ids = [await closedWithBlobs(hf, 1), await closedWithBlobs(hf, 1)];
@@ -102,7 +102,7 @@ describe("archiving beside others", () => {
 });
 
 describe("a session in flight", () => {
-  it("B1 a blob whose name was never synced is synced before the record that names it again", async () => {
+  it("blob-1 a blob whose name was never synced is synced before the record that names it again", async () => {
     using home = new TestHome(memoryDir);
     const good = await home.open();
     const { id } = await good.openSession().then(async (session) => {
@@ -195,7 +195,7 @@ describe("a session in flight", () => {
     expect(results[1]).toMatchObject({ reason: { code: "record_too_large" } });
   });
 
-  it("a session can't say of itself that it is another, or another user's", async () => {
+  it("a session can't claim another id or another user", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     await using session = await hf.openSession();
@@ -207,7 +207,7 @@ describe("a session in flight", () => {
     }
   });
 
-  it("I1 ids that are handed in are checked like any other", async () => {
+  it("id-1 ids that a caller passes are checked like any other", async () => {
     using home = new TestHome();
     for (const bad of ["../../escaped", "sess_test1", ""]) {
       const hf = await home.open({
@@ -254,7 +254,7 @@ describe("a session in flight", () => {
     expect(readdirSync(home.join("home", "staging"))).toEqual([]);
   });
 
-  it("X1 X2 an index with a spoiled page, or of a session that came back from an older export, is made anew", async () => {
+  it("index-1 index-2 an index with a spoiled page, or of a session that came back from an older export, is made anew", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 2, { title: "mango" });

@@ -36,7 +36,7 @@ function refsOf(home: TaskHome, id: string): string[] {
 }
 
 describe("a session that is removed", () => {
-  it("is gone with all it had; its branch stays, and a fork of it is whole and goes on", async () => {
+  it("is gone with everything it had; its branch stays, and a fork of it is whole and continues", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "capsule: { ports: [PORT] }\n" });
     const hf = await home.open();
     const id = await worked(home, hf);
@@ -72,7 +72,7 @@ describe("a session that is removed", () => {
     await child.close();
   });
 
-  it("G3 is not one with work that is in no commit, that a person keeps or has, or that is damaged; --force removes it", async () => {
+  it("removal-1 a session is not removed if it has work in no commit, is kept, handed off or damaged; --force removes it", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const refused: [string, string][] = [[await worked(home, hf, "failed"), "unpublished_work"]];
@@ -113,7 +113,7 @@ describe("a session that is removed", () => {
     expect(existsSync(home.join("mine", "a.txt"))).toBe(true);
   });
 
-  it("G3 is not one with work of an earlier task that no later one went on with, unless it was published", async () => {
+  it("removal-1 a session is not removed if it has work of an earlier task that no later task continued, unless it was published", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const next = async (id: string, does: string, outcome: "done" | "failed", isFresh = false) => {
@@ -134,7 +134,7 @@ describe("a session that is removed", () => {
     await next(lost, "true", "done", true);
     await expect(hf.removeSession(lost)).rejects.toMatchObject({
       code: "unpublished_work",
-      facts: { unpublished: ["the work of turn 1, which a later task did not go on with"] },
+      facts: { unpublished: ["the work of turn 1, which a later task did not continue"] },
     });
     const rewound = await opened();
     await next(rewound, "echo more > a.txt", "done");
@@ -153,7 +153,7 @@ describe("a session that is removed", () => {
     await expect(hf.removeSession(carried)).rejects.toMatchObject({ code: "unpublished_work" });
   });
 
-  it("G3 is not one that a process has", async () => {
+  it("removal-1 a session is not removed while a process has it", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -167,14 +167,14 @@ describe("a session that is removed", () => {
     await expect(hf.removeSession(other)).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  it("K25 takes its branch along where that is asked for; not one with a person's commits, or checked out, and not the only copy of the work", async () => {
+  it("publish-3 takes its branch along where that is asked for; not one with a person's commits, or checked out, and not the only copy of the work", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const branches = true;
     const only = await worked(home, hf);
     await expect(hf.removeSession(only, { branches })).rejects.toMatchObject({
       code: "unpublished_work",
-      facts: { unpublished: [`commits that only ${home.branchOf(only)} has, which is to go too`] },
+      facts: { unpublished: [`commits that are only in ${home.branchOf(only)}, which is to be deleted too`] },
       wayOut: expect.stringMatching(/without --branches.*git merge/),
     });
     gitIn(home.main, "merge", "-q", home.branchOf(only));

@@ -55,7 +55,7 @@ describe("what a home withstands", () => {
     await expect(hf.showSession(id, { user: "bo" })).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  it("J2 without its witness a session is damaged, and is not opened: it could have been cut", async () => {
+  it("journal-2 without its witness a session is damaged, and is not opened: it could have been cut", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);

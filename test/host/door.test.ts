@@ -12,16 +12,16 @@ import { HostHome, until } from "../support/hosts.ts";
 import { messageEvents, startLoop } from "../support/message-loop.ts";
 
 describe("tokens", () => {
-  it("V1 are compared whole: nothing but the very same one is it", () => {
+  it("bearer-1 are compared whole: nothing but the very same one is it", () => {
     const token = makeToken();
     expect(isSameToken(token, token)).toBe(true);
     for (const other of [undefined, "", token.slice(0, -1), `${token}x`, makeToken(), token.toUpperCase()])
       expect(isSameToken(token, other)).toBe(false);
-    // A session whose token was revoked lets nobody in, whoever says nothing included.
+    // A session whose token was revoked lets no request in, not even one without a token.
     for (const other of [undefined, "", "revoked"]) expect(isSameToken(undefined, other)).toBe(false);
   });
 
-  it("V2 another session's token, an old one or none is refused and counted there, and not journalled", async () => {
+  it("door-1 another session's token, an old one or none is refused and counted there, and not journalled", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const a = await startLoop(home, dispatcher);

@@ -33,7 +33,7 @@ const startsCommand = (work: Work) => work.kind === "queued" || work.isStartedAg
 const effectsOf = (entries: readonly Entry[]): Effect[] => entries.flatMap(({ effects }) => effects);
 
 describe("the life of a session process", () => {
-  it("Y9 has one thing under way at a time, and stops a turn once", () => {
+  it("process-1 has one thing under way at a time, and stops a turn once", () => {
     always(({ entries }) => {
       let stops = 0;
       for (const { effects, underWay } of entries) {
@@ -49,7 +49,7 @@ describe("the life of a session process", () => {
     });
   });
 
-  it("Y10 starts no command after a pause or a failure, nor while it leaves", () => {
+  it("process-2 starts no command after a pause or a failure, nor while it leaves", () => {
     always(({ entries }) => {
       const first = entries.findIndex(endsIt);
       for (const [at, { before, effects }] of entries.entries()) {
@@ -62,7 +62,7 @@ describe("the life of a session process", () => {
     });
   });
 
-  it("Y11 looks after every ring, or turns it away, from resting on", () => {
+  it("process-3 looks after every ring, or turns it away, from resting on", () => {
     always(({ entries }) => {
       for (const { before, happening, effects } of entries) {
         if (happening.kind !== "rung") continue;
@@ -73,7 +73,7 @@ describe("the life of a session process", () => {
     });
   });
 
-  it("Y12 is gone in the end: after a pause, with the session at rest; after a failure, with what failed", () => {
+  it("process-4 is gone in the end: after a pause, with the session at rest; after a failure, with what failed", () => {
     always(({ entries }) => {
       const last = entries.at(-1)?.after;
       const failed = entries.some(isFailure);
@@ -83,7 +83,7 @@ describe("the life of a session process", () => {
       const rest = all.findIndex(({ kind }) => kind === "record_pause");
       expect(all.filter(({ kind }) => kind === "leave")).toHaveLength(1);
       if (!failed) expect([rest >= 0, rest < leave]).toEqual([true, true]);
-      // Whoever asked for it finds that it was paused for that.
+      // The caller finds that it was paused for that.
       const asked = entries.findIndex((entry) => endsIt(entry) && !isFailure(entry));
       const recorded = entries.findIndex(({ effects }) =>
         effects.some(({ kind }) => kind === "record_pause"),
@@ -93,7 +93,7 @@ describe("the life of a session process", () => {
     });
   });
 
-  it("Y13 never waits for nothing; a ring, a pause, a failure and the time end a wait in line", () => {
+  it("process-5 never waits for nothing; a ring, a pause, a failure and the time end a wait in line", () => {
     always(({ entries }) => {
       for (const { before, happening, after, underWay, isLooking } of entries) {
         const isLastLook = after.state === "leaving" && after.step === "looking";
@@ -107,7 +107,7 @@ describe("the life of a session process", () => {
     });
   });
 
-  it("Y14 rests of itself only when nothing is due; what is due is driven or stays, and is never forgotten", () => {
+  it("process-6 rests of itself only when nothing is due; what is due is driven or stays, and is never forgotten", () => {
     always(({ cut, entries }) => {
       for (const { before, after, queue, heard } of entries)
         if (

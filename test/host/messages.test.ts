@@ -48,7 +48,7 @@ describe("messages", () => {
   it("one that can't be delivered comes back to its sender, with the reason; another user's session is not there", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    const foreign = await dispatcher.holdfast.openSession({ user: "somebody-else" });
+    const foreign = await dispatcher.holdfast.openSession({ user: "other-user" });
     await foreign.release();
     const id = await startLoop(home, dispatcher);
     await dispatcher.send(id, `reply:${foreign.id}:psst`);
@@ -63,17 +63,17 @@ describe("messages", () => {
     expect(got).toMatch(
       new RegExp(`^dispatcher Message msg_\\w+ to ${foreign.id} was not delivered: there is no session`, "m"),
     );
-    expect((await dispatcher.show(foreign.id, { user: "somebody-else" })).inbox).toBe(0);
+    expect((await dispatcher.show(foreign.id, { user: "other-user" })).inbox).toBe(0);
     await expect(dispatcher.send(foreign.id, "x")).rejects.toMatchObject({ code: "session_not_found" });
     await expect(dispatcher.send(id, "x", { from: foreign.id })).rejects.toMatchObject({
       code: "session_not_found",
     });
   });
 
-  it("Y3 what is written to standard input and not known to have arrived is shown, and never written again", async () => {
+  it("feed-1 what is written to standard input and not known to have arrived is shown, and never written again", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
-    // Reads one line, and then no more: the second is written, and nobody knows whether it was read.
+    // Reads one line, and then no more: the second is written, and it is not known whether it was read.
     const { id, request } = await dispatcher.begin(
       { repo: home.main },
       script('read -r line; echo "$line" >> got; echo it has it; exec sleep 60', {
@@ -114,7 +114,7 @@ describe("messages", () => {
     expect(patch.toString().match(/"text":"(one|two)"/g)).toEqual(['"text":"one"', '"text":"two"']);
   });
 
-  it("Y3 a delivery that a crash left unclear is on record as that, and is not made again", async () => {
+  it("feed-1 a delivery that a crash left unclear is on record as that, and is not made again", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({ repo: home.main });
@@ -144,7 +144,7 @@ describe("messages", () => {
     expect(patch.toString().match(/"message":"msg_."/g)).toEqual(['"message":"msg_b"']);
   });
 
-  it("Y1, Y4, Y5 what a kill left half done is done once: taken in, sent, carried", async () => {
+  it("intake-1 outgoing-1 message-1 what a kill left half done is done once: taken in, sent, carried", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const b = await dispatcher.holdfast.openSession({ repo: home.main });
@@ -168,7 +168,7 @@ describe("messages", () => {
     expect(await dispatcher.show(b.id)).toMatchObject({ inbox: 1 });
   });
 
-  it("Y2 a message that is too much for a journal, or is none, is set aside and the next is taken in", async () => {
+  it("intake-2 a message that is too much for a journal, or is none, is set aside and the next is taken in", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const session = await dispatcher.holdfast.openSession({ repo: home.main });

@@ -1,5 +1,5 @@
 /**
- * What a session may take, who says so, and that nobody pays for another's bytes.
+ * What a session may use, who sets that, and that no session is charged for another's bytes.
  */
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -103,7 +103,7 @@ describe("settings.yaml", () => {
 const watched = (quota: Quota, ...dirs: string[]) => ({ pid: process.pid, dirs, quota });
 
 describe("the watch", () => {
-  it("charges nobody for what others write, also where something can't be counted", async () => {
+  it("charges no session for what others write, also if something can't be counted", async () => {
     using temp = new TempDir();
     mkdirSync(temp.join("own"));
     const exceeded: Exceeded[] = [];

@@ -2,6 +2,7 @@
  * Hosts that a task was kept from, and those that a person allows it while it runs.
  */
 import { describe, expect, it } from "vitest";
+import { usualTools } from "../../src/contract/index.ts";
 import { readSpool } from "../../src/host/frames.ts";
 import { Spool } from "../../src/host/spool.ts";
 import { TaskHosts } from "../../src/host/task-hosts.ts";
@@ -48,7 +49,7 @@ describe("the hosts of a task that runs", () => {
     await session.release();
   });
 
-  it("T10 one that a person allows is on record before the network hears of it, once; after the task there is none", async () => {
+  it("allow-1 one that a person allows is on record before the network hears of it, once; after the task there is none", async () => {
     using home = new TestHome();
     const { session, hosts, onRecord } = await drivenIn(home);
     await hosts.allow({ host: "early.org", by });
@@ -69,6 +70,7 @@ describe("the hosts of a task that runs", () => {
       isReadOnly: false,
       isWithoutCommands: false,
       hosts: ["a.org", "early.org", "b.org"],
+      tools: usualTools,
     });
     await session.append("task_ended", { task: 1, outcome: "done" });
     await hosts.allow({ host: "late.org", by });

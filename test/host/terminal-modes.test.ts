@@ -14,8 +14,11 @@ const SEQUENCE =
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about these.
 const OBEYED_AT_ONCE = /[\x00-\x1f\x7f]/g;
 const OFF =
-  "4 ?1 ?5 ?6 ?9 ?66 ?1000 ?1001 ?1002 ?1003 ?1004 ?1005 ?1006 ?1007 ?1015 ?1016 ?2004 ?2026 ?2031 ?2048";
-const ON = "?7 ?25";
+  "4 20 ?1 ?5 ?6 ?9 ?66 ?69 ?1000 ?1001 ?1002 ?1003 ?1004 ?1005 ?1006 ?1007 ?1015 ?1016 ?2004 ?2026 ?2031 ?2048 ?9001";
+const ON = "12 ?7 ?25";
+
+/** Letters, and colours. */
+const USUAL_TEXT = "\u001b(B\u000f\u001b[0m";
 
 /** A terminal as a table: everything in it, and nothing kept between two texts. */
 function terminalAfter(text: string) {
@@ -141,11 +144,11 @@ describe("the modes of a terminal", () => {
 
   it("name only what was changed", () => {
     expect(new TerminalModes().on()).toBe("");
-    expect(new TerminalModes().off()).toBe("\u001b[0m");
+    expect(new TerminalModes().off()).toBe(USUAL_TEXT);
     const modes = read(Buffer.from("\u001b[?1049h\u001b[?1000;1006h\u001b[>1u\u001b[?25l\u001b[2 q"), []);
     expect(modes.on()).toBe("\u001b[?1049h\u001b[>1u\u001b[2 q\u001b[?1000h\u001b[?1006h\u001b[?25l");
     expect(modes.off()).toBe(
-      "\u001b[?1000l\u001b[?1006l\u001b[?25h\u001b[<1u\u001b[?1049l\u001b[0 q\u001b[0m",
+      `\u001b[?1000l\u001b[?1006l\u001b[?25h\u001b[<1u\u001b[?1049l\u001b[0 q${USUAL_TEXT}`,
     );
   });
 
@@ -167,6 +170,6 @@ describe("the modes of a terminal", () => {
     replay.add(Buffer.from("\u0007\u001b[?1049l\u001b[?2004lseen"));
     expect(replay.bytes().toString("latin1")).toMatch(/seen$/);
     expect(replay.modes().isPasteBracketed).toBe(false);
-    expect(replay.modes().off()).toBe("\u001b[?1003l\u001b[0m");
+    expect(replay.modes().off()).toBe(`\u001b[?1003l${USUAL_TEXT}`);
   });
 });

@@ -24,7 +24,7 @@ const logOf = (home: HostHome, id: string) =>
   readFileSync(home.sessionDir(id, "log", "telemetry.log"), "utf8");
 
 describe("a trace", () => {
-  it("O2 arrives at a receiver as it is kept, with ids of the journal; its headers are in nothing else", async () => {
+  it("trace-1 arrives at a receiver as it is kept, with ids of the journal; its headers are in nothing else", async () => {
     const value = newValue().replace(" ", "-");
     using home = new HostHome({ "a.txt": `${value}\n` });
     // The user's own repo has it, and so have its base and its objects.

@@ -88,7 +88,7 @@ describe("routes", () => {
 
   it("a path that is none is refused", () => {
     expect(urlOf({ url: "/v1/a?wait=3" } as IncomingMessage).pathname).toBe("/v1/a");
-    expect(() => urlOf({ url: "http://[" } as IncomingMessage)).toThrow("that is no path");
+    expect(() => urlOf({ url: "http://[" } as IncomingMessage)).toThrow("is not a path");
   });
 });
 
@@ -134,7 +134,7 @@ describe("a body", () => {
 
   it("is read up to its limit, and not a byte further, whatever it says of its length", async () => {
     expect((await ask(echo, { chunks: ["12345", "67890"] })).body).toEqual({ text: "1234567890" });
-    const refused = { error: "too_long", message: "a body has 10 bytes at most" };
+    const refused = { error: "too_long", message: "the body is longer than 10 bytes" };
     expect(await ask(echo, { chunks: ["12345", "678901"] })).toMatchObject({ status: 413, body: refused });
     const headers = { "content-length": "11" };
     expect(await ask(echo, { headers, chunks: ["12345678901"] })).toMatchObject({
@@ -168,7 +168,7 @@ describe("a failure", () => {
     expect((await failing(known)).body).not.toHaveProperty("wayOut");
     expect(await failing(new Error("the password is x"))).toMatchObject({
       status: 500,
-      body: { error: "bug", message: "a bug of ours" },
+      body: { error: "bug", message: "a bug in holdfast" },
     });
     expect((await failing(Object.assign(new Error(), { code: "ENOSPC" }))).body.error).toBe("disk_full");
   });

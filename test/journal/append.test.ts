@@ -45,7 +45,7 @@ function watchedDisk() {
 }
 
 describe("append", () => {
-  it("J1 acknowledges only after the bytes are synced, and the directory too for a new segment", async () => {
+  it("journal-1 acknowledges only after the bytes are synced, and the directory too for a new segment", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { disk, calls } = watchedDisk();
@@ -63,7 +63,7 @@ describe("append", () => {
     await writer.close({ witness: true });
   });
 
-  it("J1 B1 syncs a blob and its name before it writes the record that names it", async () => {
+  it("journal-1 blob-1 syncs a blob and its name before it writes the record that names it", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { disk, calls } = watchedDisk();
@@ -96,7 +96,7 @@ describe("append", () => {
     await writer.close({ witness: false });
   });
 
-  it("J2 keeps seq dense and the chain whole across segments and owners", async () => {
+  it("journal-2 keeps seq dense and the chain whole across segments and owners", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     for (let owner = 0; owner < 3; owner += 1) {
@@ -129,7 +129,7 @@ describe("append", () => {
     ]);
   });
 
-  it("B2 stores a blob again when the one of that name has been spoiled", async () => {
+  it("blob-2 stores a blob again when the one of that name has been spoiled", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const { writer } = await openForTest(session);

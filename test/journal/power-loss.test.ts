@@ -9,7 +9,7 @@ import { custom, makeSessionDir, openForTest, readAll } from "../support/journal
 import { PowerLoss, PowerLossDisk } from "../support/power-loss-disk.ts";
 
 describe("power loss", () => {
-  it("J1 J4 never takes an acknowledged record, and never leaves a journal that can't be opened", async () => {
+  it("journal-1 journal-4 never takes an acknowledged record, and never leaves a journal that can't be opened", async () => {
     let torn = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -64,7 +64,7 @@ describe("power loss", () => {
     expect(torn).toBeGreaterThan(10);
   });
 
-  it("J6 a crash at every single step of a rollover loses nothing", async () => {
+  it("journal-6 a crash at every single step of a rollover loses nothing", async () => {
     for (let dieAt = 1; ; dieAt += 1) {
       using dir = new TempDir(memoryDir);
       const session = makeSessionDir(dir.join("s"));

@@ -42,7 +42,7 @@ async function damageIn(session: string): Promise<boolean> {
 }
 
 describe("the tail of a journal", () => {
-  it("J4 cut at any byte of its last three records: the rest is kept, the torn bytes are set aside and said", async () => {
+  it("journal-4 cut at any byte of its last three records: the rest is kept, the torn bytes are set aside and said", async () => {
     using dir = new TempDir();
     const original = makeSessionDir(dir.join("original"));
     await crashed(original, 8);
@@ -71,7 +71,7 @@ describe("the tail of a journal", () => {
     }
   });
 
-  it("J4 takes a lost page in the last batch for a torn tail, also when later pages survived", async () => {
+  it("journal-4 takes a lost page in the last batch for a torn tail, also when later pages survived", async () => {
     using dir = new TempDir();
     const original = makeSessionDir(dir.join("original"));
     const { writer } = await openForTest(original);
@@ -95,7 +95,7 @@ describe("the tail of a journal", () => {
     }
   });
 
-  it("J4 takes the same hole for damage when a later record vouches for what was there", async () => {
+  it("journal-4 takes the same hole for damage when a later record vouches for what was there", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 5);
@@ -111,7 +111,7 @@ describe("the tail of a journal", () => {
     expect(readdirSync(join(session, "journal"))).toEqual(["000001.jsonl"]);
   });
 
-  it("J4 takes a whole last line with a wrong hash for damage, not for a torn tail", async () => {
+  it("journal-4 takes a whole last line with a wrong hash for damage, not for a torn tail", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 5);
@@ -122,7 +122,7 @@ describe("the tail of a journal", () => {
     expect(await damageIn(session)).toBe(true);
   });
 
-  it("J1 writes again what was perhaps never synced before it goes on, byte for byte", async () => {
+  it("journal-1 writes again what was perhaps never synced before it goes on, byte for byte", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 5);
@@ -137,7 +137,7 @@ describe("the tail of a journal", () => {
     expect(await readAll(session)).toEqual(before);
   });
 
-  it("J3 ignores what a stale owner adds to a segment that was taken over", async () => {
+  it("journal-3 ignores what a stale owner adds to a segment that was taken over", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 3);
@@ -153,7 +153,7 @@ describe("the tail of a journal", () => {
     expect(await readAll(session)).toEqual(before);
   });
 
-  it("J3 acknowledges nothing once another owner has begun the next segment", async () => {
+  it("journal-3 acknowledges nothing once another owner has begun the next segment", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const first = await openForTest(session);
@@ -169,7 +169,7 @@ describe("the tail of a journal", () => {
     await first.writer.close({ witness: false });
   });
 
-  it("J3 an owner that has lost the session without noticing leaves its successor's witness alone", async () => {
+  it("journal-3 an owner that has lost the session without noticing leaves its successor's witness alone", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     const first = await openForTest(session);
@@ -197,7 +197,7 @@ describe("the tail of a journal", () => {
     expect(await readAll(session)).toHaveLength(4);
   });
 
-  it("J2 a line that fits its hash and breaks the form all the same is no record", async () => {
+  it("journal-2 a line with the right hash and the wrong form is not a record", async () => {
     const { sealLine } = await import("../../src/util/index.ts");
     const forms = [
       '{"at":"2026-01-01T00:00:00.000Z","seq":2,"epoch":1,"durable":1,"type":"custom","data":{}',
@@ -220,7 +220,7 @@ describe("the tail of a journal", () => {
     }
   });
 
-  it("J2 bytes that are no UTF-8 are no record, though their hash fits", async () => {
+  it("journal-2 bytes that are not UTF-8 are not a record, even if their hash is right", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 1);
@@ -271,7 +271,7 @@ describe("the tail of a journal", () => {
     expect(await readAll(session)).toHaveLength(300);
   });
 
-  it("a reader takes it for no damage that the next owner moves what a crash left in doubt", async () => {
+  it("a reader does not report damage while the next owner moves the records that a crash left in doubt", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("session"));
     for (const records of [3, 3]) await crashed(session, records);
@@ -286,7 +286,7 @@ describe("the tail of a journal", () => {
     expect(seqs.map((one) => one && "record" in one && one.record.seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
   });
 
-  it("J1 a reader syncs what nothing vouches for before it hands it out, and holds it back when it can't", async () => {
+  it("reading-1 a reader syncs records above all marks before it returns them, and holds them back if it can't", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 5);
@@ -315,7 +315,7 @@ describe("the tail of a journal", () => {
     expect(await read(refusing)).toEqual({ seqs: [1, 2, 3, 4, 5], end: 5 });
   });
 
-  it("opens a journal whose directory was copied, but for the lock", async () => {
+  it("opens a journal whose directory was copied without the lock", async () => {
     using dir = new TempDir();
     const session = makeSessionDir(dir.join("s"));
     await crashed(session, 3);

@@ -1,5 +1,5 @@
 /**
- * J2: whatever is done to the bytes of a closed session is detected, and located.
+ * journal-2: whatever is done to the bytes of a closed session is detected, and located.
  */
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -72,7 +72,7 @@ describe("a closed session of 100 records", () => {
   /** The start of the line that holds a byte. */
   const lineOf = (offset: number) => starts.findLast((start) => start <= offset) as number;
 
-  it("J2 every flipped byte is detected, in the line that holds it", async () => {
+  it("journal-2 every flipped byte is detected, in the line that holds it", async () => {
     for (const offset of offsetsIn(content)) {
       const flipped = Buffer.from(content);
       flipped[offset] = (flipped[offset] as number) ^ (1 << (offset % 8));
@@ -85,7 +85,7 @@ describe("a closed session of 100 records", () => {
     }
   });
 
-  it("J2 every removed byte, and a byte put in anywhere, is detected at its place", async () => {
+  it("journal-2 every removed byte, and a byte put in anywhere, is detected at its place", async () => {
     for (const offset of offsetsIn(content)) {
       const removed = Buffer.concat([content.subarray(0, offset), content.subarray(offset + 1)]);
       const gone = await scanned(removed);
@@ -104,7 +104,7 @@ describe("a closed session of 100 records", () => {
     }
   });
 
-  it("J2 every removed, doubled or swapped record is detected at its place", async () => {
+  it("journal-2 every removed, doubled or swapped record is detected at its place", async () => {
     const lines = starts.map((start, index) => content.subarray(start, starts[index + 1]));
     for (let index = 1; index < lines.length; index += 1) {
       const without = lines.filter((_, other) => other !== index);
@@ -129,7 +129,7 @@ describe("a closed session of 100 records", () => {
     }
   });
 
-  it("J2 every cut of the end is detected by the witness, whole records and whole segments too", async () => {
+  it("journal-2 every cut of the end is detected by the witness, whole records and whole segments too", async () => {
     for (let length = 0; length < content.length; length += 7) {
       expect(await findings(segment, content.subarray(0, length)), `cut to ${length}`).not.toEqual([]);
     }
@@ -143,7 +143,7 @@ describe("a closed session of 100 records", () => {
     expect((await auditJournal(copy)).findings).not.toEqual([]);
   });
 
-  it("J2 S1 every flipped byte of a blob, the manifest, the witness, the fold and the first segment is detected there", async () => {
+  it("journal-2 sealed-1 every flipped byte of a blob, the manifest, the witness, the fold and the first segment is detected there", async () => {
     const blob = `blobs/${readdirSync(join(session, "blobs"))[0]}`;
     for (const file of [blob, "session.json", "head.json", "fold.json", "journal/000001.jsonl"]) {
       const original = readFileSync(join(session, file));
@@ -166,7 +166,7 @@ describe("a closed session of 100 records", () => {
     }
   });
 
-  it("J2 records that were made anew, with a chain that fits, are not those that the witness saw", async () => {
+  it("journal-2 records that were made anew, with a chain that fits, are not those that the witness saw", async () => {
     const lines = content.toString().split("\n").slice(0, -1);
     let hash = JSON.parse(lines[0] ?? "").prev.hash as string;
     const forged = lines.map((line, index) => {

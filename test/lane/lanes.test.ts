@@ -15,7 +15,10 @@ describe("lanes", () => {
       ["repo-fix", false, []],
       ["online", false, ["*"]],
     ]);
-    expect(resolveLane(nothingAsked, {})).toMatchObject({ name: "repo-fix", approval: ["external"] });
+    expect(resolveLane(nothingAsked, {})).toMatchObject({
+      name: "repo-fix",
+      tools: { external: [], approval: ["external"] },
+    });
   });
 
   it("a lane without tools that write is read-only", async () => {
@@ -62,7 +65,7 @@ describe("lanes", () => {
       expect(() => resolveLane(config, { lane }), lane).toThrow(
         expect.objectContaining({
           code: "unknown_lane",
-          message: `there is no lane ${lane}: there are read-only, repo-fix, online, deps`,
+          message: `there is no lane ${lane}: the lanes are read-only, repo-fix, online, deps`,
         }),
       );
   });

@@ -1,5 +1,6 @@
 /**
- * What was accepted of a repo's file: kept on disk, together as it was accepted, whoever else accepts something.
+ * What was accepted of a repo's file: it is stored as one acceptance, also when others are made at the same
+ * time.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -31,7 +32,7 @@ const having = (...sets: Widening[][]): Trust =>
 const openIn = (trust: Trust, ...words: Widening[]) => judge(trust, words).open.map(({ value }) => value);
 
 describe("trust", () => {
-  it("T9 words count together as they were accepted; those of two acceptances are not added up", () => {
+  it("trust-2 words count as they were accepted together; two acceptances are not combined", () => {
     const trust = having([word("a"), word("b")], [word("c", "setup_hosts")]);
     expect(openIn(trust, word("a"), word("b"))).toEqual([]);
     expect(openIn(trust, word("b"))).toEqual([]);
@@ -42,7 +43,7 @@ describe("trust", () => {
     expect(openIn(trust, word("a", "setup_hosts"))).toEqual(["a"]);
   });
 
-  it("T9 for any file: what is left of it was accepted in one piece", () => {
+  it("trust-2 for any file: what is left of it was accepted in one piece", () => {
     fc.assert(
       fc.property(fc.array(configs, { maxLength: 4 }), configs, (before, config) => {
         const trust = having(...before.map((one) => wideningsOf(one)));
@@ -55,7 +56,7 @@ describe("trust", () => {
     );
   });
 
-  it("a hash is that of the words, in whatever order they stand", () => {
+  it("the hash depends on the words, and not on their order", () => {
     expect(hashOf([word("a"), word("b"), word("a")])).toBe(hashOf([word("b"), word("a")]));
     expect(hashOf([word("a")])).not.toBe(hashOf([word("b")]));
   });
@@ -70,7 +71,7 @@ describe("trust", () => {
     });
   });
 
-  it("is kept in a file that only its user can read, for each repo; a file that was changed says nothing", async () => {
+  it("is stored for each repo in a file that only its user can read; a changed file counts as empty", async () => {
     using home = new TestHome();
     const place = { homeDir: home.path, repo: "app-0123" };
     expect(readTrust(place)).toEqual(noTrust);
@@ -93,7 +94,7 @@ describe("trust", () => {
     expect(readTrust(place).accepted).toHaveLength(2);
   });
 
-  it("of several who accept at the same time, none is lost", async () => {
+  it("acceptances at the same time are all kept", async () => {
     using home = new TestHome();
     const fixture = join(import.meta.dirname, "..", "fixtures", "accept-words.ts");
     const ends = Array.from({ length: 4 }, (_, at) =>

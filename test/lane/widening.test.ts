@@ -1,5 +1,5 @@
 /**
- * What of a repo's file widens, and what is left of it without: nothing that nobody accepted.
+ * Which words of a repo's file widen, and what remains without them: only words that a person accepted.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ const all = () => true;
 const own = { usd: 5 };
 
 describe("what a repo's file may do by itself", () => {
-  it("T8 whatever it says, every word that widens in what is left of it was accepted", () => {
+  it("trust-1 for any file, every word that widens in the result was accepted", () => {
     fc.assert(
       fc.property(configs, fc.integer({ min: 0, max: 1 << 20 }), (config, choice) => {
         const words = wideningsOf(config, own).map(wordOf);
@@ -25,7 +25,7 @@ describe("what a repo's file may do by itself", () => {
     );
   });
 
-  it("T8 with nothing accepted, no lane of it reaches a host or leaves anything unasked, and the default is no wider", () => {
+  it("trust-1 with nothing accepted, no lane of it reaches a host or leaves anything unasked, and the default is no wider", () => {
     fc.assert(
       fc.property(configs, (config) => {
         const left = acceptedPart(config, none, own);
@@ -36,9 +36,9 @@ describe("what a repo's file may do by itself", () => {
         }
         expect(left.setup_hosts).toEqual([]);
         expect(left.capsule.include).toEqual([]);
-        for (const { name, hosts, approval } of listLanes(left)) {
+        for (const { name, hosts, tools } of listLanes(left)) {
           expect(hosts).toEqual(name === "online" ? ["*"] : []);
-          expect(approval).toContain("external");
+          expect(tools.approval).toContain("external");
         }
         expect(resolveLane(left, {}).hosts).toEqual([]);
         // What it narrows, it narrows.

@@ -42,7 +42,7 @@ describe("the place of sockets", () => {
       expect(new Set(made)).toEqual(new Set([findHomeRuntimeDir(dir.path)]));
       rmdirSync(place);
       expect(makeHomeRuntimeDir(dir.path)).toBe(place);
-      // Somebody else has taken the name.
+      // Another process has taken the name.
       chmodSync(place, 0o755);
       const other = makeHomeRuntimeDir(dir.path);
       expect(other).not.toBe(place);
@@ -93,12 +93,12 @@ describe("a bell", () => {
     bell.takeDown();
   });
 
-  it("answers that nobody is there: where none hangs, when its process leaves, and when it is taken down", async () => {
+  it("answers `absent` if there is no bell, when its process leaves, and when it is taken down", async () => {
     using dir = new TempDir();
     const path = dir.join("bell");
-    expect(await ring(path)).toBe("nobody");
+    expect(await ring(path)).toBe("absent");
     const leaving = await hangBell(path, () => Promise.reject(new Error("it leaves")));
-    expect(await ring(path)).toBe("nobody");
+    expect(await ring(path)).toBe("absent");
     leaving.takeDown();
     let isRung = false;
     const bell = await hangBell(path, () => {
@@ -108,8 +108,8 @@ describe("a bell", () => {
     const rung = ring(path);
     while (!isRung) await tick();
     bell.takeDown();
-    expect(await rung).toBe("nobody");
-    expect(await ring(path)).toBe("nobody");
+    expect(await rung).toBe("absent");
+    expect(await ring(path)).toBe("absent");
   });
 
   it("says of a process that hangs that it is silent", async () => {
@@ -159,7 +159,7 @@ describe("a bell", () => {
     expect(await ring(dir.join("bell"))).toBe("looked");
     child.stdin.write("down");
     await once(child.stdout, "data");
-    expect(await ring(dir.join("bell"))).toBe("nobody");
+    expect(await ring(dir.join("bell"))).toBe("absent");
     expect(isGone).toBe(false);
     child.stdin.end();
     await gone;

@@ -240,11 +240,45 @@ describe("the meter", () => {
   it("meters an answer that breaks off as far as it came", () => {
     const bytes = Buffer.from(CASES[0]?.text ?? "");
     const half = bytes.subarray(0, bytes.indexOf("message_delta"));
-    expect(metered("anthropic", "text/event-stream", [half])).toEqual({ ...claude, outputTokens: 1 });
+    expect(metered("anthropic", "text/event-stream", [half])).toEqual({ ...claude, outputTokens: 0 });
     expect(metered("anthropic", "text/event-stream", [])).toBeUndefined();
   });
 
-  it("throws at nothing, and takes only counts for counts", () => {
+  it("estimates the counts that an answer does not report, because it was cut off or was not asked to report them", () => {
+    const estimate = (api: ModelApi, contentType: string, text: string, asked: string) => {
+      const meter = new Meter({ api, contentType });
+      meter.push(Buffer.from(text));
+      return meter.end(Buffer.from(asked));
+    };
+    const asked = JSON.stringify({ messages: "word ".repeat(800), picture: "A".repeat(4_000_000) });
+    const stream = "text/event-stream";
+    // A word in each event, and in one of them many.
+    const chunk = (content: string) => ({ model: "m", choices: [{ delta: { content } }] });
+    const untold = sse(
+      ...Array.from({ length: 50 }, () => chunk("a")),
+      chunk("word ".repeat(4000)),
+      "[DONE]",
+    );
+    const all = estimate("openai", stream, untold, asked);
+    expect(all).toMatchObject({ model: "m", cacheReadTokens: 0, isEstimated: true });
+    // The text is 1,000 tokens by its length; a picture is no text.
+    expect(all?.inputTokens).toBeGreaterThan(2000);
+    expect(all?.inputTokens).toBeLessThan(3000);
+    expect(all?.outputTokens).toBeGreaterThan(2500);
+    expect(all?.outputTokens).toBeLessThan(6000);
+    const text = CASES[0]?.text ?? "";
+    const half = text.slice(0, text.indexOf("event: x\ndata: " + '{"type":"message_delta"'));
+    expect(estimate("anthropic", stream, half, asked)).toEqual({
+      ...claude,
+      outputTokens: 3,
+      isEstimated: true,
+    });
+    for (const { api, contentType, text: whole, metered: told } of CASES.filter((one) => one.metered))
+      expect(estimate(api, contentType, whole, asked)).toEqual(told);
+    expect(estimate("openai", stream, "", "{}")).toMatchObject({ inputTokens: 1, outputTokens: 0 });
+  });
+
+  it("never throws, and accepts only valid counts", () => {
     const api = fc.constantFrom<ModelApi>("anthropic", "openai", "gemini");
     const contentType = fc.constantFrom("text/event-stream", "application/json", "", "text/plain");
     const usage = fc.dictionary(
@@ -260,7 +294,7 @@ describe("the meter", () => {
     );
     fc.assert(
       fc.property(api, contentType, fc.array(piece, { maxLength: 10 }), (of, type, pieces) => {
-        const { model, ...counts } = metered(of, type, pieces) ?? { model: null };
+        const { model, isEstimated: _, ...counts } = metered(of, type, pieces) ?? { model: null };
         expect(model === null || model.length <= 200).toBe(true);
         for (const count of Object.values(counts))
           expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
@@ -269,7 +303,7 @@ describe("the meter", () => {
     );
   });
 
-  it("holds so many bytes at most, and what comes behind an event that is too long counts again", () => {
+  it("uses limited memory, and counts again after an event that is too long", () => {
     const piece = Buffer.alloc(1024 * 1024, "x");
     for (const contentType of ["text/event-stream", "application/json"]) {
       const meter = new Meter({ api: "openai", contentType });

@@ -32,7 +32,7 @@ describe("a usage limit", () => {
     expect(until({ "retry-after": "Mon, 16 Nov 2026 14:00:00 GMT" })).toBe(inTwoHours);
   });
 
-  it("is nothing else: a moment's rate limit, another status, a reset that was, or one that will never be", () => {
+  it("is not a short rate limit, another status, a reset in the past, or an implausible one", () => {
     expect(until({ "retry-after": "16" })).toBeUndefined();
     expect(until({}, { error: { details: [{ retryDelay: "34.07s" }] } })).toBeUndefined();
     expect(until({})).toBeUndefined();
@@ -43,7 +43,7 @@ describe("a usage limit", () => {
     expect(until({ "retry-after": "999999999999" })).toBeUndefined();
   });
 
-  it("is a moment as records have it, whatever the answer says", () => {
+  it("has a time in the form of records, whatever the answer contains", () => {
     const value = fc.oneof(fc.string(), fc.nat().map(String));
     const body = fc.oneof(
       fc.string(),

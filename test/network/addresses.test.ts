@@ -29,7 +29,7 @@ describe("addresses", () => {
       expect(addressKind(one), one).toBe("private");
   });
 
-  it("this machine, its link, metadata services and what is no place are never reached", () => {
+  it("this machine, its link, metadata services and reserved addresses are never reached", () => {
     const never = [
       "0.0.0.0",
       "0.1.2.3",
@@ -71,7 +71,7 @@ describe("addresses", () => {
       expect(addressKind(one), one).toBe("never");
   });
 
-  it("V6 an IPv6 address that carries an IPv4 one is judged by it", () => {
+  it("address-1 an IPv6 address that carries an IPv4 one is judged by it", () => {
     fc.assert(
       fc.property(address, (bytes) => {
         const kind = addressKind(bytes.join("."));

@@ -1,5 +1,5 @@
 /**
- * The proxy by its sockets: what one client can hold, and what is left when one side goes.
+ * The proxy, tested through its sockets: how much one client can occupy, and what is left when one side ends.
  */
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
@@ -13,8 +13,8 @@ import {
   tunnelThrough,
 } from "../support/upstreams.ts";
 
-describe("what a client can hold", () => {
-  it("V12 a head has to be there in time and in bounds", async () => {
+describe("what a client can occupy", () => {
+  it("clients-1 a head has to arrive in time and within limits", async () => {
     await using proxy = await TestProxy.start(["*"], {}, { headMs: 50, headBytes: 1000 });
     expect(statusOf(await proxy.ask("GET http://exam"))).toBe(408);
     expect(statusOf(await proxy.ask(`GET http://example.org/ HTTP/1.1\r\nX: ${"x".repeat(1000)}`))).toBe(431);
@@ -22,7 +22,7 @@ describe("what a client can hold", () => {
     await expect.poll(() => proxy.proxy.connections).toBe(0);
   });
 
-  it("V12 connections beyond the limit are turned away, until one is free again", async () => {
+  it("clients-1 connections beyond the limit are turned away, until one is free again", async () => {
     await using host = await TestHost.start();
     const at = `example.org:${host.port}`;
     await using proxy = await TestProxy.start([at], {}, { connections: 2 });
@@ -33,7 +33,7 @@ describe("what a client can hold", () => {
     (await tunnelThrough(proxy, at)).destroy();
   });
 
-  it("V11 a client that breaks off leaves nothing open, and so does a host", async () => {
+  it("relay-1 a client that breaks off leaves nothing open, and so does a host", async () => {
     await using host = await TestHost.start();
     const at = `example.org:${host.port}`;
     await using proxy = await TestProxy.start([at]);
@@ -47,7 +47,7 @@ describe("what a client can hold", () => {
     await expect.poll(() => proxy.proxy.connections).toBe(0);
   });
 
-  it("V11 an answer that breaks off does not look like one that ended", async () => {
+  it("relay-1 an answer that breaks off does not look like one that ended", async () => {
     await using host = await TestHost.start((socket) => {
       socket.write("half of it");
       socket.once("data", () => socket.resetAndDestroy());
@@ -60,7 +60,7 @@ describe("what a client can hold", () => {
     expect(await failed).toMatchObject([{ code: "ECONNRESET" }]);
   });
 
-  it("V11 an end that is not answered is not waited for without limit, whichever side it came from", async () => {
+  it("relay-1 an end that is not answered is not waited for without limit, whichever side it came from", async () => {
     await using host = await TestHost.start((socket) => void socket.on("end", () => {}), true);
     const at = `example.org:${host.port}`;
     await using proxy = await TestProxy.start([at], {}, { halfOpenMs: 50 });
@@ -76,7 +76,34 @@ describe("what a client can hold", () => {
     await expect.poll(() => [host.sockets.size, proxy.proxy.connections]).toEqual([0, 0]);
   });
 
-  it("V11 a client that goes while its host is looked up or connected to leaves nothing open", async () => {
+  it("relay-1 a client that has ended and then breaks off takes its host along at once", async () => {
+    await using host = await TestHost.start((socket) => {
+      const more = setInterval(() => socket.write("more"), 5);
+      socket.once("close", () => clearInterval(more));
+    }, true);
+    const at = `example.org:${host.port}`;
+    await using proxy = await TestProxy.start([at], {}, { halfOpenMs: 600_000 });
+    const socket = await tunnelThrough(proxy, at);
+    socket.end();
+    const [there] = host.sockets;
+    await expect.poll(() => there?.readableEnded).toBe(true);
+    socket.resetAndDestroy();
+    await expect.poll(() => [host.sockets.size, proxy.proxy.connections]).toEqual([0, 0]);
+  });
+
+  it("relay-1 an answer that breaks off behind the end of its question does not look like one that ended", async () => {
+    await using host = await TestHost.start((socket) => {
+      socket.once("end", () => socket.write("half of it", () => socket.resetAndDestroy()));
+    }, true);
+    const at = `example.org:${host.port}`;
+    await using proxy = await TestProxy.start([at], {}, { halfOpenMs: 600_000 });
+    const socket = await tunnelThrough(proxy, at);
+    const failed = once(socket, "error");
+    socket.end();
+    expect(await failed).toMatchObject([{ code: "ECONNRESET" }]);
+  });
+
+  it("relay-1 a client that goes while its host is looked up or connected to leaves nothing open", async () => {
     await using host = await TestHost.start();
     let resolved = (_addresses: string[]) => {};
     const resolve = () => new Promise<string[]>((done) => (resolved = done));
@@ -92,7 +119,7 @@ describe("what a client can hold", () => {
     await expect.poll(() => [host.sockets.size, proxy.proxy.connections]).toEqual([0, 0]);
   });
 
-  it("V11 a client that goes while its host does not answer is not connected for any more", async () => {
+  it("relay-1 a client that goes while its host does not answer is not connected for any more", async () => {
     using host = await DeafHost.start();
     const at = `example.org:${host.port}`;
     await using proxy = await TestProxy.start([at]);
@@ -103,7 +130,7 @@ describe("what a client can hold", () => {
     await expect.poll(() => host.knocks()).toBe(0);
   });
 
-  it("V11 what is open is closed with the proxy", async () => {
+  it("relay-1 what is open is closed with the proxy", async () => {
     await using host = await TestHost.start();
     const at = `example.org:${host.port}`;
     await using proxy = await TestProxy.start([at]);

@@ -1,12 +1,12 @@
 /**
- * The proxy by its sockets: what is refused, and how.
+ * The proxy, tested through its sockets: what it refuses, and how.
  */
 import { describe, expect, it } from "vitest";
 import { addressKind } from "../../src/network/addresses.ts";
 import { answering, statusOf, TestHost, TestProxy, tunnel } from "../support/upstreams.ts";
 
 describe("what the proxy refuses", () => {
-  it("V8 a host that was not named, with a sentence that names it and the flag, and no name is looked up", async () => {
+  it("lookup-1 a host that was not named, with a sentence that names it and the flag, and no name is looked up", async () => {
     const asked: string[] = [];
     const resolve = async (name: string) => {
       asked.push(name);
@@ -34,7 +34,7 @@ describe("what the proxy refuses", () => {
     ]);
   });
 
-  it("V4 an address, in whatever spelling, also where every host is allowed", async () => {
+  it("host-2 an address, in whatever spelling, also where every host is allowed", async () => {
     await using host = await TestHost.start(answering);
     await using proxy = await TestProxy.start(["*", `*:${host.port}`]);
     const spellings = [
@@ -61,7 +61,7 @@ describe("what the proxy refuses", () => {
     expect(host.connections).toBe(0);
   });
 
-  it("V8 a name that leads to this machine, its link or a metadata service, also where it was named", async () => {
+  it("lookup-1 a name that leads to this machine, its link or a metadata service, also where it was named", async () => {
     const never = [
       "127.0.0.1",
       "::1",
@@ -82,7 +82,7 @@ describe("what the proxy refuses", () => {
     }
   });
 
-  it("V8 a name that leads into a private network, unless it was named itself", async () => {
+  it("lookup-1 a name that leads into a private network, unless it was named itself", async () => {
     await using host = await TestHost.start(answering);
     const options = {
       resolve: async () => ["127.0.0.1"],
@@ -98,16 +98,17 @@ describe("what the proxy refuses", () => {
     expect(await ask(`*.example.org:${host.port}`, `nexus.example.org:${host.port}`)).toBe(200);
   });
 
-  it("V8 a name of which one address is bad, though another is good", async () => {
+  it("lookup-1 a name of which one address is bad, though another is good", async () => {
     const options = { resolve: async () => ["93.184.216.34", "169.254.169.254"], kindOf: addressKind };
     await using proxy = await TestProxy.start(["*"], options);
     expect(statusOf(await proxy.ask(tunnel("rebind.example:443")))).toBe(403);
   });
 
-  it("V8 a name that resolves differently the second time is looked up once, and leads where it was judged", async () => {
+  it("lookup-1 a name that resolves differently the second time is looked up once, and leads where it was judged", async () => {
     await using judged = await TestHost.start(answering);
     let lookups = 0;
-    // The first answer is judged public. Whoever asked again would get the loopback of this machine, another address.
+    // The first answer is judged public. A second lookup would return another address, this machine's
+    // loopback.
     const resolve = async () => [++lookups === 1 ? "127.0.0.2" : "127.0.0.1"];
     const kindOf = (address: string) => (address === "127.0.0.2" ? "public" : addressKind(address));
     await using proxy = await TestProxy.start([`*:${judged.port}`], { resolve, kindOf });
@@ -120,7 +121,7 @@ describe("what the proxy refuses", () => {
     expect(lookups).toBe(2);
   });
 
-  it("V9 a second request in a connection never reaches the host, and the first is answered", async () => {
+  it("http-1 a second request in a connection never reaches the host, and the first is answered", async () => {
     await using host = await TestHost.start((socket) => {
       setTimeout(() => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), 20);
     });
@@ -137,7 +138,7 @@ describe("what the proxy refuses", () => {
     expect(host.heard).not.toContain("evil");
   });
 
-  it("V9 a request for another host inside of a tunnel is bytes for the tunnel's host", async () => {
+  it("http-1 a request for another host inside of a tunnel is bytes for the tunnel's host", async () => {
     await using host = await TestHost.start(answering);
     await using other = await TestHost.start();
     await using proxy = await TestProxy.start([`example.org:${host.port}`]);
@@ -150,7 +151,7 @@ describe("what the proxy refuses", () => {
     expect(proxy.refused).toEqual([]);
   });
 
-  it("V9 a body whose frames are not as they must be takes the connection down", async () => {
+  it("http-1 a body whose frames are not as they must be takes the connection down", async () => {
     await using host = await TestHost.start();
     await using proxy = await TestProxy.start([`example.org:${host.port}`]);
     const head = `POST http://example.org:${host.port}/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n`;
@@ -159,7 +160,7 @@ describe("what the proxy refuses", () => {
     await expect.poll(() => host.sockets.size).toBe(0);
   });
 
-  it("V9 what is no request for a proxy", async () => {
+  it("http-1 a request that is not for a proxy", async () => {
     await using host = await TestHost.start();
     await using proxy = await TestProxy.start([`example.org:${host.port}`]);
     const at = `example.org:${host.port}`;
@@ -178,7 +179,7 @@ describe("what the proxy refuses", () => {
     expect(host.connections).toBe(0);
   });
 
-  it("a host that has no address, or does not answer, is said to be so", async () => {
+  it("a host that has no address, or does not answer, is reported as such", async () => {
     const resolve = async (name: string) => {
       if (name === "gone.example") throw Object.assign(new Error("not found"), { code: "ENOTFOUND" });
       return name === "empty.example" ? [] : ["127.0.0.1"];

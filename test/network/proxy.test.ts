@@ -1,5 +1,5 @@
 /**
- * The proxy by its sockets: what gets through and where to, and what of it is counted.
+ * The proxy, tested through its sockets: what it passes on, where to, and what it counts.
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ describe("what gets through the proxy", () => {
     expect(host.heard).toBe("all of it");
   });
 
-  it("what a client says at once with CONNECT is in the tunnel; what a host says first arrives behind the answer", async () => {
+  it("data that a client sends together with CONNECT is in the tunnel; data that a host sends first arrives after the answer", async () => {
     await using host = await TestHost.start((socket) => {
       socket.write("SSH-2.0-server\r\n");
       socket.once("data", () => socket.end());
@@ -56,7 +56,7 @@ describe("what gets through the proxy", () => {
     expect(host.heard === bytes.toString("latin1")).toBe(true);
   });
 
-  it("nothing is written over before it is read, however long the one that gets it waits", async () => {
+  it("nothing is overwritten before it is read, however slow the reader is", async () => {
     // Of two that are the same, one could stand for the other.
     const bytes = randomBytes(16 * 1024 * 1024);
     await using host = await TestHost.start((socket) => void socket.once("data", () => socket.end(bytes)));
@@ -119,7 +119,7 @@ describe("what gets through the proxy", () => {
 });
 
 describe("what is counted", () => {
-  it("V10 connections by host, since the last look, and those that were refused", async () => {
+  it("contacts-1 connections by host, since the last look, and those that were refused", async () => {
     await using host = await TestHost.start(answering);
     const at = `a.example:${host.port}`;
     await using proxy = await TestProxy.start([at, "b.example"], {
@@ -144,7 +144,7 @@ describe("what is counted", () => {
     ]);
   });
 
-  it("V10 a hundred hosts, and then a number: refused ones do not push out those that were reached", async () => {
+  it("contacts-1 a hundred hosts, and then a number: refused ones do not push out those that were reached", async () => {
     await using proxy = await TestProxy.start(["*.example"]);
     for (let number = 0; number < 120; number += 1) {
       await proxy.gate.judge(`h${number}.example`, 443);

@@ -1,11 +1,13 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { Incoming } from "../../src/network/reading.ts";
 import { carry, tie } from "../../src/network/relay.ts";
 
 /** The two ends of a connection of loopback. */
-async function connection(): Promise<{ near: Socket; far: Socket }> {
+async function connection(): Promise<{ near: Incoming; far: Socket }> {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const far = connect({
@@ -15,29 +17,29 @@ async function connection(): Promise<{ near: Socket; far: Socket }> {
   });
   const [near] = (await once(server, "connection")) as [Socket];
   server.close();
-  return { near, far };
+  return { near: new Incoming(near), far };
 }
 
 const MEGABYTE = 1024 * 1024;
 
 describe("bytes between two connections", () => {
-  it("V12 no more than a megabyte waits for a side that does not read, and all of it arrives when it does", async () => {
+  it("clients-1 no more than a megabyte waits for a side that does not read, and all of it arrives when it does", async () => {
     const [sender, reader] = [await connection(), await connection()];
-    tie(sender.near, reader.near, 60_000);
-    carry(sender.near, reader.near);
-    const sent = Buffer.alloc(64 * MEGABYTE, "0123456789abcdef");
+    tie(sender.near.socket, reader.near.socket, 60_000);
+    carry(sender.near, reader.near.socket);
+    // Of two pieces that are the same, one could stand for the other.
+    const sent = randomBytes(64 * MEGABYTE);
     sender.far.end(sent);
     let most = 0;
     // Until what the kernel takes is full, and a while longer.
     for (let still = 0, before = -1; still < 20; still += 1) {
       await sleep(10);
-      most = Math.max(most, reader.near.writableLength);
-      if (sender.near.bytesRead !== before) still = 0;
-      before = sender.near.bytesRead;
+      most = Math.max(most, reader.near.socket.writableLength);
+      if (sender.near.socket.bytesRead !== before) still = 0;
+      before = sender.near.socket.bytesRead;
     }
-    expect(sender.near.isPaused()).toBe(true);
     expect(most).toBeGreaterThan(0);
-    expect(most).toBeLessThan(MEGABYTE + 128 * 1024);
+    expect(most).toBeLessThanOrEqual(MEGABYTE);
     const received: Buffer[] = [];
     for await (const chunk of reader.far) received.push(chunk as Buffer);
     expect(Buffer.concat(received).equals(sent)).toBe(true);
@@ -47,8 +49,8 @@ describe("bytes between two connections", () => {
 
   it("what is written in small pieces arrives in their order, and so does its end", async () => {
     const [sender, reader] = [await connection(), await connection()];
-    tie(sender.near, reader.near, 60_000);
-    carry(sender.near, reader.near);
+    tie(sender.near.socket, reader.near.socket, 60_000);
+    carry(sender.near, reader.near.socket);
     const pieces = Array.from({ length: 500 }, (_, number) => `${number},`);
     for (const [number, piece] of pieces.entries()) {
       sender.far.write(piece);

@@ -1,11 +1,11 @@
 /**
- * What the machine's own resolver says, and its own addresses.
+ * The answers of the machine's own resolver, and its own addresses.
  */
 import { describe, expect, it } from "vitest";
 import { addressKind } from "../../src/network/addresses.ts";
 import { addressKindHere, resolveName } from "../../src/network/resolving.ts";
 
-describe("what is asked of the machine", () => {
+describe("lookups on this machine", () => {
   it("names are resolved as by every other program, however many are asked for at once", async () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => resolveName("localhost")));
     for (const addresses of all) {

@@ -1,9 +1,9 @@
 /**
- * What npm would publish, installed in an empty folder: the command works, the library can be imported, its
- * types are found.
+ * What npm would publish, installed in an empty folder: it is small and installs without a warning, the command works
+ * and gives the tour, the library can be imported, and its types are found.
  */
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { TempDir } from "../support/home.ts";
@@ -25,11 +25,14 @@ describe("the package", () => {
     const app = dir.join("app");
     mkdirSync(app);
     writeFileSync(join(app, "package.json"), '{ "private": true, "type": "module" }');
-    execFileSync(
-      "npm",
-      ["install", "--no-audit", "--no-fund", "--loglevel", "error", join(dir.path, tarball)],
-      { cwd: app, stdio: "pipe" },
-    );
+    const install = ["install", "--no-audit", "--no-fund", join(dir.path, tarball)];
+    const { status, stderr } = spawnSync("npm", install, { cwd: app, encoding: "utf8" });
+    // Of the settings of this machine's npm, npm itself warns.
+    const warnings = stderr
+      .split("\n")
+      .filter((line) => /warn/i.test(line) && !/^npm warn Unknown/.test(line));
+    expect({ status, warnings }).toEqual({ status: 0, warnings: [] });
+    expect(megabytesBelow(join(app, "node_modules"))).toBeLessThan(40);
 
     const command = join(app, "node_modules", ".bin", "holdfast");
     const { id } = JSON.parse(
@@ -43,16 +46,17 @@ describe("the package", () => {
     const program = join(app, "program.ts");
     writeFileSync(
       program,
-      `import { openHoldfast, type Session } from "holdfast";
+      `import { openHoldfast, type OwnedSession } from "holdfast";
 import { type Script, startScriptedModel } from "holdfast/testing";
 const script: Script = [{ say: "hello", call: { bash: { command: "ls" } }, fault: "error", status: 529 }];
 await using model = await startScriptedModel({ scripts: { script } });
 await fetch(model.url);
 const hf = await openHoldfast();
-const session: Session = await hf.resumeSession(${JSON.stringify(id)});
-const turns: number = session.state.turns;
+const session: OwnedSession = await hf.resumeSession(${JSON.stringify(id)});
+const turns: number = session.turns;
 await session.pause();
-console.log(JSON.stringify({ title: session.state.title, turns, requests: model.requests.length }));
+const { title } = await (await hf.session(session.id)).view();
+console.log(JSON.stringify({ title, turns, requests: model.requests.length }));
 `,
     );
     const output = execFileSync(process.execPath, [program], { cwd: app, env, encoding: "utf8" });
@@ -76,6 +80,28 @@ console.log(JSON.stringify({ title: session.state.title, turns, requests: model.
       program,
     ];
     execFileSync(process.execPath, tsc, { cwd: app, stdio: "pipe" });
+
+    // No key, no server: the tour runs through, and leaves nothing behind.
+    mkdirSync(dir.join("tmp"));
+    const tour = spawnSync("npx", ["--no-install", "holdfast", "demo"], {
+      cwd: app,
+      env: { ...env, TMPDIR: dir.join("tmp"), NO_COLOR: "1", npm_config_loglevel: "error" },
+      encoding: "utf8",
+    });
+    expect(tour).toMatchObject({ status: 0, stderr: "" });
+    for (const words of [
+      "interrupted",
+      "outcome is unknown",
+      "[redacted:github]",
+      "fix the login timeout, step 1",
+      "git status: clean",
+      "there is no session",
+      "whole",
+    ])
+      expect(tour.stdout).toContain(words);
+    expect(tour.stdout).not.toContain("damaged");
+    // npm keeps compiled code of its own there.
+    expect(readdirSync(dir.join("tmp")).filter((name) => name !== "node-compile-cache")).toEqual([]);
   });
 
   it("is small, builds nothing native, and holds nothing of this machine", () => {
@@ -87,9 +113,10 @@ console.log(JSON.stringify({ title: session.state.title, turns, requests: model.
     );
     const parsed = JSON.parse(listed);
     const [pack] = Array.isArray(parsed) ? parsed : Object.values(parsed);
-    expect(pack.unpackedSize).toBeLessThan(6_000_000);
+    expect(pack.unpackedSize).toBeLessThan(9_000_000);
     const files: string[] = pack.files.map(({ path }: { path: string }) => path);
-    expect(files).toContain("LICENSE");
+    for (const page of ["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "docs/guide.md"])
+      expect(files).toContain(page);
     expect(files.filter((path) => /\.(node|test\.\w+)$|^(src|test|bench)\//.test(path))).toEqual([]);
     for (const path of files)
       expect(readFileSync(join(root, path), "latin1").includes(root), path).toBe(false);
@@ -102,3 +129,8 @@ console.log(JSON.stringify({ title: session.state.title, turns, requests: model.
     }
   });
 });
+
+function megabytesBelow(dir: string): number {
+  const files = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0) / 1e6;
+}

@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { type Cgroup, cgroupLeftovers, makeCgroup, refusalsFromNow } from "../../src/process/cgroup.ts";
+import { writingFirst } from "../../src/process/first-writes.ts";
 import { runProgram } from "../../src/process/index.ts";
 import { TempDir } from "../support/home.ts";
 
@@ -36,15 +37,15 @@ if (!trial?.limits.memory) leaveOut("cgroups that count memory", "none can be ma
 /** Doubles itself nine times: even where nothing holds it, it comes to an end. */
 const BOMB = 'fork for 1..9; print "."; sleep 60';
 const run = (cgroup: Cgroup, ...argv: string[]) =>
-  runProgram([...cgroup.enter, ...argv], { env, cwd: "/", timeoutMs: 60_000 });
+  runProgram([...writingFirst(cgroup.entry), ...argv], { env, cwd: "/", timeoutMs: 60_000 });
 
 function start(cgroup: Cgroup, ...argv: string[]): ChildProcess {
-  const [program = "", ...args] = [...cgroup.enter, ...argv];
+  const [program = "", ...args] = [...writingFirst(cgroup.entry), ...argv];
   return spawn(program, args, { env, cwd: "/", stdio: ["ignore", "pipe", "inherit"] });
 }
 
 describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
-  it("Q5 a fork bomb in one leaves the other going on, and ends with its cgroup", async () => {
+  it("cgroup-1 a fork bomb in one leaves the other going on, and ends with its cgroup", async () => {
     const [wild, calm] = [make("wild", { maxProcesses: 40 }), make("calm", { maxProcesses: 40 })];
     const [wilds, calms] = [refusalsFromNow(wild.name), refusalsFromNow(calm.name)];
     const bomb = start(wild, "perl", "-e", `$| = 1; ${BOMB}`);
@@ -63,7 +64,7 @@ describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
     expect(wild.pids()).toEqual([]);
   });
 
-  it("Q5 what leaves its parent and its terminal is still in it", async () => {
+  it("cgroup-1 what leaves its parent and its terminal is still in it", async () => {
     const cgroup = make("strays", { maxProcesses: 40 });
     await run(cgroup, "sh", "-c", "setsid sh -c 'sleep 60 & sleep 60' >/dev/null 2>&1 &");
     expect(cgroup.pids().length).toBeGreaterThan(0);
@@ -100,7 +101,7 @@ describe.skipIf(!trial?.limits.processes)("a cgroup", () => {
     await first.end();
     const second = make("again", { maxProcesses: 6 });
     expect((await run(second, "echo", "in it")).stdout.toString()).toBe("in it\n");
-    const dirs = second.enter.filter((word) => word.endsWith("/cgroup.procs")).map((file) => dirname(file));
+    const dirs = second.entry.map(({ file }) => dirname(file));
     await second.end();
     for (const dir of dirs) expect(existsSync(dir)).toBe(false);
   });
@@ -148,7 +149,7 @@ describe("a cgroup in the new form", () => {
     for (const dir of ["/slice", "/slice/ours"]) system.prepare(dir);
     const cgroup = makeCgroup("one", limits, system.proc);
     expect(cgroup?.limits).toEqual({ processes: true, memory: true });
-    expect(cgroup?.enter.at(-1)).toBe(system.join("tree/slice/holdfast/one/cgroup.procs"));
+    expect(cgroup?.entry).toEqual([{ text: "0", file: system.join("tree/slice/holdfast/one/cgroup.procs") }]);
     expect(system.read("slice/holdfast/cgroup.subtree_control")).toBe("+pids +memory");
     expect(system.read("slice/holdfast/one/pids.max")).toBe("40");
     expect(system.read("slice/holdfast/one/memory.max")).toBe("1000");

@@ -7,7 +7,7 @@ import { TestHome } from "../support/home.ts";
 afterEach(() => vi.unstubAllEnvs());
 
 describe("a program on PATH", () => {
-  it("is a file that can be run: a directory is none, nor is no name at all", () => {
+  it("is a file that can be run: a directory is not one, and neither is an empty name", () => {
     using home = new TestHome();
     mkdirSync(join(home.path, "docs"), { recursive: true });
     writeFileSync(join(home.path, "tool"), "", { mode: 0o755 });

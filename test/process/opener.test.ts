@@ -1,5 +1,6 @@
 /**
- * Sockets of ours in a namespace that has no way out: listening there, connecting there, and what is left of it.
+ * Sockets of ours in a namespace that has no way out: listening there, connecting there, and what is left of
+ * it.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +15,7 @@ import { TestNamespace } from "../support/namespace.ts";
 
 if (!hasSandbox) console.log("left out: sockets in a namespace: bubblewrap is not installed");
 
-/** Says which end of a connection it is, to whoever connects to it. */
+/** Sends each client a text that tells which end of a connection it is. */
 const TALKER = `const { createServer } = require("node:net");
   const [port, host] = process.argv.slice(1);
   createServer((socket) => { socket.on("error", () => {}); socket.write("first "); socket.pipe(socket); })
@@ -39,7 +40,7 @@ async function talker(namespace: TestNamespace, port: number, host: string): Pro
   return { [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
 
-it("V7 an opener whose starter is gone before it has begun ends, and keeps no port", async () => {
+it("opener-1 an opener whose starter is gone before it has begun ends, and keeps no port", async () => {
   const program = resolve(import.meta.dirname, "..", "..", "src", "process", "network", "main.ts");
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const opener = spawn(process.execPath, [program, "listen", "0"], {
@@ -61,7 +62,7 @@ describe.skipIf(!hasSandbox)("the opener", () => {
     (await opening).close();
   });
 
-  it("V7 listens inside, on both kinds of loopback, where only what stands inside gets through to us", async () => {
+  it("opener-1 listens inside, on both kinds of loopback, where only what stands inside gets through to us", async () => {
     await using namespace = await TestNamespace.start();
     const heard: number[] = [];
     const listener = await listenInside(namespace.enter, [18_128, 5432], (socket, port) => {
@@ -83,7 +84,7 @@ describe.skipIf(!hasSandbox)("the opener", () => {
     }
   });
 
-  it("V7 what is inside reaches nothing of the machine's own loopback", async () => {
+  it("opener-1 what is inside reaches nothing of the machine's own loopback", async () => {
     await using namespace = await TestNamespace.start();
     const server = createServer((socket) => socket.end("REACHED")).listen(0, "127.0.0.1");
     await once(server, "listening");

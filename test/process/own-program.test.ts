@@ -21,7 +21,7 @@ it("a folder asks for its own program alone, and none is found in another way", 
   for (const [folder, program] of asked) expect(program).toBe(JSON.stringify(folder));
 });
 
-it("they are beside the code that runs; one that is not there can't be started", () => {
+it("our programs are beside the code that runs; a missing one can't be started", () => {
   for (const folder of ["host", "dispatch", "process/network"])
     expect(existsSync(ownProgram(folder)), folder).toBe(true);
   expect(() => ownProgram("nowhere")).toThrow("not part of this installation");

@@ -1,5 +1,6 @@
 /**
- * The wall itself, word by word: each test plants what the sandbox must keep away, and sees it from outside first.
+ * The wall itself, word by word: each test plants what the sandbox must keep away, and sees it from outside
+ * first.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -88,7 +89,7 @@ const ownRun = ["/run", process.env["XDG_RUNTIME_DIR"] ?? "", `/run/user/${proce
 describe.skipIf(!hasSandbox)("the wall", () => {
   if (!ownRun) leaveOut("sockets below /run", "this user can make none");
   it.skipIf(!ownRun)(
-    "Q3 whoever listens below /run is not reached, and nothing is written there",
+    "sandbox-2 a service that listens below /run is not reached, and nothing is written there",
     async () => {
       using temp = new TempDir();
       using run = new TempDir(ownRun);
@@ -123,7 +124,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     expect(await inside(temp.path, look)).toBe("looked");
   });
 
-  it("what is hidden is empty, and no place to write to, also where somebody else's line names a part of it", async () => {
+  it("a hidden directory is empty and can't be written to, even if another option names a part of it", async () => {
     using temp = new TempDir();
     for (const dir of ["tree", "home/inner"]) mkdirSync(temp.join(dir), { recursive: true });
     for (const name of ["home/secret", "home/inner/secret"]) writeFileSync(temp.join(name), "PLANTED");
@@ -135,7 +136,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     expect(await outside(look)).toBe("PLANTEDPLANTEDwritten\nlooked");
   });
 
-  it("Q3 what is lent is only read; so are the files of a capsule, where that is asked for", async () => {
+  it("sandbox-2 what is lent is only read; so are the files of a capsule, where that is asked for", async () => {
     using temp = new TempDir();
     for (const dir of ["tree", "borrowed", "readable", "writable"]) mkdirSync(temp.join(dir));
     const dirs = ["borrowed", "readable", "writable", "tree"].map((dir) => temp.join(dir));
@@ -166,7 +167,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     }
   });
 
-  it("Q7 a port of this machine's loopback is not reached, and the only interface is a loopback of its own", async () => {
+  it("sandbox-3 a port of this machine's loopback is not reached, and the only interface is a loopback of its own", async () => {
     using temp = new TempDir();
     const server = createServer((socket) => socket.end("REACHED")).listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -200,7 +201,7 @@ describe.skipIf(!hasSandbox)("the wall", () => {
     }
   });
 
-  it("Q3 root has no power in it: nothing is mounted, and another user's file stays closed", async () => {
+  it("sandbox-2 root has no power in it: nothing is mounted, and another user's file stays closed", async () => {
     using temp = new TempDir();
     writeFileSync(temp.join("closed"), "PLANTED", { mode: 0o600 });
     if (isRoot) chownSync(temp.join("closed"), NOBODY, NOBODY);
@@ -213,15 +214,18 @@ describe.skipIf(!hasSandbox)("the wall", () => {
 
   const trigger = "/proc/sysrq-trigger";
   if (!existsSync(trigger)) leaveOut("the kernel's trigger", "this kernel has none");
-  it.skipIf(!existsSync(trigger))("Q3 /dev/null stands in the place of the kernel's trigger", async () => {
-    using temp = new TempDir();
-    const what = `stat -c '%F %t:%T' ${trigger}`;
-    expect(await outside(what)).toMatch(/^regular/);
-    expect(await inside(temp.path, what)).toBe("character special file 1:3");
-  });
+  it.skipIf(!existsSync(trigger))(
+    "sandbox-2 /dev/null stands in the place of the kernel's trigger",
+    async () => {
+      using temp = new TempDir();
+      const what = `stat -c '%F %t:%T' ${trigger}`;
+      expect(await outside(what)).toMatch(/^regular/);
+      expect(await inside(temp.path, what)).toBe("character special file 1:3");
+    },
+  );
 
-  if (!findProgram("script")) leaveOut("the terminal of whoever starts us", "script is not installed");
-  it.skipIf(!findProgram("script"))("the terminal of whoever starts us can't be typed into", async () => {
+  if (!findProgram("script")) leaveOut("the terminal of the calling process", "script is not installed");
+  it.skipIf(!findProgram("script"))("the terminal of the calling process can't be typed into", async () => {
     using temp = new TempDir();
     const reach = "(: < /dev/tty) 2>/dev/null && echo reached; echo tried";
     const command = ["sh", "-c", reach];

@@ -185,7 +185,7 @@ const rights: Attempt[] = [
   { title: "new privileges", script: "grep NoNewPrivs /proc/self/status", wins: /\b0$/, says: /\b1$/ },
   {
     title: "capabilities",
-    script: "grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status",
+    script: "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status",
     wins: /[1-9a-f]$/m,
     says: /0{16}$/m,
     without: ["user"],

@@ -1,12 +1,12 @@
 /**
- * What a task is given of the user's without being asked: variables, and what PATH leads to.
+ * What a task gets from the user without being asked: variables, and the directories of PATH.
  */
 import { describe, expect, it } from "vitest";
 import { baseEnvironment } from "../../src/process/index.ts";
 import { UserHome } from "../support/user-home.ts";
 
 describe("what a task is given", () => {
-  it("of the variables that say the language, those that there are go in, and none that is only called so", () => {
+  it("language variables that are set are passed on, and none that only has a similar name", () => {
     const before = { ...process.env };
     Object.assign(process.env, { LC_TIME: "C", LC_TOKEN: "PLANTED", LC_: "PLANTED" });
     try {
@@ -18,7 +18,7 @@ describe("what a task is given", () => {
     }
   });
 
-  it("Q9 links in the checkout open nothing of the user's, whether PATH, a variable or the user leads through them", () => {
+  it("view-2 links in the checkout open nothing of the user's, whether PATH, a variable or the user leads through them", () => {
     using user = new UserHome();
     user.file("papers/clients/list.txt", "PLANTED");
     user.file("tools/bin/tool");

@@ -106,7 +106,7 @@ const kernel: Attempt[] = [
     without: ["filter"],
   },
   {
-    title: "the terminal of whoever started it",
+    title: "the terminal of the process that started it",
     script: "(: < /dev/tty) && echo WON",
     says: /No such device|cannot open/,
   },

@@ -12,7 +12,7 @@ import { kinds, Person } from "../support/person.ts";
 import { gitIn } from "../support/repo.ts";
 
 const NAMES = [
-  ...["bwrap", "nsenter", "unshare", "setpriv", "choom", "prlimit", "sh", "mount", "sleep", "script", "stty"],
+  ...["bwrap", "nsenter", "unshare", "setpriv", "prlimit", "sh", "mount", "sleep", "script", "stty"],
   ...["git", "du", "chmod", "rm", "cp", "sync", "mkfifo", "true", "fallocate", "btrfs"],
 ];
 
@@ -32,7 +32,7 @@ function plant(main: string, ran: string): void {
 for (const kind of kinds) {
   if (kind.why) console.log(`left out: programs of a checkout, for ${kind.name}: ${kind.why}`);
   describe.skipIf(!hasSandbox || kind.why !== undefined)(`programs of a checkout, for ${kind.name}`, () => {
-    it("Q11 none of them runs outside the sandbox, by whichever way PATH leads to it", async () => {
+    it("program-1 none of them runs outside the sandbox, by whichever way PATH leads to it", async () => {
       using person = new Person(kind);
       const ran = person.join("ran");
       plant(person.main, ran);
@@ -57,7 +57,7 @@ for (const kind of kinds) {
 }
 
 describe("a program that we start", () => {
-  it("Q11 is no checkout's; a link in one may lead to the machine's own", () => {
+  it("program-1 is no checkout's; a link in one may lead to the machine's own", () => {
     using temp = new TempDir();
     const [repo, own] = [temp.join("repo"), temp.join("own")];
     mkdirSync(join(repo, ".git"), { recursive: true });

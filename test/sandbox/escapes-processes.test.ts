@@ -12,7 +12,7 @@ const isArm = process.arch === "arm64";
 const EPERM = /errno 1(?!\d)|Operation not permitted/;
 const GONE = /No such (file|process)|errno (2|3)\b|nothing/;
 const pids = ["pids"] as const;
-/** An ordinary user's sandbox stands in two user namespaces, and whoever has rights in the inner one has none to mount. */
+/** An ordinary user's sandbox has two user namespaces. Rights in the inner one do not allow mounting. */
 const asRoot = { without: ["filter", "user", "namespaces"], controlAs: "root" } as const;
 const [PTRACE, READV] = isArm ? [117, 270] : [101, 310];
 const [PIDFD_OPEN, PIDFD_GETFD] = [434, 438];

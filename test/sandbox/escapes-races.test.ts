@@ -11,7 +11,7 @@ import { TempDir } from "../support/home.ts";
 
 const leaveOut = (what: string, why: string) => console.log(`left out: ${what}: ${why}`);
 
-describe("K2 a file that is swapped for a link while we look at it", () => {
+describe("files-1 a file that is swapped for a link while we look at it", () => {
   const why = process.arch === "x64" && findProgram("perl") ? undefined : "it takes perl and x86_64";
   if (why) leaveOut("files that are swapped", why);
   it.skipIf(why)("gives no mode to what the link leads to", async () => {

@@ -1,6 +1,7 @@
 /**
- * An agent that wants what is the user's or another session's, started as a user starts it: by the built command, as
- * root and as an ordinary user, beside a session that is at work. The control is the same command without a sandbox.
+ * An agent that tries to reach files of the user or of another session. It is started as a user starts it: by
+ * the built command, as root and as an ordinary user, beside a session at work. The control is the same
+ * command without a sandbox.
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -49,6 +50,7 @@ const attempts: readonly Attempt[] = [
   look("the home's own files", 'cat "$H/home.json" && echo WON'),
   look("the user's settings", 'cat "$H/settings.yaml"'),
   look("the API's token", 'cat "$H"/users/*/api-token'),
+  look("the operator's key", 'cat "$H"/operator/key.pem'),
   look("the shared bases", 'ls "$H"/repos/*/bases/*/tree && echo WON'),
   look(
     "the store of snapshots",
@@ -81,7 +83,7 @@ const attempts: readonly Attempt[] = [
   ),
   {
     ...look(
-      "the environment of whoever started it",
+      "the environment of the process that started it",
       'cat /proc/[0-9]*/environ | tr "\\0" "\\n" | grep ^USERS_SECRET',
     ),
     // Without a sandbox, an ordinary user's task stands in a user namespace all the same.
@@ -205,7 +207,7 @@ for (const caller of callers) {
       await place.holdfast(["run", "--", "sh", "-c", "echo PLANTED-KEPT > kept; exit 1"]);
       // As `serve` has it.
       const token = apiTokenPath({ dir: home }, "planted");
-      for (const path of [join(home, "settings.yaml"), token])
+      for (const path of [join(home, "settings.yaml"), join(home, "operator", "key.pem"), token])
         await place.run(["sh", "-c", 'umask 077; mkdir -p "$(dirname "$0")"; echo "# PLANTED" > "$0"', path]);
       const [other = ""] = readdirSync(join(home, "sessions"));
       while (!existsSync(join(home, "sessions", other, "home", "conversation"))) await sleep(50);
@@ -235,7 +237,7 @@ for (const caller of callers) {
       expect(outside.get(title)).toMatch(wins);
     });
 
-    it("control: whoever starts it has the variables and the descriptor", async () => {
+    it("control: the process that starts it has the variables and the descriptor", async () => {
       expect(await place.run(["env"])).toMatch(/^USERS_SECRET=PLANTED\n(.*\n)*LC_SECRET=PLANTED$/m);
       expect(await place.run(["sh", "-c", "cat <&7"], true)).toBe("PLANTED\n");
     });

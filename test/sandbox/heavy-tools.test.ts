@@ -1,5 +1,6 @@
 /**
- * Real tools that take their time, each once: as whoever runs the tests. What this machine hasn't got is said.
+ * Real tools that take long, each once, as the user who runs the tests. Tools that this machine lacks are
+ * reported.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statfsSync } from "node:fs";
@@ -20,23 +21,21 @@ const hasRust = stable !== undefined && existsSync(rustup);
 const chromium = ["chromium", "chromium-browser", "google-chrome"]
   .map(wayTo)
   .find((path) => path !== undefined);
-/** Where the project has it, or the person who runs the tests. */
-const playwright = [join(import.meta.dirname, "..", ".."), process.env["HOLDFAST_AGENTS"] ?? ""]
-  .map((dir) => join(dir, "node_modules", "playwright-core"))
-  .find((path) => existsSync(path));
+/** The test runs it in the sandbox, by its place. Without `npm ci` it may not be there yet. */
+const playwright = join(import.meta.dirname, "..", "..", "node_modules", "playwright-core");
 const postgres = findPostgres();
 
 for (const [what, isMissing] of [
   ["rustup's own cargo", !hasRust],
   ["Chromium", chromium === undefined],
-  ["playwright-core", playwright === undefined],
+  ["playwright-core", !existsSync(playwright)],
   ["PostgreSQL", postgres === undefined],
 ] as const)
   if (isMissing) console.log(`left out: the test of ${what} in the sandbox: it is not installed`);
 
 const FILES = 50_000;
 
-/** Into the repo alone: nobody needs them in its checkout. */
+/** Written to the repo only; the checkout does not need them. */
 function commitMany(repo: string): void {
   const names = Array.from({ length: FILES }, (_, at) => `d${Math.floor(at / 500)}/f${at}`);
   const commit = "commit refs/heads/main\ncommitter Ani <ani@example.org> 1700000000 +0000\ndata 4\nmany";
@@ -106,7 +105,7 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
     expect(said).toContain("42</body>");
   });
 
-  it.skipIf(chromium === undefined || playwright === undefined)(
+  it.skipIf(chromium === undefined || !existsSync(playwright))(
     "Chromium through playwright-core",
     async () => {
       using person = new Person(self, {

@@ -1,6 +1,6 @@
 /**
- * Real tools in the real sandbox, offline and in the default lane, as root and as an ordinary user: a sandbox that
- * breaks people's tools gets switched off. What this machine hasn't got is said.
+ * Real tools in the real sandbox, offline and in the default lane, as root and as an ordinary user: people
+ * switch off a sandbox that breaks their tools. Tools that this machine lacks are reported.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { hasSandbox } from "../support/capsules.ts";
@@ -33,7 +33,7 @@ for (const kind of kinds) {
       }
     });
 
-    it("Q6 no process of the task is root, and what it may write is its own", () =>
+    it("user-1 no process of the task is root, and what it may write is its own", () =>
       expect(said.get(identity.name)).toMatch(identity.says));
 
     for (const tool of light)

@@ -1,5 +1,5 @@
 /**
- * Whose tools a task has: those of the person who starts it, and what their settings name.
+ * A task has the tools of the person who starts it, and those that their settings name.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ describe.skipIf(!hasSandbox)("a task", () => {
     );
   });
 
-  it("is told where the user's packages are, unless it may fetch others, which it keeps in its HOME", async () => {
+  it("is told where the user's packages are, unless it may fetch its own, which it stores in its HOME", async () => {
     using person = new Person(self);
     person.user.file(".cargo/registry/one");
     person.user.file(".rustup/settings.toml");
@@ -48,7 +48,7 @@ describe.skipIf(!hasSandbox)("a task", () => {
     expect(await told()).toBe("\n");
   });
 
-  it("sees what the settings name, read-only; doctor says what of it is not shown, and why", async () => {
+  it("sees what the settings name, read-only; doctor reports what is not shown, and why", async () => {
     using person = new Person(self);
     mkdirSync(person.dir, { mode: 0o700 });
     person.settings("sandbox:\n  read: [~/notes, ~/gone, ~/, /proc]\n");
@@ -60,16 +60,16 @@ describe.skipIf(!hasSandbox)("a task", () => {
       /^read me\nnotes\n.*Read-only file system$/,
     );
     const { stdout } = await person.holdfast("doctor");
-    expect(stdout).toContain("sandbox.read: tasks don't see ~/gone: it is not there");
-    expect(stdout).toContain("sandbox.read: tasks don't see ~/: all of your home would be seen");
+    expect(stdout).toContain("sandbox.read: tasks don't see ~/gone: it does not exist");
+    expect(stdout).toContain("sandbox.read: tasks don't see ~/: it contains all of your home");
     expect(stdout).toContain("sandbox.read: tasks don't see /proc: each sandbox has its own");
     expect(stdout).not.toContain("~/notes");
     writeFileSync(`${person.dir}/settings.yaml`, "sandbox: { read: [relative] }\n");
-    expect((await person.holdfast("doctor")).stdout).toContain("has to begin with / or ~/");
+    expect((await person.holdfast("doctor")).stdout).toContain("must begin with / or ~/");
   });
 });
 
-describe("the variables that our own processes are given", () => {
+describe("the variables of Holdfast's own processes", () => {
   it("are those of tools, and paths", () => {
     const env = {
       RUSTUP_HOME: "/r",

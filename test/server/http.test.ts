@@ -1,5 +1,5 @@
 /**
- * The API of `serve`, over a real socket and over loopback, spoken to by friends and the clumsy.
+ * The API of `serve`, over a real socket and over loopback, with correct and with faulty requests.
  */
 import { once } from "node:events";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { HostHome, script, until } from "../support/hosts.ts";
 import { idIn, Served } from "../support/served.ts";
 
 describe("the API", () => {
-  it("V3 without a user's token nothing is learnt; with it, that user's sessions and no others", async () => {
+  it("server-1 without a user's token there is no information; with it, only that user's sessions", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const foreign = await dispatcher.holdfast.openSession({ user: "somebody-else", title: "secret" });
@@ -38,7 +38,7 @@ describe("the API", () => {
     expect((await served.ask(`/v1/sessions/${foreign.id}/close`, { method: "POST" })).status).toBe(404);
   });
 
-  it("says 400, 404, 405, 413, 415 and 403 where they belong", async () => {
+  it("answers with 400, 404, 405, 413, 415 and 403 where they apply", async () => {
     using home = new HostHome();
     await using served = await Served.start(home, "--listen", "127.0.0.1:0");
     const post = (path: string, body: string, headers = {}) =>
@@ -81,7 +81,7 @@ describe("the API", () => {
     expect((await home.cli("serve", "--listen", "0.0.0.0:7070")).stderr).toContain("address_refused");
   });
 
-  it("takes a budget, and refuses what it does not know: nothing is passed over in silence", async () => {
+  it("takes a budget, and refuses unknown fields instead of ignoring them", async () => {
     using home = new HostHome();
     await using served = await Served.start(home);
     const post = (path: string, body: object) =>
@@ -104,7 +104,7 @@ describe("the API", () => {
     await expect(hf.forkSession(id, { turn: 0 } as object)).rejects.toThrow("turn");
   });
 
-  it("the events of a damaged session are refused, from where the damage is, and nobody asks for ever", async () => {
+  it("the events of a damaged session are refused from the damage on, and no client retries forever", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const id = await sessionWithTurns(dispatcher.holdfast, 3);
@@ -127,7 +127,7 @@ describe("the API", () => {
     expect(again).toMatchObject({ status: 422, body: { error: "session_damaged" } });
   });
 
-  it("a body that is too long is refused before it comes, or while it comes, whatever it says of its length", async () => {
+  it("a body that is too long is refused before or while it is sent, whatever length its header has", async () => {
     using home = new HostHome();
     await using served = await Served.start(home);
     expect(statSync(served.address).mode & 0o077).toBe(0);
@@ -220,7 +220,7 @@ describe("the API", () => {
     expect(disk.total).toBeGreaterThan(0);
   });
 
-  it("holds 500 connections, and slow clients keep nobody waiting", async () => {
+  it("holds 500 connections, and slow clients do not delay the others", async () => {
     using home = new HostHome();
     await using served = await Served.start(home);
     const { body } = await served.ask("/v1/sessions", { method: "POST", body: "{}" });

@@ -11,7 +11,7 @@ import { isDone } from "../support/outcomes.ts";
 import { Served } from "../support/served.ts";
 
 describe("serve", () => {
-  it("started twice, the second says who is there; killed, sessions go on and the next one takes over", async () => {
+  it("started twice, the second one names the first; after a kill, sessions go on and the next one takes over", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const first = await Served.start(home);
@@ -25,7 +25,7 @@ describe("serve", () => {
     expect((await next.ask(`/v1/sessions/${id}`)).body).toMatchObject({ task: { outcome: "unverified" } });
   });
 
-  it("U3 resumes what crashed, a few times; then it waits for a person", async () => {
+  it("supervise-1 resumes what crashed, a few times; then it waits for a person", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     await using served = await Served.start(home);
@@ -57,20 +57,20 @@ describe("serve", () => {
     );
   });
 
-  it("says so when somebody else has its address, and leaves the home to the next", async () => {
+  it("reports that another program has its address, and releases the home", async () => {
     using home = new HostHome();
     await using there = await Served.start(home, "--listen", "127.0.0.1:0");
     using elsewhere = new HostHome();
     const taken = await elsewhere.cli("serve", "--listen", there.address);
     expect(taken).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining("somebody else listens there"),
+      stderr: expect.stringContaining("another program listens there"),
     });
     await using next = await Served.start(elsewhere);
     expect((await next.ask("/v1/sessions")).status).toBe(200);
   });
 
-  it("finds a task that somebody left in an inbox, and starts it, also where its session crashed before", async () => {
+  it("finds a task in an inbox and starts it, also when its session crashed before", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const opened = await dispatcher.holdfast.openSession({ repo: home.main });

@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { HostHome, until } from "../support/hosts.ts";
 import { idIn, Served } from "../support/served.ts";
 
-describe("connections that nobody vouched for", () => {
+describe("connections without a token", () => {
   const HALF = "GET /v1/sessions HTTP/1.1\r\nhost: localhost\r\n";
 
   /** They never end their side by themselves. */
@@ -27,7 +27,7 @@ describe("connections that nobody vouched for", () => {
   it.each([
     ["silent", ""],
     ["half-sent", HALF],
-  ])("2,100 %s ones keep nobody out, and cut off nobody who has shown a token", async (_, said) => {
+  ])("2,100 %s ones block no client with a token, and cut none off", async (_, said) => {
     using home = new HostHome();
     await using served = await Served.start(home, "--listen", "127.0.0.1:0");
     const { body } = await served.ask("/v1/sessions", { method: "POST", body: "{}" });
@@ -51,7 +51,7 @@ describe("connections that nobody vouched for", () => {
   it.each([
     ["silent", ""],
     ["half-sent", HALF],
-  ])("%s ones are let go of after a while, though the other side keeps them", async (_, said) => {
+  ])("%s ones are closed after a while, though the other side keeps them open", async (_, said) => {
     using home = new HostHome();
     await using served = await Served.start(home, "--listen", "127.0.0.1:0");
     const descriptors = () => readdirSync(`/proc/${served.pid}/fd`).length;

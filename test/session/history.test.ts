@@ -17,7 +17,7 @@ const event = fc.oneof(
 );
 
 describe("history", () => {
-  it("M1 a rewind to turns that there never were leaves none of them in it", () => {
+  it("machine-1 a rewind to turns that never existed adds none of them", () => {
     const rows: [string, JsonObject][] = [
       ["session_opened", { session: "s", user: "u" }],
       ["turn_started", { turn: 1 }],
@@ -44,7 +44,7 @@ describe("history", () => {
     expect(state.history).toEqual([[1, 2]]);
   });
 
-  it("H1 has no call without a result and no result without a call, whatever the records say", async () => {
+  it("history-1 has no call without a result and no result without a call, whatever the records contain", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { maxLength: 60 }), async (events) => {
         const records = (async function* (): AsyncGenerator<JournalRecord> {

@@ -1,8 +1,8 @@
 /**
- * What a fork and an import inherit: the list says it of every part of the state, and the fold does what the list says.
+ * What a fork and an import inherit: the list has every part of the state, and the fold follows the list.
  */
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../src/contract/index.ts";
+import { type JsonObject, usualTools } from "../../src/contract/index.ts";
 import { inheritance, taskInheritance } from "../../src/session/fold/inheritance.ts";
 import { emptyState, fold, type SessionState, type TaskState } from "../../src/session/index.ts";
 import { newTask } from "../../src/session/task-state.ts";
@@ -12,7 +12,7 @@ const task: TaskState = {
   request: "task_3",
   asked: "tidy up",
   base: "b".repeat(40),
-  lane: { name: "online", isReadOnly: false, isWithoutCommands: true, hosts: ["*"] },
+  lane: { name: "online", isReadOnly: false, isWithoutCommands: true, hosts: ["*"], tools: usualTools },
   isSandboxed: false,
   outcome: "done",
   stage: "persist",
@@ -42,6 +42,8 @@ const before: SessionState = {
   repo: "/repo",
   lacksRepo: true,
   title: "a title",
+  tags: ["nightly"],
+  metadata: { ticket: "17" },
   status: "closed",
   pausedFor: "quota",
   createdAt: "2026-01-01T00:00:00.000Z",
@@ -52,6 +54,7 @@ const before: SessionState = {
   openTurn: null,
   history: [[1, 4]],
   pending: { q: { kind: "question", task: 3, fingerprint: null, expiresAt: null } },
+  grants: { a: { task: 3, fingerprint: "f", expiresAt: "2026-01-03T00:00:00.000Z", hasBegun: false } },
   budget: { turns: 9 },
   spent: {
     inputTokens: 1,
@@ -124,7 +127,7 @@ describe("what is inherited", () => {
   });
 
   for (const newcomer of ["fork", "import"] as const) {
-    it(`by ${newcomer}: each part as the list says`, () => {
+    it(`by ${newcomer}: each part follows the list`, () => {
       const [type, data] = records[newcomer];
       const at = "2026-01-03T00:00:00.000Z";
       const record = { seq: 41, at, epoch: 1, durable: 40, type, data: data as JsonObject, hash: "next" };

@@ -44,7 +44,7 @@ const anyData = fc.oneof(
 const anyEvent = fc.tuple(fc.oneof(fc.constantFrom(...types), fc.string()), anyData);
 
 describe("the fold", () => {
-  it("M1 is total: any records fold, without a throw, and every one is counted", () => {
+  it("machine-1 is total: any records fold, without a throw, and every one is counted", () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
         const state = run(...events);
@@ -55,7 +55,7 @@ describe("the fold", () => {
     );
   });
 
-  it("T4 a rewind changes history, files and HOME; what is pending ends, what was spent, waits or is unread stays", () => {
+  it("rewind-1 a rewind changes history, files and HOME; pending requests end; spending, queue and unread messages stay", () => {
     const turn = (number: number): [string, JsonObject][] => [
       ["turn_started", { turn: number, input: "x" }],
       ["turn_ended", { turn: number, outcome: "completed", durationMs: 1, usage: { inputTokens: 5 } }],
@@ -100,7 +100,7 @@ describe("the fold", () => {
     expect(run(...before, ["session_rewound", odd as unknown as JsonObject]).history).toEqual([[2, 2]]);
   });
 
-  it("M1 keeps count of what a newer version recorded, and goes on", () => {
+  it("machine-1 counts records of a newer version, and goes on", () => {
     const state = run(
       opened,
       ["session_teleported", { to: "mars" }],
@@ -109,7 +109,7 @@ describe("the fold", () => {
     expect(state).toMatchObject({ unknown: 1, oddities: 0, turns: 1, status: "active" });
   });
 
-  it("M3 what refusal allows, fold never finds odd; what it refuses has no effect", () => {
+  it("machine-3 fold accepts every record that refusal allows, and ignores every record that it refuses", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom(...types), turnData as fc.Arbitrary<JsonObject>), {
@@ -138,7 +138,7 @@ describe("the fold", () => {
     );
   });
 
-  it("M2 stays as small after ten thousand turns as after one", () => {
+  it("machine-2 stays as small after ten thousand turns as after one", () => {
     const turn = (number: number): [string, JsonObject][] => [
       ["turn_started", { turn: number, input: "x" }],
       ["tool_called", { turn: number, call: `c${number}`, tool: "t", args: {} }],
@@ -152,7 +152,7 @@ describe("the fold", () => {
     expect(many - few).toBeLessThan(60);
   });
 
-  it("adds usage up and says which limits are reached", () => {
+  it("adds up usage and reports which limits are reached", () => {
     const state = run(
       opened,
       ["turn_started", { turn: 1, input: "x" }],

@@ -19,7 +19,7 @@ describe("what was metered", () => {
     Object.fromEntries(kinds.map((kind) => [kind, fc.nat({ max: 1_000_000 })])),
   ) as fc.Arbitrary<Record<(typeof kinds)[number], number>>;
 
-  it("is spent at once, and spent is the sum of it, whatever turns say beside it", () => {
+  it("is spent at once; spending is the sum of metered usage, whatever turns report in addition", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.boolean(), amounts), { maxLength: 20 }), (all) => {
         let state = folded(started);
@@ -65,7 +65,7 @@ describe("what was metered", () => {
 });
 
 describe("what each agent spent", () => {
-  it("is by the agent of the task in which it was spent, whoever the session was opened for", async () => {
+  it("is counted for the agent of the task, whichever agent the session was opened for", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ agent: "first" });
@@ -95,7 +95,7 @@ describe("what each agent spent", () => {
 });
 
 describe("a parked task", () => {
-  it("is open, with why and until when; a word lets it go on, and its end ends that", () => {
+  it("is open, with its reason and time; a record lets it go on, and the task's end ends the park", () => {
     const until = "2026-11-16T20:00:00.000Z";
     const limited = folded(started, [
       "task_parked",

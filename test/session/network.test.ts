@@ -1,5 +1,5 @@
 /**
- * The hosts that a person allows while a task runs: for that task, on record, and as many as a person would.
+ * The hosts that a person allows while a task runs: they are recorded, limited, and for that task only.
  */
 import { describe, expect, it } from "vitest";
 import { eventSchema } from "../../src/contract/index.ts";
@@ -21,13 +21,13 @@ describe("hosts that are allowed while a task runs", () => {
     ]);
   });
 
-  it("are gone with the task: the next one has its own", () => {
+  it("end with the task: the next one has its own", () => {
     const ended: Event = ["task_ended", { task: 1, outcome: "done" }];
     const second: Event = ["task_started", { task: 2, lane: "repo-fix", hosts: [] }];
     expect(hostsOf(started, allowed("b.example"), ended, second)).toEqual([]);
   });
 
-  it("what is no host, or of no task that runs, allows nothing", () => {
+  it("an invalid host, or a task that does not run, allows nothing", () => {
     for (const one of [allowed("127.0.0.1"), allowed("https://x/"), allowed(7), allowed("b.example", 2)])
       expect(next(folded(started), one).task?.lane?.hosts, JSON.stringify(one)).toEqual(["a.example"]);
     const over = folded(started, ["task_ended", { task: 1, outcome: "done" }]);
@@ -37,14 +37,14 @@ describe("hosts that are allowed while a task runs", () => {
     });
   });
 
-  it("M2 are bounded", () => {
+  it("machine-2 are limited", () => {
     const many = Array.from({ length: 300 }, (_, index) => allowed(`h${index}.example`));
     const state = folded(started, ...many);
     expect(state.task?.lane?.hosts.length).toBe(200);
     expect(state.oddities).toBe(101);
   });
 
-  it("what was reached is recorded as it is counted", () => {
+  it("reached hosts are recorded as they are counted", () => {
     const schema = eventSchema("network_used");
     const counted = {
       allowed: [{ host: "a.example", connections: 2 }],

@@ -1,5 +1,5 @@
 /**
- * Requests: what waits for a person, what ends it, and that nothing is granted too late.
+ * Requests: they wait for a person until something ends them, and are never granted too late.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -11,7 +11,7 @@ const fingerprint = "f".repeat(64);
 const inTurn: Event = ["turn_started", { turn: 1, input: "x" }];
 
 describe("requests", () => {
-  it("a session waits while an approval or a question is due, and goes on with the last answer", () => {
+  it("a session waits while an approval or a question is pending, and goes on after the last answer", () => {
     const asked = folded(
       inTurn,
       ["approval_requested", { approval: "a1", fingerprint }],
@@ -69,14 +69,14 @@ describe("requests", () => {
     });
   });
 
-  it("one that is due keeps no turn from beginning", () => {
+  it("a pending request does not stop a turn from beginning", () => {
     const asked = folded(["question_asked", { question: "q1" }]);
     const begun = next(asked, ["turn_started", { turn: 1, input: "x" }]);
     expect(begun).toMatchObject({ status: "active", turns: 1, oddities: 0 });
     expect(isWaiting(begun)).toBe(true);
   });
 
-  it("they end with their task, also when it never ended and another begins; those of no task stay", () => {
+  it("they end with their task, also when it never ended and another begins; requests without a task stay", () => {
     const asked = folded(
       ["question_asked", { question: "before" }],
       ["task_started", { task: 1 }],
@@ -91,13 +91,13 @@ describe("requests", () => {
     expect(next(asked, ["session_rewound", { toTurn: 0, fromTurn: 0, history: [] }]).pending).toEqual({});
   });
 
-  it("what was asked for can't be changed while it is due", () => {
+  it("a pending request can't be changed", () => {
     const asked = folded(["approval_requested", { approval: "a1", fingerprint }]);
     const again = next(asked, ["approval_requested", { approval: "a1", fingerprint: "0".repeat(64) }]);
     expect(again).toMatchObject({ pending: { a1: { fingerprint } }, oddities: 1 });
   });
 
-  it("an approval that has expired is not granted, whatever its time says; it can be denied", () => {
+  it("an expired approval can't be granted, whatever its time is; it can be denied", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 }), (expires, granted) => {
         const asked = folded([
@@ -118,7 +118,7 @@ describe("requests", () => {
     }
   });
 
-  it("names from objects are no requests", () => {
+  it("names of object properties are not requests", () => {
     const state = folded(["approval_granted", { approval: "constructor" }]);
     expect(state).toMatchObject({ oddities: 1, pending: {} });
   });

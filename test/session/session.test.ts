@@ -92,7 +92,7 @@ describe("a session", () => {
     expect(await journal(hf.readJournal(session.id))).toHaveLength(1);
   });
 
-  it("stores lone surrogates, long text and ten megabytes, and hands back what it was given", async () => {
+  it("stores lone surrogates, long text and ten megabytes, and returns exactly that", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -113,7 +113,7 @@ describe("a session", () => {
     expect((await hf.auditSession(session.id)).findings).toEqual([]);
   });
 
-  it("is shown as waiting while a request is due, and as paused when it is let go; an approval in time is granted", async () => {
+  it("is shown as waiting while a request is pending, and as paused after its release; an approval in time is granted", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -139,7 +139,7 @@ describe("a session", () => {
     await again.release();
   });
 
-  it("C2 a cached fold of an earlier version, which stored that it waits, is left out", async () => {
+  it("fold-cache-2 a cached fold of an earlier version, which stored a waiting status, is ignored", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -159,7 +159,7 @@ describe("a session", () => {
     expect(again.state).toMatchObject({ status: "open", pending: { q1: { kind: "question" } } });
   });
 
-  it("J5 a turn that a crash cut off is closed on resume: open calls get an interrupted outcome", async () => {
+  it("journal-5 a turn that a crash cut off is closed on resume: open calls get an interrupted outcome", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -186,7 +186,7 @@ describe("a session", () => {
     expect(last).toMatchObject({ type: "session_resumed", data: { from: "interrupted" } });
   });
 
-  it("a turn that is left by an exception is closed with its calls, and the session paused", async () => {
+  it("a turn that ends by an exception is closed with its calls, and the session is paused", async () => {
     using home = new TestHome();
     const hf = await home.open();
     let id = "";
@@ -204,7 +204,7 @@ describe("a session", () => {
     ]);
   });
 
-  it("a handle that was released refuses, and so does a turn that has ended", async () => {
+  it("a released handle refuses every call, and so does a turn that has ended", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession();
@@ -257,7 +257,7 @@ describe("a session", () => {
     expect(session.state).toMatchObject({ status: "paused", spent: { durationMs: 121_000 } });
   });
 
-  it("R1 redacts secrets before they reach the disk, wherever they stand, and names the rule", async () => {
+  it("redaction-1 redacts secrets in all places before they reach the disk, and names the rule", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const session = await hf.openSession({ title: `see ${FAKE_TOKEN}` });
@@ -292,7 +292,7 @@ describe("a session", () => {
     }
   });
 
-  it("keeps events of a newer version: they are read back, and the session goes on", async () => {
+  it("keeps events of a newer version: they can be read, and the session goes on", async () => {
     using home = new TestHome();
     const hf = await home.open();
     const id = await sessionWithTurns(hf, 1);

@@ -1,5 +1,5 @@
 /**
- * The stage that a task is at: from the records of its stages, also where a crash left some out.
+ * The stage of a task: from the records of its stages, also when a crash left some out.
  */
 import { describe, expect, it } from "vitest";
 import { type Event, folded, next } from "../support/fold.ts";
@@ -9,7 +9,7 @@ describe("stages", () => {
   const at = (stage: string, task = 1): Event => ["stage_started", { task, stage }];
   const stageOf = (...events: Event[]) => folded(...events).task?.stage;
 
-  it("the task is at the one that began and did not end", () => {
+  it("the task is at the stage that began and did not end", () => {
     expect(stageOf(started)).toBeNull();
     expect(stageOf(started, at("act"))).toBe("act");
     expect(stageOf(started, at("act"), ["stage_ended", { task: 1, stage: "act", outcome: "ok" }])).toBeNull();
@@ -22,7 +22,7 @@ describe("stages", () => {
     expect(stageOf(started, at("act"), at("dance"))).toBeNull();
   });
 
-  it("those of the next task are on record before it starts; other tasks have none", () => {
+  it("stages of the next task are recorded before it starts; other tasks have none", () => {
     expect(
       folded(at("route"), ["stage_ended", { task: 1, stage: "route" }], at("capsule"), started),
     ).toMatchObject({ oddities: 0, task: { number: 1, stage: null } });

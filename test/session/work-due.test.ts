@@ -1,5 +1,5 @@
 /**
- * What a session has to do next: one answer for every way in which it can stand.
+ * What a session has to do next: one answer for each of its possible states.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -15,7 +15,7 @@ const unparked: Event = ["task_unparked", { task: 1, by: "user:ani" }];
 const tornDown: Event = ["capsule_torn_down", { task: 1, freedBytes: 0 }];
 
 describe("what is due", () => {
-  it("is said of each way in which a session can stand", () => {
+  it("is known for each state that a session can have", () => {
     const cases: readonly [events: readonly Event[], due: object][] = [
       [[], { kind: "nothing", request: null }],
       [[queued(1)], { kind: "begin", request: "task_1" }],

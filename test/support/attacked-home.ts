@@ -15,7 +15,7 @@ export class Place extends Lab {
 
   constructor(caller: Caller) {
     super(caller);
-    // A home is its owner's, who here is whoever calls.
+    // A home belongs to its owner, who is the calling user here.
     if (caller.words.length > 0) this.give(this.path);
   }
 
@@ -41,7 +41,10 @@ export class Place extends Lab {
     return this.run([process.execPath, cliPath, ...args], isOpen);
   }
 
-  /** Those that have this place in their words or in their environment: sessions' own, and all in their sandboxes. */
+  /**
+   * Those that have this place in their words or in their environment: sessions' own, and all in their
+   * sandboxes.
+   */
   processes(): number[] {
     const isHere = (pid: string) =>
       ["cmdline", "environ"].some((file) => readTextOr(`/proc/${pid}/${file}`, "").includes(this.path));

@@ -10,8 +10,11 @@ import {
   Capsule,
   type CapsuleIo,
   type CapsuleSettings,
+  commitText,
   createCapsule,
+  createExactCapsule,
   openRepo,
+  openStore,
   type Repo,
   type RunSetup,
   resolveCommit,
@@ -85,6 +88,17 @@ export class CapsuleLab implements AsyncDisposable {
     const request = await this.#request(settings);
     const commit = await resolveCommit(request.repo, base);
     const { capsule } = await createCapsule(this.io, { ...request, base: commit });
+    this.#made.add(capsule);
+    return capsule;
+  }
+
+  /** Of exactly a tree of the repo's, over a base. */
+  async createExact(tree: string, base: string, settings: Partial<CapsuleSettings> = {}): Promise<Capsule> {
+    const request = await this.#request(settings);
+    const store = await openStore(request.repo, this.io.disk);
+    const identity = { name: "Ani", email: "ani@example.org" };
+    const commit = commitText({ tree, base, message: "exact\n", identity, atMs: 0 });
+    const { capsule } = await createExactCapsule(this.io, { ...request, base }, { store, tree, commit });
     this.#made.add(capsule);
     return capsule;
   }

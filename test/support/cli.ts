@@ -18,11 +18,12 @@ export function runCli(
   home: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
+  /** Not where the tests are, by default: that is a repo. */
+  cwd = existsSync(dirname(home)) ? dirname(home) : tmpdir(),
 ): Promise<CliResult> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [cliPath, ...args], {
-      // Not where the tests are: that is a repo.
-      cwd: existsSync(dirname(home)) ? dirname(home) : tmpdir(),
+      cwd,
       env: { ...process.env, HOLDFAST_HOME: home, NO_COLOR: "1", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });

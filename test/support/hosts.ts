@@ -12,8 +12,8 @@ import { hasSandbox } from "./capsules.ts";
 import { cliPath, runCli } from "./cli.ts";
 import { TaskHome } from "./tasks.ts";
 
-const library = join(import.meta.dirname, "..", "..", "dist", "index.js");
-export const { Dispatcher } = (await import(library)) as typeof import("../../src/index.ts");
+const library = join(import.meta.dirname, "..", "..", "dist", "dispatch", "index.js");
+export const { Dispatcher } = (await import(library)) as typeof import("../../src/dispatch/index.ts");
 export type Dispatcher = Awaited<ReturnType<typeof Dispatcher.open>>;
 
 export type ScriptOptions = Partial<Omit<TaskSpec, "agent"> & Pick<ExecSpec, "input" | "restart">>;
@@ -166,11 +166,13 @@ export function shown(
 
 const SHOWN_RECORDS = 40;
 
-/** What was recorded, with the reasons where something was refused. */
+/** What was recorded, with the reason of each refusal, and how each process ended. */
 async function happened(dispatcher: Dispatcher, id: string): Promise<string[]> {
   const found: string[] = [];
-  for await (const { type, data } of dispatcher.holdfast.readJournal(id))
-    found.push(data["reason"] === undefined ? type : `${type} (${data["reason"]})`);
+  for await (const { type, data } of dispatcher.holdfast.readJournal(id)) {
+    const why = data["reason"] ?? data["signal"] ?? data["exitCode"] ?? undefined;
+    found.push(why === undefined ? type : `${type} (${why})`);
+  }
   return found;
 }
 

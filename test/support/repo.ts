@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Git as a user would run it, without anybody's configuration. */
+/** Git as a user would run it, without any configuration. */
 export function gitIn(dir: string, ...args: string[]): string {
   return execFileSync("git", args, {
     cwd: dir,

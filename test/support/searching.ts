@@ -1,6 +1,7 @@
 /**
- * A search for a text in all that a home and its processes could show: files, also compressed ones, objects of git, the
- * content of an export, and of each process its arguments, its environment and its memory, as a core dump would have it.
+ * A search for a text in all that a home and its processes could show: files, also compressed ones, objects
+ * of git, the content of an export, and of each process its arguments, its environment and its memory, as a
+ * core dump would have it.
  */
 import { execFileSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
@@ -110,7 +111,7 @@ function readOr(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch {
-    // Gone meanwhile, or not to be read by anybody.
+    // Gone meanwhile, or not readable.
     return Buffer.alloc(0);
   }
 }

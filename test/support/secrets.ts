@@ -1,5 +1,5 @@
 /**
- * Secrets as the installed rules describe them: drawn from their patterns, so none of them is anybody's.
+ * Secrets as the installed rules describe them: generated from their patterns, so none of them is real.
  */
 import fc from "fast-check";
 
@@ -8,7 +8,10 @@ interface InstalledRule {
   create(context: object, options: object): { file?(source: unknown): unknown };
 }
 
-/** The patterns that each rule asks a text for, whatever file the text may be of; none for one that parses instead. */
+/**
+ * The patterns that each rule asks a text for, whatever file the text may be of; none for one that parses
+ * instead.
+ */
 export async function installedPatterns(): Promise<Map<string, RegExp[]>> {
   const { creator } = await import("@secretlint/secretlint-rule-preset-recommend");
   const patterns = new Map<string, RegExp[]>();

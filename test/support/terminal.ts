@@ -1,5 +1,6 @@
 /**
- * A real terminal around a command of ours, by util-linux's script; and a window as it is seen from its socket.
+ * A real terminal around a command of ours, by util-linux's script; and a window as it is seen from its
+ * socket.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -57,7 +58,7 @@ export class Terminal implements AsyncDisposable {
     );
   }
 
-  /** As if somebody drew the window larger. */
+  /** As if a person made the window larger. */
   resize(rows: number, columns: number): void {
     const [, inside = 0] = treeOf(this.process.pid ?? 0);
     execFileSync("stty", [

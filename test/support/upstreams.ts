@@ -1,6 +1,6 @@
 /**
- * Hosts for tests of the network: servers on this machine's loopback under public names. The resolver and the judgement
- * of addresses are the test's own, so the product knows no way to call a loopback address public.
+ * Hosts for tests of the network: servers on this machine's loopback under public names. The resolver and the
+ * judgement of addresses are the test's own, so the product knows no way to call a loopback address public.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -52,7 +52,7 @@ export class TestHost implements AsyncDisposable {
   }
 }
 
-/** Listens, takes no connection, and has no room for another one: whoever connects to it is not answered. */
+/** Listens, accepts no connection, and has no room for another one: a client that connects gets no answer. */
 export class DeafHost implements Disposable {
   readonly port: number;
   readonly #process: ChildProcess;

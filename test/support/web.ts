@@ -21,7 +21,7 @@ export class TestSite implements AsyncDisposable {
     return TestSite.#listen(createServer(answer));
   }
 
-  /** With a certificate of its own, which nobody has signed. */
+  /** With a self-signed certificate. */
   static tls(temp: TempDir, answer: Answer): Promise<TestSite> {
     const [key, cert] = [temp.join("key.pem"), temp.join("cert.pem")];
     const subject = ["-subj", "/CN=example.org", "-addext", "subjectAltName=DNS:example.org"];

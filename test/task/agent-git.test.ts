@@ -9,7 +9,7 @@ import { CapsuleLab, inside } from "../support/capsules.ts";
 import { commitFiles, gitIn } from "../support/repo.ts";
 
 describe("an agent's own git", () => {
-  it("K2 is read as plain files: a HEAD, a ref or a list that leads out of it, or is no file, is nothing", async () => {
+  it("files-1 is read as plain files: a HEAD, a ref or a list that leads out of it, or is no file, is nothing", async () => {
     await using lab = new CapsuleLab("worktree");
     const id = gitIn(lab.main, "rev-parse", "HEAD");
     writeFileSync(lab.temp.join("outside"), `${id}\n`);

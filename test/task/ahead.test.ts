@@ -1,8 +1,10 @@
 /**
- * What is begun for a task before its files are there: it becomes the task's own, or nothing is left of it.
+ * Namespaces and network that are begun before a task's files are there: the task uses them, or nothing of
+ * them is left.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { usualTools } from "../../src/contract/index.ts";
 import { openHome } from "../../src/home/index.ts";
 import { Ahead } from "../../src/task/room/ahead.ts";
 import { RoomNetwork } from "../../src/task/room/network.ts";
@@ -23,7 +25,7 @@ async function begun(home: TaskHome) {
 }
 
 describe.skipIf(!hasSandbox)("what is begun ahead of a task's files", () => {
-  it("is what the task's processes stand in, with its network", async () => {
+  it("is used by the task's processes, with its network", async () => {
     using home = new TaskHome();
     const { room, dir, ahead } = await begun(home);
     const words = await ahead.holder.network();
@@ -36,7 +38,7 @@ describe.skipIf(!hasSandbox)("what is begun ahead of a task's files", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("is replaced where somebody has ended it meanwhile", async () => {
+  it("is replaced if it has ended meanwhile", async () => {
     using home = new TaskHome();
     const { room, ahead } = await begun(home);
     const words = await ahead.holder.network();
@@ -51,10 +53,16 @@ describe.skipIf(!hasSandbox)("what is begun ahead of a task's files", () => {
     await task.end("done");
   });
 
-  it("goes, with its network, when the task can't begin", async () => {
+  it("is ended, with its network, when the task can't begin", async () => {
     using home = new TaskHome();
     const { room, dir, ahead } = await begun(home);
-    const lane = { name: "repo-fix", isReadOnly: false, isWithoutCommands: false, hosts: [] };
+    const lane = {
+      name: "repo-fix",
+      isReadOnly: false,
+      isWithoutCommands: false,
+      hosts: [],
+      tools: usualTools,
+    };
     await ahead.openNetwork(lane);
     const open = RoomNetwork.of(dir, lane, []);
     expect(RoomNetwork.of(dir, lane, [])).toBe(open);

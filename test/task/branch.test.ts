@@ -1,5 +1,5 @@
 /**
- * A session has one branch, and a task one commit on it; whose a commit is is never guessed.
+ * A session has one branch, and a task one commit on it. Holdfast never guesses who made a commit.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("log", "--all", "--format=%s")).not.toMatch(/^c1$/m);
   });
 
-  it("K21 what an agent writes in a message is text: no escapes, no secrets, no claim to be ours", async () => {
+  it("publish-2 an agent's message is plain text: no escapes, no secrets, and no sign of a commit by Holdfast", async () => {
     using home = new CarryHome("overlay");
     const token = ["ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("");
     await home.task(`git config user.email a@b; git config user.name A; echo 1 > one; git add one
@@ -56,7 +56,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(message).not.toContain("sess_someone");
   });
 
-  it("K21 a branch that is checked out, in any working tree, is not moved: that is said, and what to do", async () => {
+  it("publish-2 a branch that is checked out, in any working tree, is not moved: the error tells why and what to do", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     const tip = home.git("rev-parse", home.branch);
@@ -70,7 +70,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("diff", "--name-only", tip, home.branch)).toBe("three\ntwo");
   });
 
-  it("K21 a commit that a person puts on the branch while a task runs stays: the next task begins there", async () => {
+  it("publish-2 a commit that a person puts on the branch while a task runs stays: the next task begins there", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     const hf = await home.hf();
@@ -90,7 +90,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("log", "--format=%s", "-2", home.branch)).toBe("the title\nby a person");
   });
 
-  it("K21 a tip that we set just before a crash is known for ours", async () => {
+  it("publish-2 a tip that Holdfast set just before a crash is recognized", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     const tip = home.git("rev-parse", home.branch);
@@ -119,7 +119,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(home.git("rev-parse", parent));
   });
 
-  it("work of a task that failed, and what a person brought back, are published on request or by themselves", async () => {
+  it("work of a failed task is published on request, and what a person gave back is published at once", async () => {
     using home = new CarryHome("overlay");
     const hf = await home.hf();
     await home.task("echo 1 > one", { outcome: "failed", asked: "try it" });
@@ -138,7 +138,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("show", "HEAD:by-hand")).toBe("p");
   });
 
-  it("what was left unfinished is published after a person looked; the agent's own commits are a branch beside it", async () => {
+  it("unfinished work is published after a review; the agent's own commits are on a branch beside it", async () => {
     using home = new CarryHome("overlay");
     const hf = await home.hf();
     await home.task(`git config user.email a@b; git config user.name A
@@ -176,7 +176,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(gitIn(home.join("person"), "status", "--short")).toBe("");
   });
 
-  it("K21 a branch that is being rebased stays, also where a working tree names its gitdir by a relative path", async () => {
+  it("publish-2 a branch that is being rebased stays, also where a working tree names its gitdir by a relative path", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     home.git("worktree", "add", "-q", "../person", home.branch);
@@ -189,7 +189,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("rev-parse", home.branch)).toBe(tip);
   });
 
-  it("K21 a publication whose record was cut off is known for ours, also when the next one is cut off too", async () => {
+  it("publish-2 a publication that was cut off before its record is recognized, also when the next one is cut off too", async () => {
     using home = new CarryHome("overlay");
     await home.task("echo 1 > one");
     await cutOff("before", "work_published", () => home.task("echo 2 > two"));
@@ -199,7 +199,7 @@ describe("one branch for a session, one commit for a task", () => {
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(second);
   });
 
-  it("what was published is gone with its branch: the work stands on what its task began with", async () => {
+  it("after a published branch was deleted, the work is based on the commit that its task began with", async () => {
     using home = new CarryHome("overlay");
     const hf = await home.hf();
     await home.task("echo 1 > one");

@@ -1,6 +1,6 @@
 /**
- * A session goes on whole: the next task begins with everything that the last one left, and a person's commits go
- * into it. On every strategy, with real git and real kills.
+ * The next task of a session begins with everything that the last one left, and with the commits that a
+ * person made. With every strategy, real git and real kills.
  */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(home.git("show", `${home.branch}:a.txt`)).toBe("mine");
   });
 
-  it("what was written after the last checkpoint is carried on, and in a checkpoint first", async () => {
+  it("files that were written after the last checkpoint are carried on, and are in a checkpoint first", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     {
@@ -69,7 +69,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(started?.["carried"]).toMatchObject({ task: 1, hasUnpublished: true });
   });
 
-  it("--fresh and --base begin clean; the files of before are in their snapshot", async () => {
+  it("--fresh and --base begin clean; the earlier files are in their snapshot", async () => {
     using home = new CarryHome(strategy);
     await home.task("echo 1 > one; echo i > i.log");
     expect((await home.task("ls", { isFresh: true })).said).toBe("a.txt\nholdfast.yaml");
@@ -77,7 +77,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect((await home.task("ls", { base: "HEAD" })).said).toBe("a.txt\nholdfast.yaml");
   });
 
-  it("K19 what fails when the next task is on record takes no files with it", async () => {
+  it("hand-on-1 a failure after the next task is recorded loses no files", async () => {
     using home = new CarryHome(strategy);
     await home.task("echo 1 > one; echo i > i.log");
     await cutOff("before", "capsule_created", () => home.task("true"));
@@ -85,7 +85,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect((await home.task("cat one i.log")).said).toBe("1\ni");
   });
 
-  it("K20 a person's commits on the branch go into the carried files, and the next commit stands on them", async () => {
+  it("catch-up-1 a person's commits on the branch go into the carried files, and the next commit stands on them", async () => {
     using home = new CarryHome(strategy, { "dir/old": "old\n", "b.txt": "b\n" });
     await home.task("echo 1 > one; echo i > i.log; echo dirty > b.txt", { outcome: "done" });
     await home.task("echo 2 > two", { outcome: "failed" });
@@ -106,12 +106,12 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     );
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(tip);
     expect(home.git("log", "-1", "--format=%B", home.branch)).toContain(
-      "With work of the session that was not published before.",
+      "With earlier work of the session that was not published before.",
     );
     expect(home.git("diff", "--name-only", tip, home.branch)).toBe("two");
   });
 
-  it("after a merge it goes on with what the user has by now; the agent's own branch goes along", async () => {
+  it("after a merge it begins with the user's present branch; the agent's own branch is moved along", async () => {
     using home = new CarryHome(strategy);
     await home.task("echo 1 > one; echo i > i.log");
     commitFiles(home.main, { "main.txt": "m\n" }, "meanwhile");
@@ -126,7 +126,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect(home.git("diff", "--name-only", "HEAD", home.branch)).toBe("two");
   });
 
-  it("K20 what no tree has is neither replaced nor removed: a file where a person has a directory, files where one was", async () => {
+  it("catch-up-1 files in no tree are neither replaced nor removed: a file where a person has a directory, files where one was", async () => {
     using home = new CarryHome(strategy, { f: "f\n" });
     await home.task("echo 1 > one; echo mine > node_modules");
     await home.task("rm f; mkdir f; echo kept > f/i.log", { outcome: "failed" });
@@ -148,7 +148,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect((await home.task("cat p node_modules f/i.log")).said).toBe("p\nmine\nkept");
   });
 
-  it("K20 what both changed is refused with the paths, and everything stays as it was", async () => {
+  it("catch-up-1 changes of both to the same file are refused with the paths, and everything stays as it was", async () => {
     using home = new CarryHome(strategy);
     await home.task("echo 1 > one");
     await home.task("echo mine > a.txt; echo w > new; echo l > l.log", { outcome: "failed" });
@@ -177,7 +177,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     expect((await home.task("cat a.txt", { isFresh: true })).said).toBe("a");
   });
 
-  it("the user's refs inside are brought up to date, the agent's stay", async () => {
+  it("the user's refs in the capsule are updated, and the agent's stay", async () => {
     using home = new CarryHome(strategy);
     home.git("branch", "moves");
     home.git("branch", "goes");
@@ -200,7 +200,7 @@ describe.each(["overlay", "worktree"] as const)("what the next task begins with 
     ]);
   });
 
-  it("K19 a hand-over that is cut off at any step leaves the capsule with the task that the journal names", async () => {
+  it("hand-on-1 a hand-over that is cut off at any step leaves the capsule with the task that the journal names", async () => {
     await using lab = new CapsuleLab(strategy);
     const repo = await lab.repo();
     const first = await lab.create();

@@ -1,5 +1,5 @@
 /**
- * The attacker controls the command, or the shell that starts us: what can be reached from there.
+ * The attacker controls the command, or the shell that starts Holdfast: what can be reached from there.
  */
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { cliPath } from "../support/cli.ts";
 import { sandbox, TaskHome, turn } from "../support/tasks.ts";
 
 describe.skipIf(!hasSandbox)("in the sandbox", () => {
-  it("Q3 the kernel's settings, the home, the system and other users' files can't be written", async () => {
+  it("sandbox-2 the kernel's settings, the home, the system and other users' files can't be written", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -33,7 +33,7 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
     await session.pause();
   });
 
-  it("what it keeps in memory is bounded, and there is no other place for it", async () => {
+  it("files that it keeps in memory are limited, and there is no other place for them", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -67,7 +67,7 @@ describe.skipIf(!hasSandbox)("in the sandbox", () => {
   });
 });
 
-describe("a variable of the shell that starts us", () => {
+describe("a variable of the shell that starts Holdfast", () => {
   it.each([
     ["in the sandbox", true],
     ["without one", false],
@@ -97,7 +97,7 @@ it("a home that is reached through a link works by its real name", async () => {
   mkdirSync(home.join("real"));
   chmodSync(home.join("real"), 0o700);
   symlinkSync(home.join("real"), home.join("link"));
-  const { openHoldfast } = await import("../../src/index.ts");
+  const { openHoldfast } = await import("../../src/library/index.ts");
   const hf = await openHoldfast({ home: home.join("link") });
   const session = await hf.openSession({ repo: home.main });
   const task = await hf.startTask(session, sandbox);

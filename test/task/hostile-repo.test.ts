@@ -1,5 +1,5 @@
 /**
- * A repo that was made to lead us astray: its gitdir is somebody else's words.
+ * A repo that was made to attack its user: another person wrote its gitdir.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import {
@@ -40,7 +40,7 @@ const whyNoEtc = !isRoot
 if (!hasSandbox) console.log("left out: what a hostile repo can show in a sandbox: bubblewrap is missing");
 
 describe.skipIf(!hasSandbox)("what a repo's alternates name", () => {
-  it("K15 no line in them shows the home, its sockets, or what other sessions have not published", async () => {
+  it("borrowed-1 no line in them gives access to the home, its sockets, or unpublished work of other sessions", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const other = await home.start(hf, "another");
@@ -95,7 +95,7 @@ describe.skipIf(!hasSandbox)("what a repo's alternates name", () => {
     await session.pause();
   });
 
-  it("K15 objects that are a link to something else are refused", async () => {
+  it("borrowed-1 objects that are a link to something else are refused", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const objects = join(home.main, ".git/objects");
@@ -115,8 +115,8 @@ describe.skipIf(!hasSandbox)("what a repo's alternates name", () => {
   });
 });
 
-describe("rules of what is ignored, in a repo's gitdir", () => {
-  it("K15 neither a setting of the repo nor a link copies a file of the user's into a capsule", async () => {
+describe("ignore rules in a repo's gitdir", () => {
+  it("borrowed-1 neither a setting of the repo nor a link copies a file of the user into a capsule", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const secret = home.join("secret");
@@ -148,7 +148,7 @@ describe("rules of what is ignored, in a repo's gitdir", () => {
     }
   });
 
-  it("those that the user's own settings name are kept, through a link too", async () => {
+  it("files that the user's own settings name are used, also through a link", async () => {
     using home = new TaskHome();
     const user = home.join("user");
     mkdirSync(user);
@@ -168,8 +168,8 @@ describe("rules of what is ignored, in a repo's gitdir", () => {
   });
 });
 
-describe("what a repo's gitdir and the user's settings would have run", () => {
-  it("K1 no hook, filter or transport is run, and no object is taken for another", async () => {
+describe("programs that a repo's gitdir and the user's settings name", () => {
+  it("git-1 no hook, filter or transport is run, and no object replaces another", async () => {
     using home = new TaskHome({ "a.txt": "one\n", ".gitattributes": "*.txt filter=x\n" });
     const { main } = home;
     const canary = home.join("canary");
@@ -223,30 +223,33 @@ describe("what a repo's gitdir and the user's settings would have run", () => {
   });
 
   if (whyNoEtc) console.log(`left out: settings of the machine: ${whyNoEtc}`);
-  it.skipIf(whyNoEtc !== undefined)("K1 no setting or attribute of the machine has a say", async () => {
-    using home = new TaskHome({ "a.txt": "one\n", ".gitattributes": "*.sh filter=x\n", "b.sh": "true\n" });
-    const canary = home.join("canary");
-    for (const dir of ["upper", "work"]) mkdirSync(home.join(dir));
-    writeFileSync(home.join("upper/gitconfig"), `[filter "x"]\n\tsmudge = "echo ran >> ${canary}; cat"\n`);
-    writeFileSync(home.join("upper/gitattributes"), "*.txt text eol=crlf\n");
-    // Only the processes of this test see them.
-    const layers = `lowerdir=/etc,upperdir=${home.join("upper")},workdir=${home.join("work")}`;
-    const via = [
-      "unshare",
-      "-m",
-      "sh",
-      "-c",
-      `mount -t overlay planted -o ${layers} /etc && exec "$@"`,
-      "sh",
-    ];
-    const [program = "", ...words] = via;
-    const theirs = [...words, "git", "archive", "HEAD", "a.txt", "b.sh"];
-    expect(spawnSync(program, theirs, { cwd: home.main, encoding: "latin1" }).stdout).toContain("one\r\n");
-    expect(existsSync(canary)).toBe(true);
-    rmSync(canary);
-    await using child = new TestChild("run-task.ts", [home.dir, home.main, "od -c a.txt"], { via });
-    await child.line((line) => line === "ended");
-    expect(child.lines.join("\n")).toMatch(/o +n +e +\\n/);
-    expect(existsSync(canary)).toBe(false);
-  });
+  it.skipIf(whyNoEtc !== undefined)(
+    "git-1 no setting or attribute of the machine has an effect",
+    async () => {
+      using home = new TaskHome({ "a.txt": "one\n", ".gitattributes": "*.sh filter=x\n", "b.sh": "true\n" });
+      const canary = home.join("canary");
+      for (const dir of ["upper", "work"]) mkdirSync(home.join(dir));
+      writeFileSync(home.join("upper/gitconfig"), `[filter "x"]\n\tsmudge = "echo ran >> ${canary}; cat"\n`);
+      writeFileSync(home.join("upper/gitattributes"), "*.txt text eol=crlf\n");
+      // Only the processes of this test see them.
+      const layers = `lowerdir=/etc,upperdir=${home.join("upper")},workdir=${home.join("work")}`;
+      const via = [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        `mount -t overlay planted -o ${layers} /etc && exec "$@"`,
+        "sh",
+      ];
+      const [program = "", ...words] = via;
+      const theirs = [...words, "git", "archive", "HEAD", "a.txt", "b.sh"];
+      expect(spawnSync(program, theirs, { cwd: home.main, encoding: "latin1" }).stdout).toContain("one\r\n");
+      expect(existsSync(canary)).toBe(true);
+      rmSync(canary);
+      await using child = new TestChild("run-task.ts", [home.dir, home.main, "od -c a.txt"], { via });
+      await child.line((line) => line === "ended");
+      expect(child.lines.join("\n")).toMatch(/o +n +e +\\n/);
+      expect(existsSync(canary)).toBe(false);
+    },
+  );
 });

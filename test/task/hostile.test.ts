@@ -1,5 +1,5 @@
 /**
- * The attacker: whoever controls the command, the set-up, the repo's commits or an export.
+ * The attacker controls the command, the set-up, the repo's commits or an export.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { commitFiles, fingerprint, gitIn, listTree } from "../support/repo.ts";
 import { TaskHome, turn } from "../support/tasks.ts";
 
 describe("set-up", () => {
-  it("K1 a gitdir that set-up plants in a base is never opened, and shows through no capsule", async () => {
+  it("git-1 a gitdir that set-up plants in a base is never opened, and is visible in no capsule", async () => {
     const setup = `mkdir -p .git .evil/refs .evil/objects; echo ../.evil > .git/commondir; printf '[filter "x"]\\n smudge = "touch PWNED-smudge; cat"\\n clean = "touch PWNED-clean; cat"\\n' > .evil/config`;
     using home = new TaskHome({
       "f.txt": "one\n",
@@ -37,7 +37,7 @@ describe("set-up", () => {
 });
 
 describe("restore", () => {
-  it("K10 links in the place of the gitdir's parts lead nowhere: nothing outside is written", async () => {
+  it("snapshot-2 links in place of parts of the gitdir are not followed: nothing outside is written", async () => {
     using home = new TaskHome({ "holdfast.yaml": "capsule: { strategy: worktree }\n" });
     const victim = home.join("victim");
     writeFileSync(victim, "untouched");
@@ -63,7 +63,7 @@ describe("restore", () => {
     }
   });
 
-  it("a hand-off writes through no link, and gets no gitdir from anybody", async () => {
+  it("a hand-off writes through no link, and takes over no gitdir", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest(
       `ln -s ${home.join("created")} HANDOFF.md; mkdir -p sub/.git; echo '[core]' > sub/.git/config`,
@@ -75,7 +75,7 @@ describe("restore", () => {
 });
 
 describe("the config of the user's repo", () => {
-  /** The same commit, with a signature that nobody made: enough for git to have it checked. */
+  /** The same commit with a made-up signature, which is sufficient for git to check it. */
   function sign(repo: string, ref: string): void {
     const commit = gitIn(repo, "cat-file", "commit", ref);
     const end = commit.indexOf("\n\n");
@@ -87,7 +87,7 @@ describe("the config of the user's repo", () => {
     rmSync(file);
   }
 
-  it("K1 what it would have run to check a signature, or to show a diff, is not run by us", async () => {
+  it("git-1 names a program to check signatures or show diffs, which Holdfast does not run", async () => {
     using home = new TaskHome();
     const { main } = home;
     const canary = home.join("canary");
@@ -119,7 +119,7 @@ describe("the config of the user's repo", () => {
 });
 
 describe("an export from somewhere else", () => {
-  it("K10 its manifest can't make a mode, a link or a gitdir where it has no business", async () => {
+  it("snapshot-2 its manifest can't make a mode, a link or a gitdir in a place that is not its own", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest("echo work > work");
     const outside = home.join("outside");

@@ -1,4 +1,4 @@
-/** What lies in an inbox is taken in, once and in order. */
+/** The envelopes in an inbox are taken in, once and in order. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { encodeEnvelope, idOf, Maildir } from "../../src/mail/index.ts";
@@ -8,7 +8,7 @@ import { memoryDir, plainPorts, TestHome } from "../support/home.ts";
 import { script } from "../support/hosts.ts";
 
 describe("the intake", () => {
-  it("reads no task while the word that takes it back is being obeyed", async () => {
+  it("reads no task while a request to cancel it is being handled", async () => {
     using home = new TestHome(memoryDir);
     const hf = await home.open(plainPorts);
     const session = await hf.openSession();
@@ -27,7 +27,14 @@ describe("the intake", () => {
       await sleep(50);
       await inbox.done((await inbox.waiting()).filter((name) => idOf(name) === request));
     };
-    const others = { interrupt() {}, pause() {}, shell() {}, allowHost: async () => {}, drained() {} };
+    const others = {
+      interrupt() {},
+      pause() {},
+      shell() {},
+      allowHost: async () => {},
+      decide: async () => {},
+      drained() {},
+    };
     await new Intake(session, inbox, { ...others, cancel }).look();
     expect(session.state.queue).toEqual([]);
     expect(await inbox.waiting()).toEqual([]);

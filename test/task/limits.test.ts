@@ -1,12 +1,12 @@
 /**
- * What the kernel keeps of a task and of its set-up: in a cgroup where this machine lets us make one, else by limits
- * of each process and by the watch.
+ * Limits that the kernel enforces for a task and its set-up: by a cgroup if this machine allows one, or else
+ * by limits of each process and by the watch.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { makeCgroup } from "../../src/process/cgroup.ts";
-import { cgroupLeftovers, findCgroup, findProgram } from "../../src/process/index.ts";
+import { cgroupLeftovers, findCgroup } from "../../src/process/index.ts";
 import type { Session } from "../../src/session/session.ts";
 import type { Task } from "../../src/task/task.ts";
 import { hasSandbox } from "../support/capsules.ts";
@@ -35,7 +35,7 @@ const many = (count: number, then: string) =>
   `perl -e '$| = 1; setpgrp; for (1..${count}) { my $pid = fork; last unless defined $pid; if (!$pid) { sleep 60; exit } $n++ } print "started $n\\n"; ${then}'`;
 
 describe.skipIf(!hasSandbox || !hasCgroups)("the cgroup of a session", () => {
-  it("Q5 holds all of a task, keeps it to its processes while another goes on, and is gone when it rests", async () => {
+  it("cgroup-1 holds all of a task, keeps it to its processes while another goes on, and is gone when it rests", async () => {
     using home = new TaskHome({ "holdfast.yaml": "quota: { processes: 20 }\n" });
     const hf = await home.open();
     const [wild, calm] = [await home.start(hf), await home.start(hf)];
@@ -59,7 +59,7 @@ describe.skipIf(!hasSandbox || !hasCgroups)("the cgroup of a session", () => {
     }
   });
 
-  it("Q5 one that a crash left is taken over by the next task, or found by gc; another home's is not", async () => {
+  it("cgroup-1 a cgroup that a crash left is taken over by the next task, or found by gc; one of another home is not", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -103,26 +103,22 @@ describe.skipIf(!hasSandbox || !hasCgroups)("the cgroup of a session", () => {
 });
 
 describe.skipIf(!hasSandbox)("a task in its sandbox", () => {
-  if (!findProgram("choom")) console.log("left out: who is ended first: choom is not installed");
-  it.skipIf(!findProgram("choom"))(
-    "is the kernel's first choice when memory runs out, and where we may forbid it, can't take that back",
-    async () => {
-      using home = new TaskHome();
-      const hf = await home.open();
-      const { session, task } = await home.start(hf);
-      const look = "cat /proc/self/oom_score_adj";
-      const own = Number(readFileSync("/proc/self/oom_score_adj", "utf8"));
-      expect(Number(await turn(task, look))).toBeGreaterThan(own);
-      const back = Number(await turn(task, `echo ${own} 2>/dev/null >/proc/self/oom_score_adj; ${look}`));
-      if (mayForbid) expect(back).toBeGreaterThan(own);
-      const below = await turn(task, `echo ${own - 1} 2>/dev/null >/proc/self/oom_score_adj; ${look}`);
-      expect(Number(below)).toBeGreaterThanOrEqual(own);
-      await task.end("done");
-      await session.pause();
-    },
-  );
+  it("is ended first when memory runs out, and can't change that where Holdfast may forbid it", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    const look = "cat /proc/self/oom_score_adj";
+    const own = Number(readFileSync("/proc/self/oom_score_adj", "utf8"));
+    expect(Number(await turn(task, look))).toBeGreaterThan(own);
+    const back = Number(await turn(task, `echo ${own} 2>/dev/null >/proc/self/oom_score_adj; ${look}`));
+    if (mayForbid) expect(back).toBeGreaterThan(own);
+    const below = await turn(task, `echo ${own - 1} 2>/dev/null >/proc/self/oom_score_adj; ${look}`);
+    expect(Number(below)).toBeGreaterThanOrEqual(own);
+    await task.end("done");
+    await session.pause();
+  });
 
-  it.skipIf(!findProgram("prlimit"))("has limits of open files, of core files and of one file", async () => {
+  it("has limits of open files, of core files and of one file", async () => {
     using home = new TaskHome({ "holdfast.yaml": "quota: { disk_mb: 8 }\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -163,7 +159,7 @@ describe("capsule.setup", () => {
     },
   );
 
-  it.skipIf(!hasSandbox || !hasCgroups)("Q5 is counted with its session's processes", async () => {
+  it.skipIf(!hasSandbox || !hasCgroups)("cgroup-1 is counted with its session's processes", async () => {
     using home = new TaskHome({
       "setup.sh": `${many(500, "kill 9, 0")}; true\n`,
       "holdfast.yaml": "capsule: { setup: sh ./setup.sh }\nquota: { processes: 20 }\n",

@@ -1,5 +1,5 @@
 /**
- * The work of sessions, merged into a branch of the user's.
+ * The work of sessions, merged into one of the user's branches.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -103,7 +103,7 @@ describe("a merge", () => {
     expect(readFileSync(join(home.main, "n.txt"), "utf8")).toBe("n, mended\nmore\n");
   });
 
-  it("that collides is on record with its paths, and changes nothing; a dirty checkout and what is unpublished neither", async () => {
+  it("with a conflict is recorded with its paths, and changes nothing; neither does one with a dirty checkout or unpublished work", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const nothing = await hf.openSession({ repo: home.main });
@@ -138,21 +138,7 @@ describe("a merge", () => {
     expect(fingerprint(home.main)).toBe(before);
   });
 
-  it("waits for others: many at once give a line, each on the one before, and no lock fails", async () => {
-    using home = new TaskHome(FILES);
-    const hf = await home.open();
-    const ids: string[] = [];
-    for (let at = 0; at < 10; at += 1) ids.push(await worked(home, hf, `echo ${at} > n${at}.txt`));
-    const merged = await Promise.all(ids.map((id) => hf.mergeSession(id)));
-    expect(new Set(merged.map(({ commit }) => commit)).size).toBe(10);
-    expect(gitIn(home.main, "rev-list", "--count", "--merges", "main")).toBe("0");
-    expect(log(home).sort()).toEqual(
-      ["the first", ...ids.map((_, at) => `it did echo ${at} > n${at}.txt`)].sort(),
-    );
-    expect(gitIn(home.main, "status", "--porcelain")).toBe("");
-  });
-
-  it("T14 is what was verified: done again where the branch moved meanwhile, and not at all where a check fails", async () => {
+  it("merge-1 has the tree that was verified: it is done again if the branch moved meanwhile, and not at all if a check fails", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     const id = await worked(home, hf, "echo n > n.txt");
@@ -183,7 +169,7 @@ describe("a merge", () => {
     });
   });
 
-  it("killed at any record of it is done once, or not at all", async () => {
+  it("when killed at any of its records, is done once or not at all", async () => {
     using home = new TaskHome(FILES);
     const hf = await home.open();
     for (const [when = "", type = ""] of [
@@ -196,9 +182,9 @@ describe("a merge", () => {
       const id = await worked(home, hf, `echo n > ${file}`);
       commitFiles(home.main, { [`c-${file}`]: "c\n" }, "by a person");
       const length = log(home).length;
-      await using child = new TestChild("merge-and-die.ts", [home.dir, id, when, type]);
+      await using child = new TestChild("move-and-die.ts", [home.dir, id, "merge", when, type]);
       await child.ended();
-      expect(child.lines).not.toContain("merged");
+      expect(child.lines).not.toContainEqual(expect.stringContaining("moved"));
       const isMoved = type === "work_merged";
       expect(log(home)).toHaveLength(isMoved ? length + 1 : length);
       expect(gitIn(home.main, "status", "--porcelain")).toBe("");
@@ -210,7 +196,7 @@ describe("a merge", () => {
     }
   });
 
-  it("killed while the files move along is finished", async () => {
+  it("when killed while the files move along, is completed later", async () => {
     using home = new TaskHome({ ...FILES, ".gitattributes": "*.txt filter=kill\n" });
     const hf = await home.open();
     const id = await worked(home, hf, "echo n > n.txt");
@@ -222,7 +208,7 @@ describe("a merge", () => {
       "filter.kill.smudge",
       `cat; kill -9 $(cat ${home.join("pid")}); touch ${done}`,
     );
-    await using child = new TestChild("merge-and-die.ts", [home.dir, id, "never", ""]);
+    await using child = new TestChild("move-and-die.ts", [home.dir, id, "merge", "never", ""]);
     const line = await child.line((text) => text.startsWith("pid "));
     writeFileSync(home.join("pid"), line.slice(4));
     await child.ended();

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../src/contract/index.ts";
+import { type JsonObject, usualTools } from "../../src/contract/index.ts";
 import { findProgram } from "../../src/process/index.ts";
 import { RoomNetwork } from "../../src/task/room/network.ts";
 import { hasSandbox } from "../support/capsules.ts";
@@ -46,7 +46,7 @@ class Word implements AsyncDisposable {
 const ask = (port: number) => `curl -sS --max-time 10 http://localhost:${port}/ 2>&1; echo`;
 
 describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
-  it("T11 what the task was given is reached; the rest of this machine and the world is not, and both are on record", async () => {
+  it("network-1 what the task was given is reached; the rest of this machine and the world is not, and both are on record", async () => {
     using home = new TaskHome();
     await using reached = await Word.say("REACHED");
     await using hidden = await Word.say("HIDDEN");
@@ -72,7 +72,7 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     await session.close();
   });
 
-  it("T11 what was asked for is on record, however long the name, and also when the turn has used up the budget", async () => {
+  it("network-1 hosts that were asked for are recorded, however long the name, and also when the turn used up the budget", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const session = await hf.openSession({ repo: home.main, title: "asks", budget: { turns: 1 } });
@@ -92,9 +92,9 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     await session.release();
   });
 
-  it("T11 what was counted before the capsule has another holder is on record with the rest", async () => {
+  it("network-1 counts from before a change of the capsule's holder are recorded with the rest", async () => {
     using temp = new TempDir();
-    const lane = { name: "none", isReadOnly: false, isWithoutCommands: false, hosts: [] };
+    const lane = { name: "none", isReadOnly: false, isWithoutCommands: false, hosts: [], tools: usualTools };
     const network = RoomNetwork.of(temp.path, lane, []);
     // The second one knows nothing of the first.
     for (const host of ["first.example", "second.example", "second.example"]) {
@@ -141,7 +141,7 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
     await session.close();
   });
 
-  it("T11 what set-up asked for is on record, and without any host it is told which one it was refused", async () => {
+  it("network-1 what set-up asked for is on record, and without any host it is told which one it was refused", async () => {
     using home = new TaskHome();
     await using word = await Word.say("FETCHED");
     const config = (hosts: string) =>
@@ -158,7 +158,9 @@ describe.skipIf(!hasSandbox || !hasCurl)("the network of a task", () => {
       const error: unknown = await hf.startTask(session, { onSetup }).catch((one: unknown) => one);
       expect(error).toMatchObject({
         code: "setup_failed",
-        message: expect.stringContaining("it was refused example.org; setup_hosts in holdfast.yaml names"),
+        message: expect.stringContaining(
+          "it was refused example.org; list the hosts that it may reach under setup_hosts",
+        ),
       });
       expect(said).toContain("setup_hosts: [example.org] in holdfast.yaml allows it");
       const used: unknown[] = [];

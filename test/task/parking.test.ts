@@ -1,5 +1,5 @@
 /**
- * A task whose agent says that it can't go on now: it is parked, and goes on when it is let.
+ * A task whose agent can't go on now is parked, and goes on later.
  */
 import { describe, expect, it } from "vitest";
 import { openHome, resumeSession } from "../../src/home/index.ts";
@@ -8,7 +8,7 @@ import { drive, parkedSession, parkingAgent, queued } from "../support/parking.t
 import { TaskHome } from "../support/tasks.ts";
 
 describe("a task that is parked", () => {
-  it("T12 is open, with its turn closed, its files in a checkpoint and nothing running; it goes on with them", async () => {
+  it("park-1 is open, with its turn closed, its files in a checkpoint and nothing running; it goes on with them", async () => {
     using home = new TaskHome();
     const session = await queued(home);
     const until = "2026-11-16T20:00:00.000Z";

@@ -1,5 +1,5 @@
 /**
- * A session that is not merged comes to stand on a newer branch.
+ * A session that is not merged is rebased onto a newer branch.
  */
 import { expect, it } from "vitest";
 import { commitFiles, fingerprint, gitIn } from "../support/repo.ts";

@@ -11,7 +11,7 @@ import { gitIn } from "../support/repo.ts";
 const inHome = (text: string) => (hasSandbox ? `echo ${text} > "$HOME/talk"; ` : "");
 
 describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
-  it("T4 files, HOME and conversation go back and forward; numbers are never used again", async () => {
+  it("rewind-1 files, HOME and conversation go back and forward; numbers are never used again", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     for (const turn of [1, 2, 3, 4])
@@ -59,7 +59,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     expect((await hf.auditSession(home.id)).findings).toEqual([]);
   });
 
-  it("T4 to the very beginning; what is no turn is refused, and changes nothing", async () => {
+  it("rewind-1 goes back to the very beginning; a turn that does not exist is refused, and nothing changes", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     await home.task(`${inHome("1")}echo 1 > one; echo kept > kept.log`);
@@ -71,7 +71,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     expect((await home.task("cat one kept.log")).said).toBe("1\nkept");
   });
 
-  it("T4 a rewind that is cut off after its record is finished by whoever goes on", async () => {
+  it("rewind-1 a rewind that is cut off after its record is completed by the session's next owner", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     await home.task(`${inHome("1")}echo 1 > file`);
@@ -99,7 +99,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
   });
 
   it.each(["after", "before"] as const)(
-    "T4 cut off %s its files were made: going on, and putting them away, finish it",
+    "rewind-1 cut off %s its files were made: going on, and putting them away, finish it",
     async (when) => {
       using home = new CarryHome(strategy);
       const hf = await home.hf();
@@ -116,7 +116,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     },
   );
 
-  it("a tip that was left behind outlives the home's own tidying", async () => {
+  it("a branch tip from before the rewind survives gc of the home", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     for (const turn of [1, 2]) await home.task(`echo ${turn} > t${turn}`);
@@ -130,7 +130,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     expect(home.git("for-each-ref", "--format=%(refname)", "--points-at", tip)).toBe(kept);
   });
 
-  it("after a merge, what the user has by now comes back, and the branch goes on from there", async () => {
+  it("after a merge, the session gets the user's present branch, and its own branch continues from there", async () => {
     using home = new CarryHome(strategy);
     const hf = await home.hf();
     await home.task("echo 1 > one");
@@ -138,7 +138,7 @@ describe.each(["overlay", "worktree"] as const)("rewind (%s)", (strategy) => {
     gitIn(home.main, "merge", "-q", "--ff-only", home.branch);
     const tip = home.git("rev-parse", home.branch);
     await hf.rewindSession(home.id, 1);
-    // What the user has by now comes back with the merge.
+    // The session gets the user's present branch with the merge.
     const next = await home.task("ls; echo 3 > three");
     expect(next.said).toContain("two");
     expect(home.git("rev-parse", `${home.branch}^`)).toBe(tip);

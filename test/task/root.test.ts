@@ -1,5 +1,6 @@
 /**
- * Tasks that root starts: they run as another user, who can read what they need, and leave nothing that has root's power.
+ * Tasks that root starts: they run as another user, who can read what they need, and leave no file with
+ * root's rights.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, readdirSync, writeFileSync } from "node:fs";
@@ -17,7 +18,7 @@ if (!isRoot || !hasSandbox)
 
 const chmodAll = (mode: string, dir: string) => execFileSync("chmod", ["-R", mode, dir]);
 
-/** As whoever works on a repo of another user's has to say it to git. */
+/** Git requires this setting to work on a repo of another user. */
 function trusting(home: TaskHome): Disposable {
   const before = process.env[USER_HOME];
   process.env[USER_HOME] = home.path;
@@ -41,7 +42,7 @@ describe.skipIf(!isRoot || !hasSandbox)("a task of root's", () => {
         for (const name of readdirSync(join(objects, "pack"))) chmodSync(join(objects, "pack", name), 0o400);
       },
     ],
-  ])("Q6 is refused where its user can't read the repo: %s; and nothing is changed", async (_, close) => {
+  ])("user-1 is refused where its user can't read the repo: %s; and nothing is changed", async (_, close) => {
     using home = new TaskHome();
     const objects = join(home.main, ".git", "objects");
     close(objects);
@@ -63,7 +64,7 @@ describe.skipIf(!isRoot || !hasSandbox)("a task of root's", () => {
     await session.pause();
   });
 
-  it("Q6 runs as the repo's owner, who can read what only they can", async () => {
+  it("user-1 runs as the repo's owner, who can read what only they can", async () => {
     using home = new TaskHome();
     using _ = trusting(home);
     execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, home.main]);
@@ -77,7 +78,7 @@ describe.skipIf(!isRoot || !hasSandbox)("a task of root's", () => {
     await session.pause();
   });
 
-  it("Q6 leaves nothing on the host that has another's power, whatever it tries", async () => {
+  it("user-1 leaves no file on the host with another user's rights, whatever it tries", async () => {
     using home = new TaskHome({
       "holdfast.yaml": "capsule: { setup: sh ./setup.sh }\n",
       "setup.sh": "cp /bin/true set-up; chmod 6755 set-up; mkdir -p shared; chmod 2775 shared; true\n",

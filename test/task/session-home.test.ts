@@ -26,7 +26,7 @@ function inStores(home: TaskHome, text: string): boolean {
 }
 
 describe.skipIf(!hasSandbox)("the HOME of a session", () => {
-  it("T3 is there for the next task, and a fork has it as it was at its turn", async () => {
+  it("checkpoint-1 is there for the next task, and a fork has HOME of its own turn", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -53,7 +53,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     expect(told).toEqual(["one empty link talk", "one two empty link talk", "one two three empty link talk"]);
   });
 
-  it("T3 a credential stays where it is: in no snapshot, no fork, and there for the next task", async () => {
+  it("checkpoint-1 a credential is in no snapshot and no fork, and is there for the next task", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -83,7 +83,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     await fork.pause();
   });
 
-  it("K18 caches are left out, what is too much is named, and a checkpoint of what has not changed is the same", async () => {
+  it("snapshot-3 caches are left out, files beyond a limit are named, and an unchanged HOME has the same snapshot", async () => {
     using home = new TaskHome({ "holdfast.yaml": "capsule: { max_home_mb: 1 }\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -110,7 +110,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     await session.pause();
   });
 
-  it("K18 one that is very deep, or full of names, is no reason to fail: what is beyond the limits is counted", async () => {
+  it("snapshot-3 a HOME that is very deep or has very many files does not fail: files beyond the limits are counted", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -134,7 +134,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
       isLeft: () => false,
       before: undefined,
     });
-    // Those beyond the tenth; of the ones that are too deep nobody knows how many they are.
+    // Files beyond the tenth are counted; the number of those that are too deep is not known.
     expect(few.omitted).toBeGreaterThan(150);
     await session.pause();
     const fork = await hf.forkSession(session.id);
@@ -144,7 +144,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     await fork.pause();
   });
 
-  it("T3 after a teardown, and after somebody took it away, restore brings it back", async () => {
+  it("checkpoint-1 after a teardown, and after it was deleted from outside, restore brings it back", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest('echo talk > "$HOME/.talk"; echo work > work');
     await hf.tearDownSession(session.id);
@@ -168,7 +168,7 @@ describe.skipIf(!hasSandbox)("the HOME of a session", () => {
     await session.pause();
   });
 
-  it("T3 retry begins with HOME as it was when its task began", async () => {
+  it("checkpoint-1 retry begins with HOME as it was when its task began", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const { id } = await dispatcher.begin({ repo: home.main }, script('echo first > "$HOME/talk"'));
@@ -197,8 +197,8 @@ describe("without a sandbox", () => {
   });
 });
 
-describe("what still runs", () => {
-  it("T3 stands still while a checkpoint is taken, and goes on after it", async () => {
+describe("a running process", () => {
+  it("checkpoint-1 is frozen while a checkpoint is taken, and goes on after it", async () => {
     using home = new TaskHome({ "holdfast.yaml": "capsule: { strategy: worktree }\n" });
     const hf = await home.open();
     const session = await hf.openSession({ repo: home.main });

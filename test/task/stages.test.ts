@@ -1,5 +1,5 @@
 /**
- * A task goes through its stages, and goes on after a kill at the stage that the fold says.
+ * A task goes through its stages, and continues after a kill at the stage that the fold names.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -7,11 +7,11 @@ import { parseTaskSpec } from "../../src/contract/index.ts";
 import { TestChild } from "../support/children.ts";
 import { TaskHome } from "../support/tasks.ts";
 
-/** Just before the record, and what becomes of the task when it is taken up again. */
+/** A kill just before the record, and the task's outcome after it is continued. */
 const CUTS = [
   // Nothing of the task is on record: it begins anew.
   { fatal: "task_started", outcome: "unverified", runs: 1 },
-  // Its agent had not ended, as far as anybody knows.
+  // No record shows that its agent ended.
   { fatal: "turn_started", outcome: "interrupted", runs: 0 },
   { fatal: "turn_ended", outcome: "interrupted", runs: 1 },
   // Its agent had: what it left is kept as what it is.
@@ -25,7 +25,7 @@ const REPORTS = ["result.json", "summary.md", "trace.json"];
 const textOr = (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
 describe("the stages of a task", () => {
-  it("T7 goes on where it was cut off, and runs no agent again that had ended", async () => {
+  it("stages-1 continue where the task was cut off, and run no agent again that had ended", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     await Promise.all(

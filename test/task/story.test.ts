@@ -1,5 +1,5 @@
 /**
- * What an agent is told that does not know its session.
+ * The summary for an agent that does not know its session.
  */
 import { describe, expect, it } from "vitest";
 import type { HistoryTurn } from "../../src/session/index.ts";
@@ -19,7 +19,7 @@ const tell = (turns: readonly HistoryTurn[], more: Partial<Facts> = {}) =>
   tellStory({ turns, count: turns.length, files: [], decisions: [], ...more });
 
 describe("the story of a session", () => {
-  it("tells what was asked, said, done, refused and decided, and which files were changed", () => {
+  it("tells requests, messages, calls, refusals, decisions and changed files", () => {
     const files = Array.from({ length: 70 }, (_, index) => `src/file-${index}.ts`);
     const story = tell([turn(1, said("SAID"), call("ran"), call("tried", "refused"))], {
       files,
@@ -27,13 +27,13 @@ describe("the story of a session", () => {
     });
     for (const text of ["Asked: ask 1", "Said: SAID", "- bash ran", "- bash tried → refused: no"])
       expect(story).toContain(text);
-    expect(story).toContain("Files that were changed so far:\n- src/file-0.ts");
+    expect(story).toContain("Files changed so far:\n- src/file-0.ts");
     expect(story).toContain("- and 10 more");
     expect(story).toContain("- ani answered: use tabs");
-    expect(story).toContain("Processes that ran in the background are gone.");
+    expect(story).toContain("Background processes from earlier turns have ended.");
   });
 
-  it("leaves out the oldest where it gets too long, and says how much", () => {
+  it("leaves out the oldest turns when it gets too long, and tells how many", () => {
     const long = Array.from({ length: 9 }, (_, index) =>
       turn(index + 1, ...Array.from({ length: 5 }, () => said("x".repeat(1400)))),
     );
@@ -41,9 +41,9 @@ describe("the story of a session", () => {
     expect(story.length).toBeLessThan(25_000);
     expect(story).toContain("Asked: ask 9");
     expect(story).not.toContain("Asked: ask 1\n");
-    expect(story).toContain("(17 turns are left out here.)");
+    expect(story).toContain("(Turns left out here: 17.)");
     const short = tell([turn(1), turn(19), turn(20)], { count: 20 });
-    expect(short).toMatch(/ask 1\n\n\(17 turns are left out here\.\)\n\n## Turn 19/);
+    expect(short).toMatch(/ask 1\n\n\(Turns left out here: 17\.\)\n\n## Turn 19/);
   });
 
   it("tells the last messages and calls of a turn that has many", () => {

@@ -22,7 +22,7 @@ const NOBODY = 65534;
 if (!isRoot) console.log("left out: repos of another user: only root can make one");
 
 describe("a repo that stands in the way", () => {
-  it("K16 a bare repo that somebody committed is not used, unless the user says so", async () => {
+  it("repo-2 a bare repo that is part of a commit is not used, unless the user asks for it", async () => {
     using home = new TaskHome();
     const inner = join(home.main, "fixtures/evil.git");
     mkdirSync(join(home.main, "fixtures"));
@@ -48,7 +48,7 @@ describe("a repo that stands in the way", () => {
     expect(await hf.resolveRepo(home.join("plain.git"))).toBe(home.join("plain.git"));
   });
 
-  it("K16 a gitdir that claims another directory as its checkout, or is one of ours, is not used", async () => {
+  it("repo-2 a gitdir that names another directory as its checkout, or is one of Holdfast's, is not used", async () => {
     using home = new TaskHome();
     const { hf } = await home.atRest("echo work > work");
     const claiming = makeRepo(home.join("victim/claiming"));
@@ -68,7 +68,7 @@ describe("a repo that stands in the way", () => {
     expect(await hf.resolveRepo(join(home.main, "sub"))).toBe(join(home.main, "sub"));
   });
 
-  it.skipIf(!isRoot)("K16 one of another user's is not used, nor is its set-up run", async () => {
+  it.skipIf(!isRoot)("repo-2 a repo of another user is not used, and its set-up is not run", async () => {
     using home = new TaskHome();
     const planted = makeRepo(home.join("shared/planted"), {
       "holdfast.yaml": `capsule: { setup: "touch ${home.join("RAN")}" }\n`,
@@ -81,7 +81,7 @@ describe("a repo that stands in the way", () => {
       await expect(hf.startTask(session, { sandbox: false })).rejects.toMatchObject({ code: "unsafe_repo" });
     await session?.pause();
     expect(existsSync(home.join("RAN"))).toBe(false);
-    // Whoever became root by sudo uses their own.
+    // A user who became root through sudo uses a repo of their own.
     process.env["SUDO_UID"] = String(NOBODY);
     expect(await hf.resolveRepo(planted)).toBe(planted);
     delete process.env["SUDO_UID"];
@@ -93,29 +93,32 @@ describe("a repo that stands in the way", () => {
     delete process.env[USER_HOME];
   });
 
-  it.skipIf(!isRoot)("a home of another user's is not used, nor one whose parts lead elsewhere", async () => {
-    using home = new TaskHome();
-    mkdirSync(home.dir, { mode: 0o700 });
-    chownSync(home.dir, NOBODY, NOBODY);
-    await expect(home.open()).rejects.toMatchObject({ code: "unsafe_permissions" });
-    expect(readdirSync(home.dir)).toEqual([]);
-    chownSync(home.dir, 0, 0);
-    mkdirSync(join(home.dir, "sessions"), { mode: 0o700 });
-    chownSync(join(home.dir, "sessions"), NOBODY, NOBODY);
-    await expect(home.open()).rejects.toMatchObject({ code: "unsafe_permissions" });
-    chownSync(join(home.dir, "sessions"), 0, 0);
-    mkdirSync(home.join("precious"));
-    writeFileSync(home.join("precious/file"), "kept");
-    symlinkSync(home.join("precious"), join(home.dir, "trash"));
-    await expect(home.open().then((hf) => hf.gc())).rejects.toMatchObject({
-      code: "unsafe_permissions",
-    });
-    expect(readFileSync(home.join("precious/file"), "utf8")).toBe("kept");
-  });
+  it.skipIf(!isRoot)(
+    "a home of another user is not used, and neither is one whose parts are links to elsewhere",
+    async () => {
+      using home = new TaskHome();
+      mkdirSync(home.dir, { mode: 0o700 });
+      chownSync(home.dir, NOBODY, NOBODY);
+      await expect(home.open()).rejects.toMatchObject({ code: "unsafe_permissions" });
+      expect(readdirSync(home.dir)).toEqual([]);
+      chownSync(home.dir, 0, 0);
+      mkdirSync(join(home.dir, "sessions"), { mode: 0o700 });
+      chownSync(join(home.dir, "sessions"), NOBODY, NOBODY);
+      await expect(home.open()).rejects.toMatchObject({ code: "unsafe_permissions" });
+      chownSync(join(home.dir, "sessions"), 0, 0);
+      mkdirSync(home.join("precious"));
+      writeFileSync(home.join("precious/file"), "kept");
+      symlinkSync(home.join("precious"), join(home.dir, "trash"));
+      await expect(home.open().then((hf) => hf.gc())).rejects.toMatchObject({
+        code: "unsafe_permissions",
+      });
+      expect(readFileSync(home.join("precious/file"), "utf8")).toBe("kept");
+    },
+  );
 });
 
 describe("two homes on one repo", () => {
-  it("G2 one home's gc lets go of nothing that another needs, nor of what the version before has held", async () => {
+  it("holds-1 gc of one home drops nothing that another home needs, or that an earlier version held", async () => {
     using first = new TaskHome();
     using second = new TaskHome();
     const main = first.main;

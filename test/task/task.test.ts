@@ -1,5 +1,5 @@
 /**
- * Tasks from end to end: sessions whose files and history are always of the same moment.
+ * Tasks from end to end: a session's files and its history are always of the same moment.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -39,7 +39,7 @@ describe("a task", () => {
     expect([patch.toString(), tree]).toEqual([readFileSync(result.patch, "utf8"), result.tree]);
   });
 
-  it("T2 a teardown takes nothing away before a snapshot has it, and a restore brings all of it back", async () => {
+  it("task-2 a teardown removes nothing before a snapshot has it, and a restore brings all of it back", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -147,7 +147,7 @@ describe("moving", () => {
 });
 
 describe.skipIf(!hasSandbox)("the sandbox", () => {
-  it("Q2 nothing outlives the command, and nothing outlives us", async () => {
+  it("sandbox-1 no process outlives the command, or the process that started it", async () => {
     using home = new TaskHome();
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -170,7 +170,7 @@ describe.skipIf(!hasSandbox)("the sandbox", () => {
     expect(sleepers()).toBe("");
   });
 
-  it("the command sees its capsule at the checkout's path, and neither the home nor anybody's else", async () => {
+  it("the command sees its capsule at the checkout's path, and neither the home nor another capsule", async () => {
     using home = new TaskHome();
     writeFileSync(home.join("beside"), "x");
     const hf = await home.open();

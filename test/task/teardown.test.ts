@@ -1,5 +1,5 @@
 /**
- * A capsule goes and comes back, with teardown and restore, pause and archive, and no file is lost in between.
+ * A capsule is removed and restored, by teardown and restore, pause and archive, and no file is lost.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, rmSync, truncateSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ describe("teardown, whatever state the capsule is in", () => {
     expect((await hf.diffSession(session.id)).stat.paths).toEqual(["work"]);
   });
 
-  it("somebody deleted its directory: the last checkpoint is what is left, and it is said", async () => {
+  it("its directory was deleted: the last checkpoint is left, and the result reports that", async () => {
     using home = new TaskHome();
     const { hf, session } = await home.atRest("echo work > work");
     execFileSync("chmod", ["-R", "u+rwX", home.capsuleDir(session.id)]);

@@ -1,7 +1,7 @@
 /**
- * T8 Agent definitions that nobody accepted widen nothing: not those of a repo's file, nor those that came with an
- * archive or a fork. A definition is read when a task is asked for; what `restore` and `serve` go on with has the lane
- * and the variables that are on record (untrusted.test.ts).
+ * trust-1 An agent definition that no person accepted widens nothing, whether it is in a repo's file or came
+ *    with an import or a fork. A definition is read when a task is asked for. Tasks that `restore` and
+ *    `serve` continue have the lane and the variables in their records (untrusted.test.ts).
  */
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -50,9 +50,9 @@ async function hostileArchive(home: TaskHome, canary: string): Promise<string> {
   return file;
 }
 
-describe("T8 an agent definition that nobody accepted", () => {
+describe("trust-1 an agent definition that no person accepted", () => {
   it.runIf(hasSandbox)(
-    "T16 of an archive starts nothing, opens nothing and raises nothing: send, run, and forks",
+    "import-4 of an archive starts nothing, opens nothing and raises nothing: send, run, and forks",
     async () => {
       using elsewhere = new TaskHome();
       await using home = await AgentHome.start({ look: LOOK });
@@ -76,7 +76,7 @@ describe("T8 an agent definition that nobody accepted", () => {
         expect((await home.holdfast("fork", "came", "--at", at, "--name", `fork-${at}`)).status).toBe(0);
         expect(await shown(`fork-${at}`)).toMatchObject({ definition: null, budget: { usd: 5, turns: 3 } });
         const woken = await home.holdfast("send", `fork-${at}`, "hi");
-        expect(woken.stdout + woken.stderr).not.toContain("goes on with it");
+        expect(woken.stdout + woken.stderr).not.toContain("goes on with the message");
       }
 
       const run = await home.holdfast("run", "--session", "came", "[[look]]");
@@ -87,7 +87,7 @@ describe("T8 an agent definition that nobody accepted", () => {
     },
   );
 
-  it.runIf(hasSandbox)("of a repo's file brings no lane, variable or limit, in a fork neither", async () => {
+  it.runIf(hasSandbox)("in a repo's file brings no lane, variable or limit, also not in a fork", async () => {
     await using home = await AgentHome.start({ look: LOOK });
     home.settings("budget: { usd: 5 }\nprices: { default: { input: 1, output: 1 } }\n");
     home.env["BOT_WORD"] = "a-word-of-the-users";
@@ -106,7 +106,7 @@ describe("T8 an agent definition that nobody accepted", () => {
     expect([wordOf(home, "after"), wordOf(home, "after-fork")]).toEqual(["given", "given\ngiven"]);
   });
 
-  it("T16 a retry of what was asked for elsewhere fills no variable that its record names", async () => {
+  it("import-4 a retry of an imported task sets none of the variables that its record names", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own.
@@ -131,7 +131,9 @@ describe("T8 an agent definition that nobody accepted", () => {
     const imported = await there.cliWith({ PWD_WORD: "words-of-the-caller" }, "retry", id);
     for (const ran of [await retry(fork), imported]) {
       expect([ran.status, ran.stdout]).toEqual([0, "word=none\n"]);
-      expect(ran.stderr).toContain("asked for elsewhere, with PWD_WORD of its environment: it runs without");
+      expect(ran.stderr).toContain(
+        "asked for elsewhere, with PWD_WORD in its environment. It now runs without",
+      );
     }
     const named = await retry(fork, "--env", "PWD_WORD");
     expect([named.status, named.stdout]).toEqual([0, expect.not.stringContaining("none")]);

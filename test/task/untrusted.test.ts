@@ -1,11 +1,12 @@
 /**
- * A repo's file that nobody accepted widens nothing, wherever it is read. In each place the same is tried with what a
- * person accepted, so that the test would see it.
+ * A repo's file that no person accepted widens nothing, wherever it is read. Each place is also tried with an
+ * accepted file, so that the test would notice an effect.
  */
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { JournalRecord } from "../../src/contract/index.ts";
+import { usualTools } from "../../src/contract/index.ts";
 import { openHome } from "../../src/home/index.ts";
 import type { Holdfast } from "../../src/library/holdfast.ts";
 import type { Session } from "../../src/session/index.ts";
@@ -66,8 +67,8 @@ function dropCache({ dir }: TaskHome): void {
       rmSync(join(dir, "repos", repo, part), { recursive: true, force: true });
 }
 
-describe("T8 a repo's file that nobody accepted", () => {
-  it("T8 a task has no host, no file and no lane by it, and what it has not is on record", async () => {
+describe("trust-1 a repo's file that no person accepted", () => {
+  it("trust-1 gives a task no host, no file and no lane, and what is missing is recorded", async () => {
     using home = withEnv(new TaskHome(files));
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -111,7 +112,7 @@ describe("T8 a repo's file that nobody accepted", () => {
     await session.pause();
   });
 
-  it("T8 set-up reaches nothing by it: what was installed so is not what is installed with the hosts", async () => {
+  it("trust-1 gives set-up no host, and an installation without hosts is not used where hosts are allowed", async () => {
     using home = withEnv(new TaskHome(files));
     const hf = await home.open();
     await (await endedIn(home, hf)).pause();
@@ -129,7 +130,7 @@ describe("T8 a repo's file that nobody accepted", () => {
     expect(bases(home)).toHaveLength(2);
   });
 
-  it("T8 what a task made of it counts as little", async () => {
+  it("trust-1 counts no more after a task has changed it", async () => {
     using home = withEnv(new TaskHome({ "a.txt": "one\n", ".gitignore": ".env\n" }));
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -153,7 +154,7 @@ describe("T8 a repo's file that nobody accepted", () => {
     await resumed.pause();
   });
 
-  it("T8 a restore brings nothing by it, nor does a rewind or a resume", async () => {
+  it("trust-1 gives nothing to a restore, a rewind or a resume", async () => {
     using home = withEnv(new TaskHome(files));
     await acceptFile(home);
     const hf = await home.open();
@@ -188,7 +189,7 @@ describe("T8 a repo's file that nobody accepted", () => {
     expect(bases(home), "set-up with hosts").not.toEqual(built);
   });
 
-  it("T8 a fork has nothing by it, nor what its parent was allowed", async () => {
+  it("trust-1 gives nothing to a fork, which does not have its parent's permissions either", async () => {
     using home = withEnv(new TaskHome(files));
     await acceptFile(home);
     const hf = await home.open();
@@ -207,7 +208,7 @@ describe("T8 a repo's file that nobody accepted", () => {
     expect(await forked()).toEqual(["", []]);
   });
 
-  it("T8 an import has nothing by it, nor what was allowed elsewhere", async () => {
+  it("trust-1 gives nothing to an import, which does not have permissions from elsewhere either", async () => {
     using home = withEnv(new TaskHome(files));
     await acceptFile(home);
     const hf = await home.open();
@@ -236,8 +237,8 @@ describe("T8 a repo's file that nobody accepted", () => {
   });
 });
 
-describe("T8 with session processes, a repo's file that nobody accepted", () => {
-  it("T8 a retry has what was asked for, and nothing by the file; of a fork, nothing that was asked for elsewhere", async () => {
+describe("trust-1 with session processes, a repo's file that no person accepted", () => {
+  it("trust-1 a retry has what was asked for, and nothing from the file; a fork has nothing that was asked for elsewhere", async () => {
     using home = withEnv(new HostHome(files));
     const dispatcher = await home.dispatcher();
     const spec = script(`${SEEN}; echo there`, { lane: "deps", hosts: ["mine.example.org"] });
@@ -267,7 +268,7 @@ describe("T8 with session processes, a repo's file that nobody accepted", () => 
     expect(allowed).toMatchObject({ status: 0, stderr: expect.stringMatching(/lane=deps$/m) });
   });
 
-  it("T8 what serve takes up has nothing by it, and a task that was cut off has what is on record", async () => {
+  it("trust-1 gives nothing to a task that serve starts, and a task that was cut off has what its record names", async () => {
     using home = withEnv(new HostHome(files));
     const dispatcher = await home.dispatcher();
     const wait = `${SEEN}; echo up >> ups; sleep 60`;
@@ -287,13 +288,19 @@ describe("T8 with session processes, a repo's file that nobody accepted", () => 
       isReadOnly: false,
       isWithoutCommands: false,
       hosts: ["mine.example.org"],
+      tools: usualTools,
     });
     await home.cli("interrupt", id);
     const { task } = await until(
       () => dispatcher.show(id),
       (shown) => shown.task?.number === 2 && isDone(shown.task),
     );
-    expect(task?.lane).toEqual({ name: "deps", isReadOnly: false, isWithoutCommands: false, hosts: [] });
+    expect(task?.lane).toMatchObject({
+      name: "deps",
+      isReadOnly: false,
+      isWithoutCommands: false,
+      hosts: [],
+    });
     expect((await home.cli("output", `${id}/2`)).stdout).toBe("next\n");
     expect((await home.cli("output", `${id}/1`)).stdout).not.toContain("secret");
   });

@@ -1,11 +1,9 @@
 /**
- * Values of an environment in what a task leaves: its work, its HOME, an export; and in what is kept of its output.
+ * Values of an environment in what a task leaves: its work, its HOME, an export, and its saved output.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { redactingValues, redactSecrets, secretsIn, ValueFilter } from "../../src/redaction/index.ts";
-import { Excerpt } from "../../src/session/index.ts";
 import { hasSandbox } from "../support/capsules.ts";
 import { type Dispatcher, HostHome, script } from "../support/hosts.ts";
 import { gitIn } from "../support/repo.ts";
@@ -17,7 +15,7 @@ async function ended(dispatcher: Dispatcher, id: string) {
 }
 
 describe("work with a value in it", () => {
-  it("R4 waits for a person, whatever kind of file it is in, and so does what goes on with it", async () => {
+  it("value-1 waits for a person, whatever kind of file it is in, and so does what goes on with it", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const value = newValue();
@@ -61,7 +59,7 @@ describe("work with a value in it", () => {
     expect((await ended(dispatcher, id))[2]).toMatchObject({ outcome: "unverified" });
   });
 
-  it("is found also where the task failed; begun clean, the next one is published", async () => {
+  it("is found also when the task failed; the next task is published if it begins clean", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const value = newValue();
@@ -83,7 +81,7 @@ describe("work with a value in it", () => {
 });
 
 describe("the message of a commit", () => {
-  it("R6 is not the agent's own where its values are not known any more", async () => {
+  it("value-3 is not the agent's own when its values are not known any more", async () => {
     using home = new HostHome();
     const dispatcher = await home.dispatcher();
     const value = newValue();
@@ -115,7 +113,7 @@ describe("the message of a commit", () => {
 
 describe("HOME with a value in it", () => {
   it.skipIf(!hasSandbox)(
-    "N5 leaves those files out of an export, of a fork too, when the value is long gone",
+    "export-1 leaves those files out of an export, of a fork too, when the value is long gone",
     async () => {
       using home = new HostHome();
       const dispatcher = await home.dispatcher();
@@ -163,52 +161,5 @@ describe("a file of HOME with a value in it", () => {
     await dispatcher.submit(id, script("echo z > e"));
     await home.quiet();
     expect((await ended(dispatcher, id))[2]).toMatchObject({ outcome: "unverified" });
-  });
-});
-
-describe("an excerpt of output", () => {
-  const value = "marmalade-é-0123456789-teapot";
-  const secrets = secretsIn({ FIRST: value });
-  const redact = redactingValues(redactSecrets, () => secrets);
-  const bytes = Buffer.from(value);
-  const pieces = (text: string) =>
-    Array.from({ length: value.length - 7 }, (_, at) => value.slice(at, at + 8)).filter((one) =>
-      text.includes(one),
-    );
-
-  it("R4 has no part of a value where it is cut", async () => {
-    const [head, tail, total] = [32 * 1024, 96 * 1024, 200 * 1024];
-    for (let shift = 0; shift <= bytes.length; shift += 1) {
-      const output = Buffer.alloc(total, ".");
-      for (const border of [head, total - tail]) bytes.copy(output, border - shift);
-      // Its writer was killed.
-      bytes.copy(output, total - shift);
-      const excerpt = new Excerpt();
-      for (let at = 0; at < total; at += 10_000) excerpt.add(output.subarray(at, at + 10_000));
-      const [redaction] = await redact([{ output: excerpt.text(secrets) }]);
-      expect(pieces(String(redaction?.data["output"])), `shifted by ${shift}`).toEqual([]);
-    }
-  });
-
-  it("R4 has none where the beginning ends and nothing was cut", async () => {
-    const excerpt = new Excerpt();
-    excerpt.add(Buffer.concat([Buffer.alloc(32 * 1024 - 11, "."), bytes, Buffer.from("\n")]));
-    const [redaction] = await redact([{ output: excerpt.text(secrets) }]);
-    expect(redaction?.data["output"]).toMatch(/\.\[redacted:env:FIRST\]\n$/);
-  });
-
-  it("R4 bytes that come piece by piece have none, however they are cut", () => {
-    const repeating = { name: "SECOND", value: "abcabcabc" };
-    const text = Buffer.from(`x${value}y${value.slice(0, 10)}z\xff${value} ${"abc".repeat(4)}! abcab`);
-    for (let length = 1; length <= text.length; length += 1) {
-      const filter = new ValueFilter(() => [...secrets, repeating]);
-      const parts: Buffer[] = [];
-      for (let at = 0; at < text.length; at += length)
-        parts.push(filter.push(text.subarray(at, at + length)));
-      const result = Buffer.concat([...parts, filter.end()]).toString();
-      expect(result).toBe(
-        `x[redacted:env:FIRST]y${value.slice(0, 10)}z\xff[redacted:env:FIRST] [redacted:env:SECOND]abc! abcab`,
-      );
-    }
   });
 });

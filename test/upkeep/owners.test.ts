@@ -25,7 +25,7 @@ function ownerOf(capsules: readonly Capsule[]): CapsuleOwner {
   return { list, custodyOf: () => undefined };
 }
 
-it.runIf(hasOverlay)("K11 a base under a capsule stays, whoever owns the capsule", async () => {
+it.runIf(hasOverlay)("base-2 a base under a capsule stays, whichever part owns the capsule", async () => {
   await using lab = new CapsuleLab("overlay");
   const capsules: Capsule[] = [];
   for (const setup of ["", "echo 1 > one", "echo 2 > two", "echo 3 > three", "echo 4 > four"])

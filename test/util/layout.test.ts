@@ -39,7 +39,7 @@ const sorted = (paths: readonly string[]) => [...new Set(paths)].sort();
 
 /** These say something else too. As names they count where a path is made, in a constant and among other names. */
 const WORDS = new Set(
-  "artifacts cache capsule env home host journal line log names runtime sessions staging stats tasks tmp token trust users".split(
+  "artifacts cache capsule env home host journal line log names operator runtime sessions spent staging stats tasks tmp token trust users".split(
     " ",
   ),
 );
@@ -61,6 +61,8 @@ const deeper: Readonly<Record<string, readonly string[]>> = {
   "host/start.ts": ["home", "tmp"],
   // Of Go's modules.
   "process/sandbox/tools.ts": ["cache"],
+  // HOME and TMPDIR of an MCP server.
+  "mcp/upstream/process.ts": ["home", "tmp"],
   // A maildir's own.
   "mail/maildir.ts": ["tmp"],
   // An earlier version had a HOME for each task.

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { readPlainFile } from "../../src/util/index.ts";
 import { TempDir } from "../support/home.ts";
 
-it("of what somebody else has put there, only a plain file that is not too long is read", () => {
+it("where another program may have put a file, only a plain file of limited length is read", () => {
   using temp = new TempDir();
   writeFileSync(temp.join("plain"), "12345");
   symlinkSync(temp.join("plain"), temp.join("link"));

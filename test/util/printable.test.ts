@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { printable, printableJson } from "../../src/util/index.ts";
 
 describe("printable", () => {
-  it("P1 lets through nothing that a terminal obeys or hides", () => {
+  it("printable-1 lets through nothing that a terminal obeys or hides", () => {
     const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
     const nasty = fc.constantFrom(
       "\u001b[2J",
@@ -24,7 +24,7 @@ describe("printable", () => {
     );
   });
 
-  it("P1 holds for JSON too, which still says the same", () => {
+  it("printable-1 holds for JSON too, which still says the same", () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
         const line = printableJson(value);

@@ -10,7 +10,7 @@ import { TempDir } from "../support/home.ts";
 const LONG_MS = 60_000;
 
 describe("watched files", () => {
-  it("are told of when they come, are replaced and go; others are not", async () => {
+  it("report when they appear, are replaced and go; other files do not", async () => {
     using dir = new TempDir();
     const [watchedPath, otherPath] = [dir.join("watched"), dir.join("other")];
     const files = new WatchedFiles([watchedPath, dir.join("no-such-directory/file")]);
@@ -37,7 +37,7 @@ describe("watched files", () => {
 });
 
 describe("news", () => {
-  it("that is told while nobody waits is not lost, and ends one wait, however often it was told", async () => {
+  it("that arrives while no code waits is not lost, and ends one wait, however often it arrived", async () => {
     const news = new News();
     await news.next(LONG_MS);
     news.tell();

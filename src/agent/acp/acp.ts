@@ -1,22 +1,26 @@
 /**
- * Owns the adapter for agents that speak the Agent Client Protocol. The agent's conversation lies in the session's HOME,
- * where it keeps it, and so in the session's checkpoints.
+ * Owns the adapter for agents that speak the Agent Client Protocol. The agent stores its conversation in the
+ * session's HOME, so it is part of the session's checkpoints.
  *
- * What a kill leaves: an open turn, whose calls are closed as interrupted by the session's next owner. The agent is
- * asked to load its conversation; where it can't, a new one is told what happened.
+ * What a kill leaves: an open turn, whose calls the session's next owner closes as interrupted. The agent is
+ * asked to load its conversation. If it can't, a new conversation begins with a summary of what happened.
  */
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { methods, type NewSessionRequest, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
 import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
-import type { AgentEnd, AgentProcess, Conversation, Message, Workplace } from "../adapter.ts";
+import type { AgentEnd, AgentProcess, Conversation, GateAccess, Message, Workplace } from "../adapter.ts";
+import { CutCalls } from "../cut-calls.ts";
+import { GATE_SERVER, gateFor } from "../gate-access.ts";
 import { earlyEnd, endIfItStays, ownFailure } from "../leaving.ts";
+import { manifestOf } from "../manifest.ts";
 import { newOpening, openingOf } from "../opening.ts";
 import { startOf } from "./agents.ts";
 import { AcpTalk, type Input } from "./talk.ts";
 
 export async function driveAcp(work: Workplace, spec: AcpSpec): Promise<AgentEnd> {
   const start = await startOf(work, spec);
+  const cut = await CutCalls.of(work, { ...spec, refusesRepeats: isForgetful(spec.agent) });
   const output = new PassThrough();
   let talk: AcpTalk | undefined;
   const take = async (chunk: Buffer) => {
@@ -31,13 +35,13 @@ export async function driveAcp(work: Workplace, spec: AcpSpec): Promise<AgentEnd
     files: start.files,
     onOutput: (chunk, stream) => (stream === "stdout" ? take(chunk) : undefined),
   });
-  const held = new AcpTalk(work, process, output);
+  const held = new AcpTalk(work, process, output, cut);
   talk = held;
   process.ended.finally(() => output.end()).catch(() => {});
-  const cancel = () => held.cancel();
+  const cancel = () => (start.forgetsCancelled ? process.end() : held.cancel());
   work.stop.addEventListener("abort", cancel, { once: true });
   if (work.stop.aborted) cancel();
-  const outcome = await converse(work, spec, process, held)
+  const outcome = await converse(work, spec, process, { talk: held, cut })
     .catch((error: unknown) => cutShort(work, process, held, { isGone: output.writableEnded, error }))
     .finally(() => work.stop.removeEventListener("abort", cancel));
   const { exitCode, signal } = await process.ended;
@@ -46,7 +50,15 @@ export async function driveAcp(work: Workplace, spec: AcpSpec): Promise<AgentEnd
 
 type Outcome = "done" | "failed" | "stopped";
 
-/** It is gone, or does not speak the protocol: either way nothing of it stays, and its turn ends with it. */
+interface Held {
+  readonly talk: AcpTalk;
+  readonly cut: CutCalls;
+}
+
+/** Whether the agent was seen to forget a call that a kill cut off. */
+const isForgetful = (agent: string) => manifestOf(agent)?.can.remembersOpenCalls === false;
+
+/** The agent has ended, or breaks the protocol. In both cases its processes and its turn are ended. */
 async function cutShort(
   work: Workplace,
   process: AgentProcess,
@@ -67,18 +79,18 @@ async function cutShort(
   return "failed";
 }
 
-/** The agent's answers to what it is asked, one after the other, until nothing is left to ask. */
+/** Prompts the agent, one input after another, until there is nothing left to ask. */
 async function converse(
   work: Workplace,
   spec: AcpSpec,
   process: AgentProcess,
-  talk: AcpTalk,
+  { talk, cut }: Held,
 ): Promise<Outcome> {
-  const first = await begin(work, spec, talk);
+  const first = await begin(work, spec, { talk, cut });
   const waiting = first === "" ? await work.messages.next(0, work.stop) : undefined;
   let input: Input = waiting ? inputOf(waiting) : { text: first };
   for (;;) {
-    // It was woken for a message that it has read by now, or is to stop before it is asked.
+    // The agent was woken for a message that it has read by now, or the task stops before it is asked.
     if (input.text === "" || work.stop.aborted) {
       await leave(process);
       return work.stop.aborted ? "stopped" : "done";
@@ -88,7 +100,7 @@ async function converse(
     if (!isDone && !work.stop.aborted) work.show(`The agent stopped: ${stopReason}\n`);
     const next = isDone && !work.stop.aborted ? await work.messages.next(0, work.stop) : undefined;
     if (!next) {
-      // Its turn ends with its process, so that nothing writes while its files are kept.
+      // The turn ends with the process, so that nothing writes while the files are saved.
       await leave(process);
       if (work.stop.aborted) {
         await talk.endTurn("interrupt");
@@ -114,16 +126,20 @@ async function leave(process: AgentProcess): Promise<void> {
   await process.ended;
 }
 
-/** The first words to it, in the conversation that it holds from then on. */
-async function begin(work: Workplace, spec: AcpSpec, talk: AcpTalk): Promise<string> {
+/** Sends the first message, and holds the conversation from then on. */
+async function begin(work: Workplace, spec: AcpSpec, { talk, cut }: Held): Promise<string> {
   const { agent } = talk.connection;
   const { agentCapabilities } = await agent.request(methods.agent.initialize, {
     protocolVersion: PROTOCOL_VERSION,
     clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
     clientInfo: { name: "holdfast", version: "0" },
   });
-  const opening = await openingOf(work, spec.agent, spec);
-  const where: NewSessionRequest = { cwd: await work.directory(), mcpServers: [] };
+  const opening = await openingOf(work, spec.agent, spec, cut);
+  const canHttp = agentCapabilities?.mcpCapabilities?.http === true;
+  const where: NewSessionRequest = {
+    cwd: await work.directory(),
+    mcpServers: serversFor(await gateFor(work, spec), canHttp),
+  };
   const hold = async (conversation: Conversation, text: string): Promise<string> => {
     await work.beginConversation(spec.agent, conversation);
     talk.holdConversation(conversation.id);
@@ -142,7 +158,7 @@ async function begin(work: Workplace, spec: AcpSpec, talk: AcpTalk): Promise<str
       if (!resume) await talk.historyTold();
       return hold({ id, how: "resumed" }, text);
     }
-    work.show(`The agent does not have its conversation any more (${whyNot}): a new one begins.\n`);
+    work.show(`The agent could not load its conversation (${whyNot}): a new one begins.\n`);
   }
   const { how, text } = opening.how === "resumed" ? await newOpening(work, spec) : opening;
   const { sessionId } = await agent.request(methods.agent.session.new, where);
@@ -151,3 +167,14 @@ async function begin(work: Workplace, spec: AcpSpec, talk: AcpTalk): Promise<str
 }
 
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+/**
+ * The session's tools: over HTTP if the agent supports that, or else through a program that the agent starts.
+ */
+function serversFor(gate: GateAccess | undefined, canHttp: boolean): NewSessionRequest["mcpServers"] {
+  if (!gate) return [];
+  const headers = Object.entries(gate.headers).map(([name, value]) => ({ name, value }));
+  if (canHttp) return [{ type: "http", name: GATE_SERVER, url: gate.url, headers }];
+  const [command = "", ...args] = gate.shim;
+  return [{ name: GATE_SERVER, command, args, env: [] }];
+}

@@ -1,5 +1,5 @@
 /**
- * Owns the list of agents that are known to speak the Agent Client Protocol. One that is not in it is started as it was
+ * Owns the list of known agents that speak the Agent Client Protocol. Any other agent is started as it was
  * asked for, with the variables by which most agents find a model.
  */
 import { type AcpSpec, HoldfastError } from "../../contract/index.ts";
@@ -12,6 +12,8 @@ import { opencode } from "./opencode.ts";
 import type { Starting } from "./start.ts";
 
 export interface Start {
+  /** When told to end a turn, the agent forgets it. */
+  readonly forgetsCancelled: boolean;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly files: readonly HomeFile[];
@@ -19,29 +21,35 @@ export interface Start {
 
 const starting: Readonly<Record<string, Starting>> = { opencode, gemini, goose };
 
-/** Texts of the user's for each of them, from the user's home. */
+/** The user's texts for each agent, as paths from the user's home. */
 const INSTRUCTIONS: Readonly<Record<string, readonly string[]>> = {
   opencode: ["AGENTS.md", "agent", "command", "skills"].map((name) => `.config/opencode/${name}`),
   gemini: [".gemini/GEMINI.md"],
   goose: [".config/goose/.goosehints"],
 };
 
-/** An agent of the user's own may say what it may do, and that goes before what the others may. */
+/**
+ * An agent definition of the user may grant rights that take precedence, so it is left out for a lane without
+ * commands.
+ */
 const instructionsFor = (agent: string, { isWithoutCommands }: ToolClasses) =>
   (INSTRUCTIONS[agent] ?? []).filter((path) => !(isWithoutCommands && path.endsWith("/agent")));
 
 export async function startOf(work: Workplace, { agent, command, model }: AcpSpec): Promise<Start> {
   const start = Object.hasOwn(starting, agent) ? starting[agent] : undefined;
-  if (!start) return { command, env: await usualVariables(work, model), files: [] };
+  if (!start) return { command, env: await usualVariables(work, model), files: [], forgetsCancelled: false };
   const named = nameOf(agent, model);
   const access = await work.model(named.provider);
   assertSpoken(knownAgent(agent), { provider: named.provider, api: access.api });
-  const { wrapper = [], env, files } = start(access, named.model, work.tools);
+  const { wrapper = [], env, files, forgetsCancelled = false } = start(access, named.model, work.tools);
   const instructions = instructionFiles({ paths: instructionsFor(agent, work.tools) });
-  return { command: [...wrapper, ...command], env, files: [...files, ...instructions] };
+  return { command: [...wrapper, ...command], env, files: [...files, ...instructions], forgetsCancelled };
 }
 
-/** Of an agent that is not known: most find their provider by these. Without a named one, it asks no model of ours. */
+/**
+ * For an unknown agent: most find their provider by these variables. Without a named model, it gets no
+ * provider.
+ */
 async function usualVariables(work: Workplace, model: string | undefined): Promise<Start["env"]> {
   if (!model?.includes("/")) return {};
   const { provider } = nameOf("", model);
@@ -56,13 +64,13 @@ interface ModelName {
   readonly model: string;
 }
 
-/** `anthropic/claude-…`, or a model of the agent's usual provider. */
+/** Accepts `anthropic/claude-…`, or a model of the agent's default provider. */
 function nameOf(agent: string, named: string | undefined): ModelName {
   const [[provider, usual] = ["", ""]] = Object.entries(knownAgent(agent)?.models ?? {});
   const model = named ?? usual;
   const [first = "", ...rest] = model.split("/");
   if (rest.length === 0) return { provider, model };
   if (first === "" || rest.join("/") === "")
-    throw new HoldfastError("invalid_data", `${model} is no name of a model`);
+    throw new HoldfastError("invalid_data", `${model} is not the name of a model`);
   return { provider: first, model: rest.join("/") };
 }

@@ -1,21 +1,24 @@
 /**
- * Owns the calls of one turn of an agent that speaks the Agent Client Protocol: what it told of each, in whatever order,
- * and whether that is on record.
+ * Owns the tool calls in one turn of an agent that speaks the Agent Client Protocol: what the agent reported
+ * about each, in any order, and whether the call is recorded.
  */
 import type { SessionUpdate, ToolCallUpdate, ToolKind } from "@agentclientprotocol/sdk";
 import type { Json } from "../../contract/index.ts";
 import type { ToolCall } from "../../session/index.ts";
 import type { AgentTurn } from "../adapter.ts";
+import { isOfGate } from "./kinds.ts";
 
 type Told = Omit<ToolCallUpdate, "toolCallId">;
 type ToolUpdate = Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_update" }>;
 type Update = Omit<ToolUpdate, "toolCallId" | "sessionUpdate">;
 
 interface Call {
-  /** All that the agent said of it. */
+  /** Everything that the agent reported about it. */
   told: Told;
   isOnRecord: boolean;
-  /** It has no result yet. */
+  /** Once the agent has named it as a tool of the gate, it stays one: goose later gives it another title. */
+  isOfGate: boolean;
+  /** Set while it has no result. */
   open?: ToolCall | undefined;
 }
 
@@ -28,7 +31,7 @@ export class Calls {
     this.#turn = turn;
   }
 
-  /** Whether this would put one on record. An agent may tell of a call before it knows what it is about. */
+  /** Whether this update would record a call. An agent may report a call before its arguments are known. */
   isNews(id: string, { status, rawInput }: Update): boolean {
     return !this.#calls.get(id)?.isOnRecord && (status !== "pending" || hasFields(rawInput));
   }
@@ -45,14 +48,14 @@ export class Calls {
     await (status === "completed" ? open.returned(output) : open.failed(output));
   }
 
-  /** It is on record after this. Says why it is refused; undefined: it may run. */
+  /** The call is recorded when this returns. Returns why it is refused; undefined: it may run. */
   async ask(
     id: string,
     update: Told,
-    whyNot: (kind: ToolKind | null | undefined) => string | undefined,
+    whyNot: (kind: ToolKind | null | undefined, args: Json) => string | undefined,
   ): Promise<string | undefined> {
     const call = this.#add(id, update);
-    const refusal = whyNot(call.told.kind);
+    const refusal = call.isOfGate ? undefined : whyNot(call.told.kind, argsOf(call.told));
     await this.#putOnRecord(id, call);
     if (refusal === undefined) return undefined;
     await call.open?.refused(refusal);
@@ -60,36 +63,40 @@ export class Calls {
     return refusal;
   }
 
-  /** None is open after this. */
+  /** Closes all open calls. */
   async close(): Promise<void> {
-    for (const { open } of this.#calls.values()) await open?.interrupted("the agent told no result");
+    for (const { open } of this.#calls.values()) await open?.interrupted("the agent reported no result");
     this.#calls.clear();
   }
 
   #add(id: string, update: Told): Call {
-    const call = this.#calls.get(id) ?? { told: {}, isOnRecord: false };
+    const call = this.#calls.get(id) ?? { told: {}, isOnRecord: false, isOfGate: false };
     this.#calls.set(id, call);
     call.told = { ...call.told, ...stated(update) };
+    call.isOfGate ||= isOfGate(call.told);
     return call;
   }
 
   async #putOnRecord(id: string, call: Call): Promise<void> {
-    if (call.isOnRecord) return;
+    // The gate records calls of the session's own tools.
+    if (call.isOnRecord || call.isOfGate) return;
     call.isOnRecord = true;
-    const { name, kind, title, rawInput } = call.told;
+    const { name, kind, title } = call.told;
     const tool = name ?? kind ?? title ?? "tool";
-    const args = asJson(hasFields(rawInput) ? rawInput : title);
-    call.open = await this.#turn.callTool(tool.slice(0, 200), args, { call: id });
+    call.open = await this.#turn.callTool(tool.slice(0, 200), argsOf(call.told), { call: id });
   }
 }
 
 const asJson = (value: unknown): Json =>
   value === undefined ? null : (JSON.parse(JSON.stringify(value)) as Json);
 
-const hasFields = (value: unknown) =>
-  typeof value === "object" && value !== null && Object.keys(value).length > 0;
+const argsOf = ({ rawInput, title }: Told): Json => asJson(hasFields(rawInput) ? rawInput : title);
 
-/** Without what an update leaves open. */
+/** Whether any field besides the directory is known: some agents know that one first. */
+const hasFields = (value: unknown) =>
+  typeof value === "object" && value !== null && Object.keys(value).some((field) => field !== "cwd");
+
+/** Leaves out the fields that the update does not set. */
 function stated(update: Told): Told {
   return Object.fromEntries(
     Object.entries(update).filter(([, value]) => value !== undefined && value !== null),

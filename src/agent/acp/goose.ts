@@ -7,7 +7,7 @@ export const goose: Starting = ({ url, key }, model) => ({
   env: {
     GOOSE_PROVIDER: "openai",
     GOOSE_MODEL: model,
-    // It asks before each tool.
+    // Makes goose ask before each tool.
     GOOSE_MODE: "approve",
     GOOSE_DISABLE_KEYRING: "1",
     OPENAI_HOST: url,

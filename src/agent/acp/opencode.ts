@@ -4,7 +4,7 @@
 import type { ModelAccess, ToolClasses } from "../adapter.ts";
 import { jsonFile, type Starting } from "./start.ts";
 
-/** The packages of the AI SDK that it brings along, by the form of a provider's requests. */
+/** The AI SDK packages that opencode includes, by the form of a provider's requests. */
 const PACKAGES: Readonly<Record<ModelAccess["api"], string>> = {
   anthropic: "@ai-sdk/anthropic",
   openai: "@ai-sdk/openai-compatible",
@@ -15,9 +15,9 @@ export const opencode: Starting = ({ url, api, key }, model, tools) => ({
   env: {
     OPENCODE_DISABLE_AUTOUPDATE: "1",
     OPENCODE_DISABLE_MODELS_FETCH: "1",
-    // Goes before what the repo's own file for it says.
+    // Takes precedence over the repo's own file for opencode.
     OPENCODE_PERMISSION: JSON.stringify(permissions(tools)),
-    // The file could let one of its agents run commands all the same.
+    // That file could let one of its agents run commands anyway, so it is not read.
     ...(tools.isWithoutCommands && { OPENCODE_DISABLE_PROJECT_CONFIG: "1" }),
   },
   files: [
@@ -40,9 +40,9 @@ export const opencode: Starting = ({ url, api, key }, model, tools) => ({
 
 const permissions = ({ isReadOnly, isWithoutCommands, hasHosts }: ToolClasses) => ({
   "*": "ask",
-  // What a task or a skill does is asked for by itself; which files there are is up to the sandbox.
+  // A task or a skill asks for each of its own actions. The sandbox decides which files exist.
   ...{ task: "allow", skill: "allow", todowrite: "allow", external_directory: "allow" },
-  // Nobody is there to answer.
+  // No person could answer.
   question: "deny",
   ...(isReadOnly && { edit: "deny" }),
   ...((isReadOnly || isWithoutCommands) && { bash: "deny" }),

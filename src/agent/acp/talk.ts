@@ -1,13 +1,13 @@
 /**
- * Owns the connection to an agent that speaks the Agent Client Protocol: what it is asked, and what it says, which
- * becomes messages and calls of the turn that is open, in the order in which it came.
+ * Owns the connection to an agent that speaks the Agent Client Protocol: the prompts that it gets, and its
+ * updates, which become messages and calls of the open turn, in the order of their arrival.
  *
- * The protocol leaves it to the agent which tools it asks for. A call that it asks for is on record before its tool runs,
- * and refused where the lane doesn't have it; of others it tells while they run. What holds the agent to its lane is the
- * sandbox.
+ * In this protocol the agent decides which tools it asks permission for. A call that it asks for is recorded
+ * before its tool runs, and refused if the lane doesn't have it. Other calls are recorded when the agent
+ * reports them. The sandbox enforces the lane.
  *
- * Y16 A message counts as read when the agent has said something in answer to it, and never before. The protocol has no
- *     ids for messages: one that it may have heard before a crash is told to it again.
+ * message-4 A message counts as read only when the agent has produced something in answer to it. The protocol
+ *    has no ids for messages, so a message that the agent may have got before a crash is sent to it again.
  */
 import { type PassThrough, Readable, Writable } from "node:stream";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
@@ -22,21 +22,28 @@ import {
   type StopReason,
 } from "@agentclientprotocol/sdk";
 import type { AgentProcess, AgentTurn, Workplace } from "../adapter.ts";
+import type { CutCalls } from "../cut-calls.ts";
 import { endIfItStays } from "../leaving.ts";
 import { Calls } from "./calls.ts";
 import { whyNotKind } from "./kinds.ts";
 
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** What it says without an end is recorded in parts. */
+/** A longer text from the agent is recorded in parts. */
 const MAX_SAID = 64 * 1024;
 /**
- * Nothing in the protocol tells the end of a history that comes after the answer: it is over when nothing more of it came
- * for so long. It is not waited for more often than that.
+ * An agent may send the history of a conversation after its answer, and the protocol does not mark the end.
+ * The history counts as complete when nothing more has arrived for this long. The wait is limited.
  */
 const HISTORY_QUIET_MS = 200;
 const HISTORY_WAITS = 100;
 
-/** What tells of an answer. An agent may tell of its commands and modes at any time. */
+/**
+ * This is recorded, so that an agent that takes it for a person's refusal learns the reason when it
+ * continues.
+ */
+const STOPPED = "the turn was ended before the call could run; you may make it again";
+
+/** Updates that count as an answer. An agent may report its commands and modes at any time. */
 const ANSWERING: readonly SessionUpdate["sessionUpdate"][] = [
   "user_message_chunk",
   "agent_message_chunk",
@@ -46,7 +53,7 @@ const ANSWERING: readonly SessionUpdate["sessionUpdate"][] = [
   "plan",
 ];
 
-/** What the agent is asked: a text, which may be a message from the inbox. */
+/** A prompt for the agent; it may be a message from the inbox. */
 export interface Input {
   readonly text: string;
   readonly message?: string;
@@ -55,9 +62,9 @@ export interface Input {
 interface Open {
   readonly turn: AgentTurn;
   readonly calls: Calls;
-  /** Not on record yet. */
+  /** Text that is not recorded yet. */
   said: string;
-  /** The message that it was told, until it has heard it. */
+  /** The message that the agent was sent, until it has answered. */
   unheard?: string | undefined;
 }
 
@@ -65,15 +72,17 @@ export class AcpTalk {
   readonly connection: ClientConnection;
   readonly #work: Workplace;
   readonly #process: AgentProcess;
-  /** What it says outside of a turn is history that it repeats. */
+  /** Undefined outside of a turn; what arrives then is repeated history. */
   #open: Open | undefined;
+  readonly #cut: CutCalls;
   #conversation = "";
   #updates = 0;
   #recorded: Promise<void> = Promise.resolve();
 
-  /** `output`: what the agent's process writes. */
-  constructor(work: Workplace, process: AgentProcess, output: PassThrough) {
+  /** `output`: what the agent's process writes. `cut`: calls that it may make again. */
+  constructor(work: Workplace, process: AgentProcess, output: PassThrough, cut: CutCalls) {
     this.#work = work;
+    this.#cut = cut;
     this.#process = process;
     const { input } = process;
     if (!input) throw new Error("the agent's process has no input");
@@ -91,12 +100,15 @@ export class AcpTalk {
       .connect(stream);
   }
 
-  /** From now on it is asked in this one. */
+  /** Prompts go to this conversation from now on. */
   holdConversation(id: string): void {
     this.#conversation = id;
   }
 
-  /** An agent that loads a conversation tells its history. It should have before it answers, but some go on after. */
+  /**
+   * An agent that loads a conversation sends its history. It should do so before it answers, but some
+   * continue after.
+   */
   async historyTold(): Promise<void> {
     let before = -1;
     for (let wait = 0; wait < HISTORY_WAITS && before !== this.#updates; wait += 1) {
@@ -105,7 +117,7 @@ export class AcpTalk {
     }
   }
 
-  /** In a turn of its own, which is open after this. */
+  /** Begins a turn of its own, which stays open. */
   async ask({ text, message }: Input): Promise<StopReason> {
     const turn = await this.#work.beginTurn({ prompt: text });
     this.#open = { turn, calls: new Calls(turn), said: "", unheard: message };
@@ -117,7 +129,7 @@ export class AcpTalk {
     return stopReason;
   }
 
-  /** The work is to stop: the agent is told so, and ended if it stays all the same. */
+  /** The work is to stop: the agent is told, and ended if it does not leave. */
   cancel(): void {
     const sessionId = this.#conversation;
     if (sessionId === "") {
@@ -128,7 +140,7 @@ export class AcpTalk {
     endIfItStays(this.#process, Promise.resolve());
   }
 
-  /** With all that it said on record, and no call open. The process is gone, or stands still. */
+  /** Records everything that it sent, and closes all calls. Its process has ended, or is frozen. */
   async endTurn(how: "end" | "fail" | "interrupt"): Promise<void> {
     await this.#recorded.catch(() => {});
     const open = this.#open;
@@ -139,17 +151,17 @@ export class AcpTalk {
     await open.turn[how]();
   }
 
-  /** Resolves when what was read of it up to now is on record; fails where it can't be. */
+  /** Resolves when everything that was read so far is recorded; fails if it can't be. */
   async caughtUp(): Promise<void> {
-    // No time is waited for: what was read is handed out before this comes back.
+    // No fixed wait: everything that was read is delivered before this continues.
     await setImmediate();
     await this.#recorded;
   }
 
-  /** One after the other: the protocol's library hands messages out without waiting. */
+  /** Runs the steps one after another: the protocol's library delivers messages without waiting. */
   #queue(step: () => Promise<void>): Promise<void> {
     this.#recorded = this.#recorded.then(step);
-    // What can't be recorded must not go on.
+    // If recording fails, the agent must not go on.
     this.#recorded.catch(() => this.#process.end());
     return this.#recorded;
   }
@@ -185,17 +197,20 @@ export class AcpTalk {
     await open.turn.addMessage("assistant", text);
   }
 
-  /** What its lane has, once, each time. */
+  /** Allows what its lane has. The permission is for one call; each call is asked for again. */
   async #permit({ options, toolCall }: RequestPermissionRequest): Promise<RequestPermissionResponse> {
-    if (this.#work.stop.aborted) return { outcome: { outcome: "cancelled" } };
     const { toolCallId: id, ...told } = toolCall;
+    const isStopped = this.#work.stop.aborted;
     let refusal: string | undefined;
     await this.#queue(async () => {
       const open = this.#open;
       await this.#heard();
       await this.#endSaying();
-      refusal = await open?.calls.ask(id, told, (kind) => whyNotKind(kind, this.#work.tools));
+      refusal = await open?.calls.ask(id, told, (kind, args) =>
+        isStopped ? STOPPED : (whyNotKind(kind, this.#work.tools) ?? this.#cut.whyNot(args)),
+      );
     });
+    if (isStopped) return { outcome: { outcome: "cancelled" } };
     const wanted = refusal === undefined ? "allow_once" : "reject_once";
     const option = options.find(({ kind }) => kind === wanted);
     return {

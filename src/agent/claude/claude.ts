@@ -1,39 +1,46 @@
 /**
- * Owns the adapter for Claude Code. Its conversation lies in the session's HOME, and so in its checkpoints.
+ * Owns the adapter for Claude Code. Its conversation is stored in the session's HOME, and so is part of the
+ * checkpoints.
  *
- * What a kill leaves: an open turn, whose calls are closed as interrupted by the session's next owner, and Claude's own
- * record of the conversation, up to its last step. It is driven again in that conversation; where Claude does not find
- * it, in a new one that is told what happened.
+ * What a kill leaves: an open turn, whose calls the session's next owner closes as interrupted, and Claude's
+ * own record of the conversation, up to its last step. Claude is driven again in that conversation. If Claude
+ * does not find it, a new one begins with a summary of what happened.
  */
 import { randomUUID } from "node:crypto";
 import type { ClaudeSpec } from "../../contract/index.ts";
 import type { AgentEnd, ModelAccess, Workplace } from "../adapter.ts";
+import { CutCalls } from "../cut-calls.ts";
+import { gateFor } from "../gate-access.ts";
 import { earlyEnd, endIfItStays, ownFailure } from "../leaving.ts";
 import { JsonLines } from "../lines.ts";
 import { newOpening, type Opening, openingOf } from "../opening.ts";
 import { Dialogue } from "./dialogue.ts";
 import { CLAUDE, commandFor, environmentFor, filesFor, interactiveCommand, PROVIDER } from "./start.ts";
 
-/** Its status when it does not know the conversation that it is to go on with. */
+/** Claude's exit status when it does not know the conversation that it is to continue. */
 const NOT_FOUND = 1;
 
 export async function driveClaude(work: Workplace, spec: ClaudeSpec): Promise<AgentEnd> {
   const model = await work.model(PROVIDER);
-  const opening = await openingOf(work, CLAUDE, spec);
+  const cut = await CutCalls.of(work, { ...spec, refusesRepeats: true });
+  const opening = await openingOf(work, CLAUDE, spec, cut);
   if (spec.input === "terminal") return inTerminal(work, spec, model, opening);
-  const first = await converse(work, spec, model, opening);
+  const first = await converse(work, spec, model, { opening, cut });
   if (!first.isLost || opening.how !== "resumed" || work.stop.aborted) return first.end;
-  work.show("The agent does not have its conversation any more: a new one begins.\n");
-  return (await converse(work, spec, model, await newOpening(work, spec))).end;
+  work.show("The agent could not load its conversation: a new one begins.\n");
+  return (await converse(work, spec, model, { opening: await newOpening(work, spec), cut })).end;
 }
 
 interface Conversed {
   readonly end: AgentEnd;
-  /** Whether the agent did not find it: it says so, and ends with this status. One that was killed has said nothing. */
+  /**
+   * Whether Claude did not find the conversation, which it reports by this exit status. A killed process
+   * reports nothing.
+   */
   readonly isLost: boolean;
 }
 
-/** Its own interface, in which a person speaks to it. */
+/** Claude's own interface, for a person at a terminal. */
 async function inTerminal(
   work: Workplace,
   spec: ClaudeSpec,
@@ -44,10 +51,11 @@ async function inTerminal(
   const id = how === "resumed" ? opening.conversation : randomUUID();
   await work.beginConversation(CLAUDE, { id, how });
   await using turn = await work.beginTurn({ prompt: opening.text });
-  const process = await work.start(interactiveCommand(spec, { id, tools: work.tools }, opening), {
+  const gate = await gateFor(work, spec);
+  const process = await work.start(interactiveCommand(spec, { id, tools: work.tools, gate }, opening), {
     hasInput: true,
     hasTerminal: true,
-    env: environmentFor(model),
+    env: environmentFor(model, gate),
     files: await filesFor(work, model),
   });
   const { exitCode, signal, isStopped } = await process.ended;
@@ -59,18 +67,19 @@ async function converse(
   work: Workplace,
   spec: ClaudeSpec,
   model: ModelAccess,
-  opening: Opening,
+  { opening, cut }: { readonly opening: Opening; readonly cut: CutCalls },
 ): Promise<Conversed> {
   const { how } = opening;
   const id = how === "resumed" ? opening.conversation : randomUUID();
   await work.beginConversation(CLAUDE, { id, how });
-  const dialogue = new Dialogue(work);
+  const dialogue = new Dialogue(work, cut);
   const lines = new JsonLines();
   let received: Promise<void> = Promise.resolve();
-  const process = await work.start(commandFor(spec, { id, tools: work.tools }, how), {
+  const gate = await gateFor(work, spec);
+  const process = await work.start(commandFor(spec, { id, tools: work.tools, gate }, how), {
     hasInput: true,
     isProtocol: true,
-    env: environmentFor(model),
+    env: environmentFor(model, gate),
     files: await filesFor(work, model),
     onOutput: (chunk, stream) => {
       if (stream !== "stdout") return undefined;
@@ -85,7 +94,7 @@ async function converse(
   await dialogue.open(process, opening.text);
   endIfItStays(process, dialogue.whenOver);
   const { exitCode, signal, isStopped } = await process.ended;
-  // What it wrote last may still be on its way to the record.
+  // The last output may still be on its way to the journal.
   const failure = await received.then(
     () => undefined,
     (error: unknown) => error,

@@ -1,19 +1,21 @@
 /**
- * Owns what is said between us and Claude Code while its process runs: turns are begun and ended by it, each tool is on
- * record before it runs, and messages of the inbox are handed on in the middle of its work.
+ * Owns the dialogue with Claude Code while its process runs: it begins and ends turns, records each tool
+ * before it runs, and passes on messages from the inbox in the middle of the work.
  *
- * Y15 A tool runs after its intent is on disk: the agent asks before each, and is answered then.
- * Y16 A message counts as read when the agent says that it has taken it in, and never before. One that was handed to it
- *     and may have been taken in before a crash is handed to it again under the same id, which it knows.
+ * tool-call-1 A tool runs only after its call is on disk: the agent asks before each tool, and is answered
+ *    then.
+ * message-3 A message counts as read only when the agent confirms that it has taken it in. A message that may
+ *    have been taken in before a crash is sent again under the same id, which the agent recognizes.
  */
 import type { Json, JsonObject } from "../../contract/index.ts";
 import type { ToolCall } from "../../session/index.ts";
 import { sha256Hex } from "../../util/index.ts";
 import type { AgentProcess, AgentTurn, Message, Workplace } from "../adapter.ts";
+import type { CutCalls } from "../cut-calls.ts";
 import { answerTo, type Block, INITIALIZE, questionIn, type Said, saidIn, userMessage } from "./protocol.ts";
-import { whyNotTool } from "./tools.ts";
+import { isOfGate, whyNotTool } from "./tools.ts";
 
-/** `open`: it is on record, and has no result yet. */
+/** `open`: the call is recorded and has no result yet. */
 interface Called {
   readonly tool: string;
   readonly args: Json;
@@ -25,49 +27,52 @@ interface Handed {
   readonly taken: PromiseWithResolvers<void>;
 }
 
-/** The wait for a message is begun anew after so long; none may ever come. */
+/** A wait for a message is renewed after this time, because none may ever come. */
 const LISTEN_MS = 60_000;
 
 export class Dialogue {
   readonly #work: Workplace;
   readonly #calls = new Map<string, Called>();
-  /** Messages that were handed over and not taken in yet, by the ids that the agent knows them by. */
+  /** Messages that were sent and not taken in yet, by the ids that the agent knows. */
   readonly #handed = new Map<string, Handed>();
   readonly #over = new AbortController();
   #process: AgentProcess | undefined;
   #turn: AgentTurn | undefined;
-  #last: { readonly isError: boolean } | undefined;
-  #hasBegun = false;
+  readonly #cut: CutCalls;
+  /** What the agent reported: that it began, and how its last turn ended. */
+  #told: { readonly hasBegun: boolean; readonly last?: { readonly isError: boolean } } = { hasBegun: false };
 
-  constructor(work: Workplace) {
+  /** `cut`: calls that it may make again. */
+  constructor(work: Workplace, cut: CutCalls) {
     this.#work = work;
+    this.#cut = cut;
   }
 
-  /** Whether the agent came to begin its conversation. */
+  /** Whether the agent began its conversation. */
   get hasBegun(): boolean {
-    return this.#hasBegun;
+    return this.#told.hasBegun;
   }
 
-  /** Whether it told how its last turn ended. */
+  /** Whether it reported how its last turn ended. */
   get hasAnswered(): boolean {
-    return this.#last !== undefined;
+    return this.#told.last !== undefined;
   }
 
   get outcome(): "done" | "failed" {
-    return this.#last?.isError === false ? "done" : "failed";
+    return this.#told.last?.isError === false ? "done" : "failed";
   }
 
-  /** Resolves when nothing more is said to it. */
+  /** Resolves when it gets no more input. */
   get whenOver(): Promise<void> {
     const { signal } = this.#over;
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   }
 
-  /** The first words; without any, a message that waits for it is the first. */
+  /** Sends the first text; without one, a waiting message is the first. */
   async open(process: AgentProcess, text: string): Promise<void> {
     this.#process = process;
-    // It may end while it is spoken to: that is seen by its end.
+    // The process may end while it is written to; its end is handled elsewhere.
     process.input?.on("error", () => {});
     this.#tell(INITIALIZE);
     if (text !== "") {
@@ -80,7 +85,7 @@ export class Dialogue {
   async receive(message: JsonObject): Promise<void> {
     const said = saidIn(message);
     if (!said) return;
-    if (said.type === "system" && said.subtype === "init") this.#hasBegun = true;
+    if (said.type === "system" && said.subtype === "init") this.#told = { ...this.#told, hasBegun: true };
     else if (said.type === "control_request") await this.#answer(said);
     else if (said.type === "assistant") await this.#say(said);
     else if (said.type === "stream_event") this.#show(said);
@@ -88,18 +93,18 @@ export class Dialogue {
     else if (said.type === "result") await this.#result(said);
   }
 
-  /** Its process is gone, and all that it wrote was received. */
+  /** Call it when the process has ended and all of its output was received. */
   async close(isStopped: boolean): Promise<void> {
     this.#end();
-    const isDone = this.#last?.isError === false;
+    const isDone = this.#told.last?.isError === false;
     await this.#endTurn(isStopped && !isDone ? "interrupt" : isDone ? "end" : "fail");
   }
 
   async #endTurn(how: "end" | "fail" | "interrupt"): Promise<void> {
     const turn = this.#turn;
     this.#turn = undefined;
-    // Of calls whose result was never told.
-    for (const { open } of this.#calls.values()) await open?.interrupted("the agent told no result");
+    // For calls whose result was never reported.
+    for (const { open } of this.#calls.values()) await open?.interrupted("the agent reported no result");
     this.#calls.clear();
     await turn?.[how]();
   }
@@ -112,10 +117,10 @@ export class Dialogue {
   async #answer({ request_id: id, request }: Extract<Said, { type: "control_request" }>): Promise<void> {
     const question = questionIn(request);
     if (!question) return;
-    const refusal = whyNotTool(question.tool, this.#work.tools);
     const { call: name, tool, args } = question;
+    const refusal = whyNotTool(tool, this.#work.tools) ?? this.#cut.whyNot(args);
     const turn = this.#turn;
-    if (turn && !this.#calls.get(name)?.open) {
+    if (turn && !isOfGate(tool) && !this.#calls.get(name)?.open) {
       const call = await turn.callTool(tool, args, { call: name });
       if (refusal === undefined) this.#calls.set(name, { tool, args, open: call });
       else {
@@ -128,9 +133,9 @@ export class Dialogue {
 
   async #say({ message, parent_tool_use_id: parent }: Extract<Said, { type: "assistant" }>): Promise<void> {
     for (const block of message.content) {
-      if (isCall(block) && !this.#calls.has(block.id))
+      if (isCall(block) && !isOfGate(block.name) && !this.#calls.has(block.id))
         this.#calls.set(block.id, { tool: block.name, args: block.input });
-      // What an agent of its own says is for the agent that started it.
+      // Messages of a subagent are for the agent that started it.
       if (isText(block) && block.text !== "" && !parent)
         await this.#turn?.addMessage("assistant", block.text);
     }
@@ -143,7 +148,7 @@ export class Dialogue {
     if (event.type === "message_stop") this.#work.show("\n");
   }
 
-  /** Results of tools come as what a user says, and so do messages that it takes in. */
+  /** Results of tools arrive as input of the user, and so do messages that the agent has taken in. */
   async #hear({ message, uuid = "", isReplay }: Extract<Said, { type: "user" }>): Promise<void> {
     const taken = this.#handed.get(uuid);
     if (isReplay && taken) await this.#takeIn(uuid, taken);
@@ -158,7 +163,7 @@ export class Dialogue {
   }: Extract<Block, { type: "tool_result" }>): Promise<void> {
     const called = this.#calls.get(name);
     this.#calls.delete(name);
-    // It never asked for one that it refused by itself.
+    // The agent never asked for a call that it refused by itself.
     const call =
       called?.open ?? (called && (await this.#turn?.callTool(called.tool, called.args, { call: name })));
     const output = content ?? "";
@@ -175,17 +180,17 @@ export class Dialogue {
 
   async #result(result: Extract<Said, { type: "result" }>): Promise<void> {
     const isError = result.is_error === true || result.subtype !== "success";
-    this.#last = { isError };
+    this.#told = { hasBegun: true, last: { isError } };
     if (isError) this.#work.show(`${result.result ?? result.subtype}\n`);
-    // Its turn ends with its process, so that nothing writes while its files are kept.
+    // The turn ends with the process, so that nothing writes while the files are saved.
     if (this.#handed.size === 0 || isError) return this.#end();
-    // A message that it has not taken in yet is what it goes on with.
+    // The agent goes on with a message that it has not taken in yet.
     this.#process?.freeze();
     await this.#endTurn("end").finally(() => this.#process?.thaw());
-    this.#last = undefined;
+    this.#told = { hasBegun: true };
   }
 
-  /** One message at a time: the next is handed over when this one was taken in. */
+  /** Sends one message at a time: the next one when this one was taken in. */
   async #listen(): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
@@ -199,7 +204,7 @@ export class Dialogue {
     }
   }
 
-  /** Nothing more is said to it: it ends when it has heard that. */
+  /** Closes its input. The agent ends when it has read everything. */
   #end(): void {
     this.#over.abort();
     this.#process?.input?.end();
@@ -214,7 +219,7 @@ const isCall = (block: Block): block is Extract<Block, { type: "tool_use" }> =>
 const isResult = (block: Block): block is Extract<Block, { type: "tool_result" }> =>
   block.type === "tool_result" && typeof block["tool_use_id"] === "string";
 
-/** In the form that the agent wants; the same for the same text. */
+/** An id in the form that the agent needs; the same text gets the same id. */
 function uuidOf(text: string): string {
   const hex = sha256Hex(text);
   return [

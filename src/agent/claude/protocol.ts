@@ -1,13 +1,13 @@
 /**
- * Owns the messages of Claude Code's control protocol, as far as we go by them: what it says, and what it is told. What
- * has another form is none of ours, and passes.
+ * Owns the messages of Claude Code's control protocol that Holdfast uses, in both directions. Messages of any
+ * other form are ignored.
  */
 import * as z from "zod/mini";
 import type { Json } from "../../contract/index.ts";
 
 const text = z.string();
 const json = z.custom<Json>();
-/** Of an agent that it started itself, which tool call that was. */
+/** For a subagent: the tool call that started it. */
 const parent = { parent_tool_use_id: z.optional(z.nullable(text)) };
 
 const block = z.union([
@@ -29,7 +29,7 @@ const said = z.discriminatedUnion("type", [
     request_id: text,
     request: z.looseObject({
       subtype: text,
-      /** Of a question before a tool. */
+      /** For a question before a tool. */
       tool_name: z.optional(text),
       input: z.optional(json),
       tool_use_id: z.optional(text),
@@ -72,14 +72,17 @@ export type ToolQuestion = {
   readonly args: Json;
 };
 
-/** Undefined for what we do not go by. */
+/** Undefined for messages that Holdfast does not use. */
 export function saidIn(message: unknown): Said | undefined {
   return said.safeParse(message).data;
 }
 
 type Asked = Extract<Said, { type: "control_request" }>["request"];
 
-/** The tool that it asks about: by its own permissions, or by the hook that it was given. */
+/**
+ * The tool that the question is about. It comes from the agent's own permissions, or from the hook that it
+ * was given.
+ */
 export function questionIn({ subtype, tool_name, input, tool_use_id }: Asked): ToolQuestion | undefined {
   if (subtype === "can_use_tool" && tool_name !== undefined)
     return { call: tool_use_id ?? "", tool: tool_name, args: input ?? null };
@@ -87,7 +90,7 @@ export function questionIn({ subtype, tool_name, input, tool_use_id }: Asked): T
   return asked && { call: asked.tool_use_id, tool: asked.tool_name, args: asked.tool_input };
 }
 
-/** It asks before each tool, and waits for the answer. */
+/** Makes the agent ask before each tool and wait for the answer. */
 export const INITIALIZE = {
   type: "control_request",
   request_id: "initialize",
@@ -97,7 +100,7 @@ export const INITIALIZE = {
   },
 };
 
-/** `refusal`: why it may not. */
+/** `refusal`: why the tool may not run. */
 export function answerTo(requestId: string, { subtype, input }: Asked, refusal: string | undefined): object {
   const ofHook = {
     hookSpecificOutput: {
@@ -114,7 +117,7 @@ export function answerTo(requestId: string, { subtype, input }: Asked, refusal: 
   return { type: "control_response", response: { subtype: "success", request_id: requestId, response } };
 }
 
-/** A message that has been taken in under the same id is not taken in again. */
+/** The agent ignores a message whose id it has already taken in. */
 export const userMessage = (uuid: string, content: string) => ({
   type: "user",
   uuid,

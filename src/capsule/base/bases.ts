@@ -1,8 +1,8 @@
 /**
- * Owns the base cache: checkouts that many capsules stand on, with what `capsule.setup` installs. Each is built
- * once, aside, and never changes after; all of it can be built again.
+ * Owns the base cache: checkouts that many capsules stand on, with the results of `capsule.setup`. Each is
+ * built once, in a directory of its own, and never changes after that. All of it can be built again.
  *
- * K11 A base is there whole or not at all, and one that a capsule stands on is never removed.
+ * base-1 A base is there whole or not at all, and one that a capsule stands on is never removed.
  */
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -44,19 +44,22 @@ export interface Base {
 
 export interface BaseRequest {
   readonly commit: string | null;
-  /** Empty: nothing is installed. */
+  /** If it is empty, nothing is installed. */
   readonly setup: string;
-  /** What it may reach: what it installed with these is not what it installs without. */
+  /** The hosts that set-up may reach: with other hosts it may install something else. */
   readonly setupHosts: readonly string[];
-  /** A commit that is not the user's stands on a base near it, or gets one of its own: nobody else builds on it. */
+  /**
+   * A commit that is not the user's stands on a base near it, or gets a base of its own that no other session
+   * uses.
+   */
   readonly privateTo: string | undefined;
   readonly surroundings: Surroundings;
-  /** That it is built in, and whose files are to be its user's. */
+  /** The sandbox that it is built in. Its files belong to the sandbox's user. */
   readonly sandbox: Sandbox | undefined;
   readonly runSetup: RunSetup;
-  /** No commit near it will do. */
+  /** No base of a commit near it will do. */
   readonly isExact?: boolean;
-  /** Ends the waiting for somebody else who builds the same. */
+  /** Ends the wait for another process that builds the same base. */
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: OnProgress | undefined;
 }
@@ -88,7 +91,7 @@ export function openBase(
   return { dir, tree: join(dir, "tree"), index: join(dir, "index") };
 }
 
-/** The base for a commit: the one that is there, one near enough, or a new one. */
+/** The base for a commit: an existing one, one that is near enough, or a new one. */
 export async function ensureBase(repo: Repo, { disk, clock }: BaseIo, request: BaseRequest): Promise<Base> {
   const key = keyOf(repo, request);
   const there = await readBase(repo, key);
@@ -96,14 +99,14 @@ export async function ensureBase(repo: Repo, { disk, clock }: BaseIo, request: B
   await mkdir(basesDir(repo), { recursive: true, mode: 0o700 });
   const { signal } = request;
   tellStep(request.onProgress, "waiting for the base");
-  // One builder; the others wait for it and find what it built.
+  // One process builds it. The others wait, and use what it built.
   const lockPath = join(basesDir(repo), `${key}.lock`);
   const find = async () => {
     const meanwhile = await readBase(repo, key);
     if (meanwhile) return meanwhile;
     const setupKey = await setupKeyOf(repo, request);
     const near = request.isExact ? undefined : await nearBase(repo, request, setupKey, clock);
-    // One of its own has a name of its own: nobody else finds it near.
+    // A private base has a name of its own, so that it is not found as a base near another commit.
     const { privateTo } = request;
     return (
       near ?? build(repo, disk, key, privateTo === undefined ? setupKey : `${setupKey}-${privateTo}`, request)
@@ -119,7 +122,7 @@ function keyOf({ checkout }: Repo, request: BaseRequest): string {
   return sha256Hex(JSON.stringify(facts)).slice(0, 32);
 }
 
-/** Nothing where set-up reaches nothing: a base of an earlier version has the same name then. */
+/** Empty if set-up reaches no host. The name is then the same as in earlier versions. */
 const reached = ({ setup, setupHosts }: BaseRequest) =>
   setup === "" || setupHosts.length === 0 ? [] : [[...setupHosts].sort()];
 
@@ -142,7 +145,7 @@ async function readBase(repo: Repo, key: string): Promise<Base | undefined> {
   return { key, commit: typeof commit === "string" ? commit : null, setupKey: String(setupKey), tree, index };
 }
 
-/** When it was last used decides which one is collected first. */
+/** The time of the last use decides which base is collected first. */
 async function touched(base: Base, repo: Repo, clock: Clock): Promise<Base> {
   const now = new Date(clock.nowMs());
   await utimes(join(openBase(repo, base.key).dir, INFO_FILE), now, now).catch(() => {});
@@ -161,7 +164,7 @@ async function listManifests(repo: Repo, commit: string | null): Promise<string[
   return all.filter(({ path }) => MANIFESTS.test(path)).map(({ id, path }) => `${id} ${path}`);
 }
 
-/** A base with the same installation, a few changed files away: those go into the capsule instead. */
+/** A base with the same installation, a few changed files away. Those files go into the capsule instead. */
 async function nearBase(
   repo: Repo,
   { commit }: BaseRequest,
@@ -171,11 +174,11 @@ async function nearBase(
   if (commit === null) return undefined;
   const others = (await listBases(repo)).filter((base) => base.setupKey === setupKey && base.commit !== null);
   for (const base of others.slice(0, NEAR_CANDIDATES)) {
-    // Whoever has the commit has its ancestors, too: a snapshot can go wherever the commit is.
+    // Anyone who has the commit has its ancestors too, so a snapshot can go wherever the commit is.
     if (!(await isAncestor(repo, base.commit ?? "", commit))) continue;
     const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", base.commit ?? "", commit];
     const out = (await git(userPlace(repo), args).catch(() => undefined))?.toString("latin1");
-    // Where a submodule points is in no file.
+    // The commit that a submodule points to is in no file.
     if (
       out === undefined ||
       out.split("\0").length > 2 * NEAR_FILES ||
@@ -211,14 +214,14 @@ async function build(
     });
     if (setup !== "") {
       await request.runSetup({ tree, work: building, command: setup });
-      // A gitdir that set-up made would show through every capsule's own.
+      // A gitdir that set-up made would show through the gitdir of every capsule.
       await removeTree(join(tree, ".git"));
     }
     await rename(join(gitDir, "index"), join(building, "index"));
     await rm(gitDir, { recursive: true });
     for (const scratch of ["home", "tmp"]) await removeTree(join(building, scratch));
     tellStep(onProgress, "syncing the base to disk");
-    // A base that lost its last bytes with the power would be wrong for every capsule to come.
+    // A base that lost its last bytes in a power failure would be wrong for every later capsule.
     await syncFileSystem(building);
     const gitlinks = (await listGitlinks(repo, commit)).map(encodePath);
     await createFile(disk, join(building, INFO_FILE), sealJson({ commit, setupKey, gitlinks }));

@@ -1,6 +1,6 @@
 /**
- * Owns the running of `capsule.setup`: in the sandbox, at the path where tasks will see its result, before any
- * agent starts.
+ * Owns the running of `capsule.setup`: in the sandbox, at the path where tasks will see its result, before
+ * any agent starts.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { plainView } from "../files/view.ts";
 
 export interface SetupRequest {
   readonly tree: string;
-  /** A directory of ours for its home and temporary files. */
+  /** A directory of Holdfast for its home and temporary files. */
   readonly work: string;
   readonly command: string;
 }
@@ -28,21 +28,21 @@ export type RunSetup = (request: SetupRequest) => Promise<void>;
 const OUTPUT_KEPT = 4000;
 
 export interface SetupOptions {
-  /** Undefined: without a sandbox, in the directory itself. */
+  /** Undefined: it runs without a sandbox, in the directory itself. */
   readonly sandbox: Sandbox | undefined;
   readonly onOutput: (chunk: Buffer) => void;
   readonly signal?: AbortSignal | undefined;
-  /** Runs it in a network with the hosts that it may reach. Without it, it reaches none. */
+  /** Runs it in a network with the hosts that it may reach. Without this it reaches none. */
   readonly network?: SetupNetwork | undefined;
-  /** What may help a person where it failed. */
+  /** A text that may help a person if set-up failed. */
   readonly hint?: (() => string) | undefined;
-  /** Looks on while it runs: what it takes too much of is its end. */
+  /** Watches it while it runs, and ends it if it uses too much. */
   readonly watch?: ((run: SetupRun) => Disposable) | undefined;
 }
 
 export interface InNetwork {
   readonly entry: LaunchOptions["entry"];
-  /** What leads its programs there. */
+  /** Variables that lead its programs to the network. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -50,10 +50,10 @@ export type SetupNetwork = <T>(work: (inside: InNetwork) => Promise<T>) => Promi
 
 const alone: SetupNetwork = (work) => work({ entry: plainView(""), environment: {} });
 
-/** One that runs. */
+/** A set-up that is running. */
 export interface SetupRun {
   readonly pid: number;
-  /** All that it may write to. */
+  /** All directories that it may write to. */
   readonly dirs: readonly string[];
   end(reason: HoldfastError): void;
 }
@@ -78,7 +78,7 @@ export function setupRunner(options: SetupOptions): RunSetup {
     const hint = words === "" ? "" : ` (${words})`;
     throw new HoldfastError(
       "setup_failed",
-      `capsule.setup ended with ${exitCode ?? signal}: ${command}${hint}`,
+      `capsule.setup failed with ${exitCode ?? signal}: ${command}${hint}`,
       {
         exitCode,
         output: said,
@@ -87,7 +87,7 @@ export function setupRunner(options: SetupOptions): RunSetup {
   };
 }
 
-/** However it ends, unless whoever watches says that it went too far. */
+/** However it ends, unless the watcher reports that it went too far. */
 async function run(
   { sandbox, onOutput, signal: stop, watch }: SetupOptions,
   of: { readonly tree: string; readonly own: readonly [home: string, tmp: string]; readonly command: string },

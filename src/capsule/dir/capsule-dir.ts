@@ -1,6 +1,6 @@
 /**
- * Owns the directory of one capsule and what is written down about it. A capsule is there when its
- * `capsule.json` says that it is whole; everything else is one that was never finished.
+ * Owns the directory of one capsule and its description. A capsule exists when its `capsule.json` says that
+ * it is whole; anything else was never finished.
  */
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -33,22 +33,25 @@ const schema = z.object({
   lower: commit,
   setup: z.string(),
   setupKey: z.string(),
-  /** Of the base cache; null where the files were checked out for this capsule alone. */
+  /** The key of its base in the cache; null if the files were checked out for this capsule alone. */
   baseKey: z.nullable(z.string()),
   branch: z.string(),
-  /** Sealed layers between the base and the upper one, topmost first: each is named after its snapshot. */
+  /** Sealed layers between the base and the upper one, topmost first. Each is named after its snapshot. */
   stack: z.array(z.string()),
-  /** A layer that is being sealed: its rename may have happened or not. */
+  /** A layer that is being sealed. Its rename may or may not have happened. */
   sealing: z.nullable(z.string()),
-  /** The snapshot that its files are, for certain: nothing was started in it since. */
+  /** The snapshot that its files certainly are: nothing was started in the capsule since. */
   settled: z._default(z.nullable(z.string()), null),
-  /** Whose it was, until the task that it was handed on to is on record. */
+  /** The task that it belonged to, until the task that it was handed on to is on record. */
   previous: z._default(z.nullable(z.object({ task: z.int(), base: commit })), null),
   ports: z.record(z.string(), z.int()),
-  /** What `include` brought in, with its content's id. */
+  /** The files that `include` brought in, with the ids of their contents. */
   included: z.record(z.string(), z.string()),
   umask: z.int(),
-  /** Whether its processes run in a sandbox. One that was made before this was written down may have had one. */
+  /**
+   * Whether its processes run in a sandbox. A capsule that was made before this was recorded may have had
+   * one.
+   */
   isSandboxed: z._default(z.boolean(), findOutsideProgram("bwrap") !== undefined),
 });
 export type CapsuleSpec = z.infer<typeof schema>;
@@ -68,7 +71,7 @@ export class CapsuleDir {
     return join(this.dir, "holder.json");
   }
 
-  /** Where the files are, or are mounted. */
+  /** Where the files are, or where they are mounted. */
   get tree(): string {
     return join(this.dir, "tree");
   }
@@ -81,7 +84,7 @@ export class CapsuleDir {
     return join(this.dir, "work");
   }
 
-  /** What set-up left in a tree of its own. */
+  /** The listing of what set-up left, in a tree of its own. */
   get listingFile(): string {
     return join(this.dir, "listing.json");
   }
@@ -120,7 +123,9 @@ export class CapsuleDir {
   }
 }
 
-/** Where a person can work on the files of a capsule; undefined where they are only mounted for its processes. */
+/**
+ * Where a person can work on the files of a capsule; undefined if they are mounted only for its processes.
+ */
 export const plainPath = (
   layout: CapsuleDir,
   { strategy }: Pick<CapsuleSpec, "strategy">,

@@ -1,6 +1,6 @@
 /**
- * Owns `capsule.include`: files of the main checkout that git ignores and a task needs. They are copied in when
- * a capsule is made, and are never part of what it publishes, nor of a snapshot while they are unchanged.
+ * Owns `capsule.include`: files of the main checkout that git ignores and that a task needs. They are copied
+ * in when a capsule is made. They are never published, and are not in a snapshot while they are unchanged.
  */
 import { closeSync, constants, mkdirSync, openSync, symlinkSync } from "node:fs";
 import { HoldfastError } from "../../contract/index.ts";
@@ -8,7 +8,7 @@ import { contentId } from "../files/changes.ts";
 import { OpenDir, type OpenFile } from "../files/open-dir.ts";
 import { type BytePath, fromText, joined, nameOf, toText } from "../files/path.ts";
 
-/** What the checkout has, with its content's id; and what it has not. */
+/** The files that the checkout has, with the ids of their contents, and the names that it does not have. */
 export interface Included {
   readonly copied: Record<string, string>;
   readonly missing: readonly string[];
@@ -68,7 +68,8 @@ export function includeFiles(
     }
     if (!stats.isFile()) return false;
     using file = source.file(name);
-    // What is there already came with the task's own files: it may have changed it, and may have removed others.
+    // A file that exists already came with the task's own files: the task may have changed it, and may have
+    // removed others.
     if (!target.stat(name) && !removed.has(here)) copyFile(file, target, name, stats.mode & 0o777);
     copied.set(toText(here), contentId(algorithm, file.chunks(), file.size));
     return true;
@@ -85,7 +86,7 @@ function copyFile(file: OpenFile, target: OpenDir, name: BytePath, mode: number)
   }
 }
 
-/** Whether an entry is still what `include` brought. */
+/** Whether an entry is still the file that `include` brought. */
 export function isUnchangedInclude(
   included: Readonly<Record<string, string>>,
   dir: OpenDir,

@@ -1,6 +1,7 @@
 /**
- * Owns the leases of ports: a file per port, made by the process that leases it, so that no two capsules of a home
- * ever have the same one. A session has one capsule at a time, and keeps its ports from task to task.
+ * Owns the leases of ports: a file for each port, made by the process that leases it, so that no two capsules
+ * of a home ever have the same port. A session has one capsule at a time, and keeps its ports from task to
+ * task.
  */
 import { mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -14,7 +15,7 @@ const COUNT = 10_000;
 /** An earlier version leased to `session/task`. */
 const sessionIn = (text: string) => text.trim().split("/", 1)[0] ?? "";
 
-/** A port for each name. All of them, or none. */
+/** Leases a port for each name: all of them, or none. */
 export async function leasePorts(
   homeDir: string,
   names: readonly string[],
@@ -39,7 +40,10 @@ async function leaseOne(homeDir: string, session: string): Promise<number> {
     if (await isFree(port)) return port;
     await unlink(join(leasesDir(homeDir), String(port)));
   }
-  throw new HoldfastError("ports_exhausted", `no port between ${FIRST} and ${FIRST + COUNT - 1} is free`);
+  throw new HoldfastError(
+    "ports_exhausted",
+    `no port between ${FIRST} and ${FIRST + COUNT - 1} is free for the session`,
+  );
 }
 
 async function claim(homeDir: string, port: number, session: string): Promise<boolean> {
@@ -60,7 +64,7 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** Only those that this session has. */
+/** Releases only the leases of this session. */
 export async function releasePorts(
   homeDir: string,
   ports: readonly number[],

@@ -1,9 +1,9 @@
 /**
  * Owns the answer to "what differs from the base?", path by path, from the files themselves.
  *
- * K3 Nothing is believed of a file but its bytes: no time stamp and no size tells that it is unchanged. In an
- *    overlay only what was written since is in the layers above the base; elsewhere every byte is hashed.
- * K4 Every entry that is met is handed out, whatever it is; what can't be read fails.
+ * files-2 Only the bytes of a file count: no time stamp and no size shows that it is unchanged. In an
+ *    overlay, the layers above the base contain only what was written since; elsewhere every byte is hashed.
+ * files-3 Every entry that is met is returned, whatever it is. An entry that can't be read is an error.
  */
 import { createHash, hash } from "node:crypto";
 import type { Stats } from "node:fs";
@@ -16,21 +16,21 @@ export type Kind = "file" | "dir" | "symlink" | "fifo" | "socket" | "device";
 export interface Entry {
   readonly path: BytePath;
   readonly kind: Kind;
-  /** Permissions, with set-user-id and the like. */
+  /** Permissions, including set-user-id and the like. */
   readonly mode: number;
   readonly mtimeMs: number;
   readonly size: number;
 }
 
-/** Which file of an overlay's layers it is. */
+/** Identifies a file in the layers of an overlay. */
 export interface LayerInode {
-  /** Its number and the time of its last change: layers may have numbers of their own each. */
+  /** Its number and the time of its last change. Each layer may have numbers of its own. */
   readonly key: string;
-  /** Whether it stands in a layer that is never written to. */
+  /** Whether it is in a layer that is never written to. */
   readonly isSealed: boolean;
 }
 
-/** An entry that is new or changed, with the way to its content; or a path of the base that is gone. */
+/** An entry that is new or changed, with a way to read its content; or a path of the base that is gone. */
 export type Change =
   | {
       readonly entry: Entry;
@@ -40,7 +40,7 @@ export type Change =
     }
   | { readonly gone: BytePath };
 
-/** The furthest that a date can be. */
+/** The largest value of a date. */
 const MAX_TIME_MS = 8.64e15;
 
 export function entryOf(path: BytePath, stats: Stats): Entry {
@@ -61,14 +61,17 @@ function kindOf(stats: Stats): Kind {
   return stats.isSocket() ? "socket" : "device";
 }
 
-/** One directory on the way down. A stack of these, not of calls: a tree may be thousands of levels deep. */
+/**
+ * One directory on the way down. The walk uses a stack of these instead of recursion: a tree may be thousands
+ * of levels deep.
+ */
 interface Level {
   readonly path: BytePath;
   readonly names: Iterator<BytePath>;
   readonly dirs: readonly OpenDir[];
 }
 
-/** What stays open is closed, however the walk ends. */
+/** However the walk ends, it closes what is open. */
 function* walk(
   first: Level,
   step: (level: Level, name: BytePath) => Generator<Change, Level | undefined>,
@@ -79,7 +82,7 @@ function* walk(
       const { done, value } = level.names.next();
       if (done) {
         levels.pop();
-        // The first ones are the caller's.
+        // The first directories belong to the caller.
         if (levels.length > 0) close(level.dirs);
         continue;
       }
@@ -96,8 +99,9 @@ function close(dirs: readonly OpenDir[]): void {
 }
 
 /**
- * Of an overlay: `layers` are the directories above the base, that which is written to first; `merged` is what a task
- * sees. Only directories that stand in a layer are entered, so the cost is that of what was touched, not of the repo.
+ * The changes of an overlay. `layers` are the directories above the base, the one that is written to first;
+ * `merged` is what a task sees. Only directories that are in a layer are entered, so the cost depends on what
+ * was touched, and not on the size of the repo.
  */
 export function* overlayChanges(
   merged: OpenDir,
@@ -122,7 +126,7 @@ export function* overlayChanges(
     const sealedBelow = layersHere.flatMap((layer) => (layer === upper ? [] : (layer.child(name) ?? [])));
     const layersBelow = [...(upperBelow ? [upperBelow] : []), ...sealedBelow];
     const below = enter(at, inside, baseHere?.child(name), layersBelow, upperBelow);
-    // What the base has there is gone as a whole: something else was put in its place.
+    // Everything that the base has there is gone: something else was put in its place.
     if (below.isForeign || (baseStats && !baseStats.isDirectory())) yield { gone: at };
     const isSameDir = baseStats?.isDirectory() && (baseStats.mode & 0o7777) === (stats.mode & 0o7777);
     if (!isSameDir || below.isForeign) yield { entry: entryOf(at, stats), dir: here, name };
@@ -133,13 +137,13 @@ export function* overlayChanges(
 
 interface OverlayLevel extends Level {
   readonly merged: OpenDir;
-  /** Undefined where the base has no directory, or another one was renamed over it. */
+  /** Undefined if the base does not have this directory, or another one was renamed over it. */
   readonly base: OpenDir | undefined;
   readonly layers: readonly OpenDir[];
-  /** The layer that is written to, if it has this directory; it is one of the layers. */
+  /** The layer that is written to, if it has this directory. It is one of the layers. */
   readonly upper: OpenDir | undefined;
   readonly isForeign: boolean;
-  /** Names of the base that are not there any more. */
+  /** Names of the base that do not exist any more. */
   readonly gone: readonly BytePath[];
 }
 
@@ -163,8 +167,8 @@ function enter(
 }
 
 /**
- * What stands in the layer that is written to, stands there under the name that it is seen by. Its inode is taken from
- * there: seen from above, a file that was changed keeps the one that it had before.
+ * A file in the layer that is written to has the same name there as in the merged view. Its inode is taken
+ * from that layer: in the merged view, a changed file keeps the inode that it had before the change.
  */
 function inodeOf(seen: Stats, own: Stats | undefined): LayerInode {
   return { key: inodeKey(own ?? seen), isSealed: own === undefined };
@@ -176,7 +180,10 @@ function* goneFrom({ path, gone }: OverlayLevel): Generator<Change> {
   for (const name of gone) yield { gone: joined(path, name) };
 }
 
-/** A directory that was renamed over one of the base shows names that no layer has, and that are other files. */
+/**
+ * A directory that was renamed over one of the base shows names that are in no layer, and that are other
+ * files.
+ */
 function hasForeignNames(
   merged: OpenDir,
   base: OpenDir | undefined,
@@ -184,13 +191,13 @@ function hasForeignNames(
   touched: ReadonlySet<BytePath>,
 ): boolean {
   if (base === undefined) return false;
-  // Every name: files may be hard links of each other.
+  // Compare every name: files may be hard links of each other.
   return seen.some((name) => !touched.has(name) && merged.stat(name)?.ino !== base.stat(name)?.ino);
 }
 
-/** What a path had when the capsule was made. */
+/** What a path was when the capsule was made. */
 export interface Listed {
-  /** The id that git gives the content (of a link: its target); of a directory: nothing. */
+  /** The id that git gives the content (for a link, its target). Empty for a directory. */
   readonly id: string;
   readonly kind: "file" | "symlink" | "dir";
   readonly mode: number;
@@ -198,7 +205,7 @@ export interface Listed {
 
 export type Listing = ReadonlyMap<BytePath, Listed>;
 
-/** Of a plain directory: everything is read and compared with the listing. */
+/** The changes of a plain directory: everything is read and compared with the listing. */
 export function* listedChanges(
   root: OpenDir,
   listing: Listing,

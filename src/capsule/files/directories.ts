@@ -1,8 +1,8 @@
 /**
- * Owns what is done to whole directories: syncing one, throwing one away.
+ * Owns operations on whole directories: syncing one, throwing one away.
  *
- * K14 What is thrown away is renamed first, so that it is gone at once; the deletion may be cut off at any
- *     moment and is finished by whoever looks into the trash next.
+ * directory-1 A directory that is thrown away is first renamed, so that it is gone at once. The deletion may
+ *    be cut off at any moment; the next process that looks into the trash finishes it.
  */
 import { readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -12,24 +12,24 @@ import { type Disk, errorCode } from "../../util/index.ts";
 
 const env = () => ({ PATH: process.env["PATH"] ?? "/usr/bin:/bin" });
 
-/** Everything that was written to the file system that holds the path. */
+/** Syncs everything that was written to the file system that holds the path. */
 export async function syncFileSystem(path: string): Promise<void> {
   const { exitCode, stderr } = await runProgram(["sync", "-f", path], { env: env() });
   if (exitCode !== 0) throw new HoldfastError("disk_full", `${path} could not be synced: ${stderr.trim()}`);
 }
 
-/** Directories that their owner has locked stand in the way of an ordinary removal. */
+/** An ordinary removal stops at directories that their owner has locked. */
 export async function removeTree(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true }).catch(async () => {
     await runProgram(["chmod", "-R", "u+rwX", "--", path], { env: env() });
-    // Also what lies deeper than a path may be long.
+    // This also removes what is deeper than a path may be long.
     const { exitCode, stderr } = await runProgram(["rm", "-rf", "--", path], { env: env() });
     if (exitCode !== 0)
       throw new HoldfastError("file_unwritable", `${path} can't be removed: ${stderr.trim()}`, { path });
   });
 }
 
-/** Does nothing when there is no such directory. */
+/** Does nothing if there is no such directory. */
 export async function moveToTrash(disk: Disk, trashDir: string, path: string, name: string): Promise<void> {
   try {
     await disk.rename(path, join(trashDir, name));
@@ -41,7 +41,7 @@ export async function moveToTrash(disk: Disk, trashDir: string, path: string, na
   await disk.syncDir(trashDir);
 }
 
-/** Starts the deletion of what is in the trash, in a process that nobody has to wait for. */
+/** Starts the deletion of what is in the trash, in a process that the caller does not wait for. */
 export async function sweepTrash(trashDir: string): Promise<number> {
   const names = await readdir(trashDir).catch(() => []);
   if (names.length === 0) return 0;
@@ -60,7 +60,7 @@ export async function sweepTrash(trashDir: string): Promise<number> {
       ...names.map((name) => `./${basename(name)}`),
     ],
     { env: env() },
-    // Where it can't be started it stays there for the next one.
+    // If it can't be started, the trash waits for the next call.
   ).catch(() => {});
   return names.length;
 }

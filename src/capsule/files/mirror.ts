@@ -1,6 +1,6 @@
 /**
- * Owns making one directory's files like another's, byte by byte, touching only what differs. Gitdirs, nested
- * ones too, are nobody's files: they are left as they are on both sides.
+ * Owns making the files of one directory the same as those of another, byte by byte, changing only what
+ * differs. Gitdirs, including nested ones, are left as they are on both sides.
  */
 import {
   chmodSync,
@@ -21,7 +21,9 @@ export interface MirrorOptions {
   readonly onProgress?: OnProgress | undefined;
 }
 
-/** `given` are the paths that the source once had from the target: those it has no more are removed. */
+/**
+ * `given` are the paths that the source once had from the target. Those that it no longer has are removed.
+ */
 export function mirrorFiles(
   from: string,
   to: string,
@@ -47,7 +49,7 @@ export function mirrorFiles(
     if (stats.isDirectory()) {
       if (existing && !existing.isDirectory()) rmSync(target, { force: true });
       if (!existing?.isDirectory()) mkdirSync(target, { mode: stats.mode & 0o777 });
-      // Written into first, and then given the mode that it has over there.
+      // The directory is written to first, and then gets the mode that it has in the source.
       chmodSync(target, 0o700);
       {
         using inside = here.child(name);
@@ -71,7 +73,7 @@ export function mirrorFiles(
   }
 }
 
-/** Deepest first; a directory goes only when nothing else is in it. */
+/** Deepest first. A directory is removed only when it is empty. */
 function removeMissing(from: string, to: string, paths: readonly BytePath[]): void {
   using source = new Cursor(from);
   using target = new Cursor(to);

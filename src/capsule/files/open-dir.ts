@@ -1,8 +1,8 @@
 /**
- * Owns the reaching of files below a root that an agent may be changing at this moment.
+ * Owns access to files below a root that an agent may be changing at this moment.
  *
- * K2 No symbolic link is ever followed: each directory is opened from its parent's descriptor, and every name
- *    is used from there. So no path is ever too long, and none leads out.
+ * files-1 No symbolic link is ever followed: each directory is opened from its parent's descriptor, and every
+ *    name is used from there. So no path is ever too long, and none leads out.
  */
 import {
   chmodSync,
@@ -26,9 +26,9 @@ import { errorCode } from "../../util/index.ts";
 import { type BytePath, nameOf, parentOf, toBytes } from "./path.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-/** For a descriptor that only holds what it names; Node has no word for it. */
+/** Opens a descriptor that only names a file. Node has no constant for it. */
 const O_PATH = 0o10000000;
-/** Where descriptors have no path of their own, names are joined, and a link is looked for first. */
+/** On systems where descriptors have no path, names are joined, after a check that none is a link. */
 const hasDescriptorPaths = existsSync("/proc/self/fd");
 
 export class OpenDir implements Disposable {
@@ -42,7 +42,7 @@ export class OpenDir implements Disposable {
     this.#restore = restore;
   }
 
-  /** The root itself may be reached through links: its path is ours. */
+  /** The root itself may be reached through links: its path is one of ours. */
   static root(path: string): OpenDir {
     const { mode, uid } = statSync(path);
     const isLocked = (mode & 0o500) !== 0o500 && process.getuid?.() === uid;
@@ -54,8 +54,8 @@ export class OpenDir implements Disposable {
 
   /** A path that names the entry for one call to the file system that follows no links. */
   at(name: BytePath): Buffer {
-    // A character that is no byte would become one: a dot or a slash, say.
-    if (name === ".." || /[/\u0100-\uffff]/.test(name)) throw new Error("that is no name of a file");
+    // A character that is not a byte would become one, for example a dot or a slash.
+    if (name === ".." || /[/\u0100-\uffff]/.test(name)) throw new Error("that is not a valid name of a file");
     return toBytes(`${this.#path}/${name}`);
   }
 
@@ -64,7 +64,7 @@ export class OpenDir implements Disposable {
     return hasDescriptorPaths ? `/proc/${process.pid}/fd/${this.#fd}` : this.#path;
   }
 
-  /** Undefined when there is no such entry. */
+  /** Undefined if there is no such entry. */
   stat(name: BytePath): Stats | undefined {
     try {
       return lstatSync(this.at(name));
@@ -82,12 +82,12 @@ export class OpenDir implements Disposable {
     return readlinkSync(this.at(name), { encoding: "buffer" });
   }
 
-  /** Undefined when the entry is no directory, or a link to one. */
+  /** Undefined if the entry is not a directory, or is a link to one. */
   child(name: BytePath): OpenDir | undefined {
     const path = this.at(name);
     if (!hasDescriptorPaths && !this.stat(name)?.isDirectory()) return undefined;
     const stats = this.stat(name);
-    // Its owner may have locked himself out; the mode is given back when we leave.
+    // The owner of the directory may have locked it. Its mode is restored when we leave.
     const isLocked = stats?.isDirectory() && (stats.mode & 0o500) !== 0o500;
     const restore = isLocked ? unlock(path, 0o700) : undefined;
     try {
@@ -126,9 +126,9 @@ export class OpenDir implements Disposable {
 }
 
 /**
- * Lets us into what is our own user's, and says how its mode is given back; undefined where it is not ours. It is held
- * meanwhile, not named again: at its name a link may stand by now, and the mode of what that leads to is not the
- * agent's to choose.
+ * Opens a directory that belongs to our own user and is locked, and returns how to give its mode back;
+ * undefined if it belongs to another user. The directory is held by a descriptor meanwhile, and not named
+ * again: by now its name may be a link, and the agent must not choose whose mode is changed.
  */
 function unlock(path: Buffer, mode: number): (() => void) | undefined {
   const fd = hasDescriptorPaths ? openOr(path, O_PATH | O_NOFOLLOW) : undefined;
@@ -147,7 +147,7 @@ function unlock(path: Buffer, mode: number): (() => void) | undefined {
   };
 }
 
-/** Undefined for what has gone. */
+/** Undefined for an entry that is gone. */
 function openOr(path: Buffer, flags: number): number | undefined {
   try {
     return openSync(path, flags);
@@ -156,7 +156,9 @@ function openOr(path: Buffer, flags: number): number | undefined {
   }
 }
 
-/** Goes from path to path below a root and keeps the directories on the way open: paths come in order. */
+/**
+ * Goes from path to path below a root and keeps the directories on the way open, since paths come in order.
+ */
 export class Cursor implements Disposable {
   readonly #top: OpenDir;
   readonly #way: { readonly name: BytePath; readonly dir: OpenDir }[] = [];
@@ -166,8 +168,8 @@ export class Cursor implements Disposable {
   }
 
   /**
-   * Calls `use` with the open directory that holds the path. Undefined where there is none; with `make`, what is
-   * missing is made, and what is no directory makes way for one.
+   * Calls `use` with the open directory that holds the path. Returns undefined if there is none. With `make`,
+   * missing directories are made, and anything else in their place is removed.
    */
   inParent<T>(
     path: BytePath,
@@ -200,7 +202,7 @@ export class Cursor implements Disposable {
   }
 }
 
-/** A directory of this name: what else has it makes way. */
+/** Makes a directory of this name, and removes anything else that has the name. */
 export function ensureDir(dir: OpenDir, name: BytePath): void {
   const stats = dir.stat(name);
   if (stats?.isDirectory()) return;
@@ -225,7 +227,7 @@ export class OpenFile implements Disposable {
     throw changing(name);
   }
 
-  /** Exactly as many bytes as it had when it was opened. */
+  /** Exactly as many bytes as the file had when it was opened. */
   *chunks(): Generator<Buffer> {
     for (let position = 0; position < this.size; ) {
       const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, this.size - position));
@@ -246,5 +248,8 @@ export class OpenFile implements Disposable {
 }
 
 function changing(name: BytePath): HoldfastError {
-  return new HoldfastError("snapshot_raced", `${JSON.stringify(name)} was replaced while it was read`);
+  return new HoldfastError(
+    "snapshot_raced",
+    `the file ${JSON.stringify(name)} was replaced while it was read`,
+  );
 }

@@ -1,14 +1,14 @@
 /**
- * Owns whose a capsule's files are, where its processes are not ours: what we write among them is given to their user.
- * Nothing of the task runs meanwhile.
+ * Owns the ownership of a capsule's files when its processes run as another user: files that Holdfast writes
+ * among them are given to that user. Nothing of the task runs meanwhile.
  */
 import { lchownSync, lstatSync } from "node:fs";
 import type { TaskUser } from "../../process/index.ts";
 import { OpenDir } from "./open-dir.ts";
 
 /**
- * All that lies in a directory, and the directory. `through`: where the same files can be changed, if they are mounted
- * somewhere; then only what the directory itself has is touched.
+ * Gives a user a directory and everything in it. `through` is where the same files can be changed, if they
+ * are mounted there; then only entries that the directory itself has are changed.
  */
 export function giveTo(user: TaskUser | undefined, path: string, through = path): void {
   if (!user) return;
@@ -18,7 +18,7 @@ export function giveTo(user: TaskUser | undefined, path: string, through = path)
     using to = OpenDir.root(through);
     giveAll(user, from, to);
   }
-  // Last: whoever finds the top given finds all of it so.
+  // The top is changed last: if it has the right owner, so has everything in it.
   if (!isOf(user, stats)) lchownSync(through, user.uid, user.gid);
 }
 
@@ -26,7 +26,7 @@ function giveAll(user: TaskUser, from: OpenDir, to: OpenDir): void {
   for (const name of from.names()) {
     const stats = from.stat(name);
     if (!stats) continue;
-    // A device stands for what was removed, and is the kernel's.
+    // A device stands for a removed file, and belongs to the kernel.
     if (!isOf(user, stats) && !stats.isCharacterDevice()) lchownSync(to.at(name), user.uid, user.gid);
     if (!stats.isDirectory()) continue;
     using below = from.child(name);

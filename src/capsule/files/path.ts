@@ -1,6 +1,6 @@
 /**
  * Owns names of files as they are: bytes, which need not be text. A `BytePath` is a string with one character
- * per byte, so that it can be compared, joined and used as a key; it becomes text only in a manifest.
+ * per byte, so that it can be compared, joined and used as a key. It becomes text only in a manifest.
  */
 import { HoldfastError, type Json } from "../../contract/index.ts";
 
@@ -14,7 +14,7 @@ export function fromText(text: string): BytePath {
   return Buffer.from(text, "utf8").toString("latin1");
 }
 
-/** For people and messages: readable where the bytes are text. */
+/** For people and messages: readable if the bytes are text. */
 export function toText(path: BytePath): string {
   return toBytes(path).toString("utf8");
 }
@@ -37,14 +37,14 @@ export function ancestorsOf(path: BytePath): BytePath[] {
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join("/"));
 }
 
-/** Text as text; bytes that are none as `{ "base64": … }`. */
+/** Text stays text; other bytes become `{ "base64": … }`. */
 export function encodePath(path: BytePath): Json {
   const bytes = toBytes(path);
   const text = bytes.toString("utf8");
   return Buffer.from(text, "utf8").equals(bytes) ? text : { base64: bytes.toString("base64") };
 }
 
-/** A path that stays below its root, whoever wrote it. */
+/** Accepts only a path that stays below its root, wherever it came from. */
 export function decodePath(value: unknown): BytePath {
   const path =
     typeof value === "string"
@@ -54,14 +54,17 @@ export function decodePath(value: unknown): BytePath {
         );
   const isPlain = path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
   if (!isPlain || path.includes("\0"))
-    throw new HoldfastError("snapshot_invalid", `a snapshot names the path ${JSON.stringify(toText(path))}`);
+    throw new HoldfastError(
+      "snapshot_invalid",
+      `a snapshot names the path ${JSON.stringify(toText(path))}, which is not allowed in one`,
+    );
   return path;
 }
 
-/** Code points that one file system or another leaves out when it compares names. */
+/** Code points that some file systems ignore when they compare names. */
 const IGNORABLE = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
 
-/** A name that git, here or elsewhere, takes for its own directory: it can't stand in a tree. */
+/** A name that git, on this system or another, takes for its own directory. It can't be in a tree. */
 export function isGitLike(name: BytePath): boolean {
   return toText(name)
     .replace(IGNORABLE, "")
@@ -70,7 +73,7 @@ export function isGitLike(name: BytePath): boolean {
     .some((part) => /^(\.git|git~\d)[ .]*(:[\s\S]*)?$/.test(part));
 }
 
-/** Whether a component of the path is one. Most paths have nothing that could be. */
+/** Whether a component of the path is such a name. Most paths have nothing that could be. */
 export function hasGitLike(path: BytePath): boolean {
   return mayBeGitLike(path) && path.split("/").some(isGitLike);
 }
@@ -79,7 +82,10 @@ const mayBeGitLike = (path: BytePath) => /git/i.test(path) || /[\x80-\xff]/.test
 
 const ESCAPE = "%git%";
 
-/** Where a path's content stands in a snapshot's tree: every name that git could care about gets a prefix. */
+/**
+ * The place of a path's content in the tree of a snapshot: every name that has a meaning for git gets a
+ * prefix.
+ */
 export function storedPath(path: BytePath): BytePath {
   if (!mayBeGitLike(path)) return path;
   return path
@@ -88,14 +94,14 @@ export function storedPath(path: BytePath): BytePath {
     .join("/");
 }
 
-/** More than `isGitLike`: also `.gitmodules` and the like, which git looks into when it checks a tree. */
+/** Matches more than `isGitLike`: also `.gitmodules` and the like, which git reads when it checks a tree. */
 function needsEscape(name: BytePath): boolean {
   if (name.startsWith(ESCAPE)) return true;
   const parts = [name, ...toText(name).replace(IGNORABLE, "").split("\\")];
   return parts.some((part) => /^(\.git|git~|gi[0-9a-f]{4}~)/i.test(part));
 }
 
-/** As git's import stream wants it: in quotes, with everything unusual in octal. */
+/** In the form that git's import stream needs: in quotes, with everything unusual in octal. */
 export function quoted(path: BytePath): string {
   const escaped = path.replace(
     /["\\]|[^ -~]/g,

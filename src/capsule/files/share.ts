@@ -1,6 +1,6 @@
 /**
- * Owns copies that share their blocks with what they were made from: a snapshot of a btrfs subvolume, which costs
- * the same whatever its size, or a copy file by file (reflink, clonefile).
+ * Owns copies that share their blocks with the original: a snapshot of a btrfs subvolume, which costs the
+ * same whatever its size, or a copy file by file (reflink, clonefile).
  */
 import { statSync } from "node:fs";
 import { mkdir, statfs } from "node:fs/promises";
@@ -13,7 +13,7 @@ const BTRFS_MAGIC = 0x9123683e;
 const SUBVOLUME_INODE = 256;
 const env = () => ({ PATH: process.env["PATH"] ?? "" });
 
-/** A directory that can be copied at once later, where the file system has such a thing. */
+/** Makes a directory that can later be copied in one operation, if the file system supports that. */
 export async function makeShareable(path: string): Promise<void> {
   if (await isOnBtrfs(dirname(path))) {
     const { exitCode } = await runProgram(["btrfs", "subvolume", "create", path], { env: env() });
@@ -26,12 +26,15 @@ async function isOnBtrfs(path: string): Promise<boolean> {
   return findOutsideProgram("btrfs") !== undefined && (await statfs(path)).type === BTRFS_MAGIC;
 }
 
-/** Shares the blocks, or fails: a copy that doesn't would be a slow worktree. */
+/** Shares the blocks or fails: a copy that does not share them would be a slow worktree. */
 export async function copySharing(from: string, to: string): Promise<void> {
   const { exitCode, stderr } = await runProgram(await copyCommand(from, to), { env: env() });
   if (exitCode === 0) return;
   const reason = stderr.trim().split("\n", 1)[0];
-  throw new HoldfastError("strategy_unavailable", `this file system shares no blocks: ${reason}`);
+  throw new HoldfastError(
+    "strategy_unavailable",
+    `this file system can't share blocks between copies: ${reason}`,
+  );
 }
 
 async function copyCommand(from: string, to: string): Promise<string[]> {

@@ -1,19 +1,21 @@
 /**
- * Owns the word for "the files of a capsule, while they can be reached".
+ * Owns the form in which a capsule's files are reached, while they can be.
  */
 export interface View {
   /** The path for our own process. */
   readonly root: string;
-  /** The path for programs, which have to be started with `enter` before their name. */
+  /** The path for programs. They must be started with `enter` before their name. */
   readonly workTree: string;
   readonly enter: readonly string[];
-  /** Whether it leads into a network of the capsule's own. */
+  /** Words before a command that lead to the files alone, and into no network. */
+  readonly enterFiles: readonly string[];
+  /** Whether `enter` leads into a network of the capsule's own. */
   readonly hasNetwork: boolean;
-  /** Words that lead into that network alone, with the machine's files: for a program of ours. */
+  /** Words that lead into that network alone, with the machine's files: for a program of Holdfast. */
   readonly network: readonly string[];
 }
 
-/** Of a plain directory, which everybody reaches alike. */
+/** The view of a plain directory, which every process reaches in the same way. */
 export function plainView(path: string): View {
-  return { root: path, workTree: path, enter: [], hasNetwork: false, network: [] };
+  return { root: path, workTree: path, enter: [], enterFiles: [], hasNetwork: false, network: [] };
 }

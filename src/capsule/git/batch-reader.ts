@@ -1,8 +1,9 @@
 /**
- * Owns the taking apart of what `git cat-file --batch` says: objects, one after the other, as their bytes come.
+ * Owns the parsing of the output of `git cat-file --batch`: objects, one after the other, as their bytes
+ * come.
  *
- * K23 Git does not compare what it reads from a pack with the id that it was asked for. This does: an object whose
- *     bytes do not give its id is refused, at its last byte.
+ * git-2 Git does not compare what it reads from a pack with the id that was asked for. This code does: it
+ *    refuses an object whose bytes do not give its id, at its last byte.
  */
 import { createHash, type Hash } from "node:crypto";
 import { HoldfastError } from "../../contract/index.ts";
@@ -17,14 +18,16 @@ export class BatchReader {
   readonly #onContent: OnContent;
   readonly #onBad: OnBad;
   #rest: Buffer = Buffer.alloc(0);
-  /** Of the content that is being read; -1 before its header. */
+  /** How many bytes of the current content are still missing; -1 before its header. */
   #missing = -1;
   #isAtEnd = false;
   #id = "";
   #digest: Hash | undefined;
   done = 0;
 
-  /** `onBad` hears of one that is missing or is not what its id says; without it, reading ends there. */
+  /**
+   * `onBad` is called for an object that is missing or does not have its id. Without it, reading ends there.
+   */
   constructor(onContent: OnContent, onBad: OnBad = refuse) {
     this.#onContent = onContent;
     this.#onBad = onBad;
@@ -50,8 +53,7 @@ export class BatchReader {
       this.#digest?.update(bytes);
       this.#onContent(this.done, bytes, this.#missing === 0);
       if (this.#missing > 0) return;
-      if (this.#digest?.digest("hex") !== this.#id)
-        this.#onBad(this.done, "its bytes are not those that were stored");
+      if (this.#digest?.digest("hex") !== this.#id) this.#onBad(this.done, "its bytes do not match its id");
       this.done += 1;
       this.#missing = -1;
       this.#isAtEnd = true;

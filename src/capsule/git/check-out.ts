@@ -1,6 +1,6 @@
 /**
- * Owns the checking out of a commit's files by git, and what is said of it while it lasts: files as git counts them,
- * bytes as the kernel does for git's processes. Nothing is looked at twice for it.
+ * Owns the checkout of a commit's files by git, and its progress: files as git counts them, bytes as the
+ * kernel counts them for git's processes. It reads nothing a second time for that.
  */
 import { type Sandbox, writtenBytes } from "../../process/index.ts";
 import { type OnProgress, present, tellStep } from "../../util/index.ts";
@@ -12,11 +12,11 @@ export interface CheckOutOptions {
   /** What is checked out, in a few words. */
   readonly what?: string;
   readonly onProgress?: OnProgress | undefined;
-  /** Where its processes are to work: then the files are its user's, and git knows them as such. */
+  /** Where its processes will work. The files belong to the sandbox's user, and git accepts them as such. */
   readonly sandbox?: Sandbox | undefined;
 }
 
-/** With nothing of the user's or the tree's that could run: no filter has a driver. */
+/** Runs nothing of the user or of the tree: no filter has a driver. */
 export async function checkOut(
   place: { gitDir: string; workTree: string },
   treeish: string,
@@ -41,13 +41,13 @@ export async function checkOut(
   if (result.exitCode !== 0) throw failure("read-tree", result);
 }
 
-/** As git says it: `Updating files:  45% (4500/10000)`. */
+/** In the form in which git reports it: `Updating files:  45% (4500/10000)`. */
 function lastCount(text: string): { files: number; ofFiles: number } | undefined {
   const [, files, ofFiles] = [...text.matchAll(/Updating files: +\d+% \((\d+)\/(\d+)\)/g)].at(-1) ?? [];
   return files === undefined ? undefined : { files: Number(files), ofFiles: Number(ofFiles) };
 }
 
-/** The index of another commit, with the files left as they are. */
+/** Sets the index to another commit, and leaves the files as they are. */
 export async function setIndex(place: { gitDir: string; workTree?: string }, treeish: string): Promise<void> {
   await git(place, ["read-tree", "--reset", treeish]);
 }

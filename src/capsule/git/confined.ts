@@ -1,9 +1,11 @@
 /**
- * Owns git where it reads what an agent wrote: its index, its rules, its files. These parsers can be crashed, kept
- * busy and taken over by what they read, so whatever they do, they do it where the agent itself could.
+ * Owns git where it reads what an agent wrote: its index, its rules, its files. Such input could crash git's
+ * parsers, keep them busy or take them over. So git runs where the agent itself could run, and can do no more
+ * than the agent.
  *
- * K17 Outside the task's sandbox no git reads what an agent wrote; where the task has none, git runs under limits of
- *     memory and time. What it says is the agent's word, and when it says nothing, that is an answer too.
+ * confined-1 Outside the task's sandbox, git never reads what an agent wrote. If the task has no sandbox, git
+ *    runs under limits of memory and time. Its output is treated as the agent's word, and no output is an
+ *    answer too.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,10 +25,10 @@ import type { View } from "../files/view.ts";
 import { gitEnvironment, gitWords } from "./git.ts";
 
 export interface ConfinedOptions {
-  /** One of ours, which goes away with what is asked; or `own`: the capsule's. */
+  /** One of Holdfast's, which is removed after the question; or `own`: the capsule's. */
   readonly gitDir: string;
   readonly view: View;
-  /** What the task's sandbox shows around its files; undefined where it has none. */
+  /** What the task's sandbox shows around its files; undefined if the task has none. */
   readonly sandbox: Sandbox | undefined;
   /** `name=value` pairs for each call. */
   readonly config?: readonly string[];
@@ -35,15 +37,15 @@ export interface ConfinedOptions {
 export interface Question extends Pick<ProgramOptions, "input" | "onOutput"> {
   /** Exit statuses that are answers. Default: 0. */
   readonly accept?: readonly number[];
-  /** More than this is no answer. */
+  /** Longer output is not an answer. */
   readonly maxOutputBytes: number;
   readonly timeoutMs: number;
   readonly indexFile?: string | undefined;
-  /** More files of ours that it reads. */
+  /** More files of Holdfast that git reads. */
   readonly readable?: readonly string[];
-  /** Git writes here and to the files, and not only to a place that is gone with it. */
+  /** Git writes to this path and to the files, and not only to a place that is removed after the question. */
   readonly writable?: readonly string[];
-  /** Handed to a shell, with what calls git as its arguments and a place for objects as `$0`. */
+  /** A shell script. It gets the words that call git as its arguments, and a place for objects as `$0`. */
   readonly script?: string;
 }
 
@@ -55,10 +57,10 @@ export interface Answer {
 
 const GIGABYTE = 1024 * 1024 * 1024;
 const LIMITS: ProcessLimits = { maxMemoryBytes: GIGABYTE, maxFileBytes: GIGABYTE };
-/** In the sandbox /tmp is a file system of its own, which is gone with it. */
+/** In the sandbox, /tmp is a file system of its own, which is removed with it. */
 const OBJECTS_INSIDE = "/tmp/objects";
 
-/** A gitdir with nothing in it, for questions about files. */
+/** An empty gitdir, for questions about files. */
 export async function makeEmptyGitdir(path: string, objectFormat: "sha1" | "sha256"): Promise<void> {
   const isSha256 = objectFormat === "sha256";
   for (const part of ["", "objects", "refs"]) await mkdir(join(path, part), { mode: 0o755 });
@@ -75,7 +77,10 @@ export class ConfinedGit {
     this.#options = options;
   }
 
-  /** Undefined when there is no answer: it crashed, was killed, took too long, said too much or something else. */
+  /**
+   * Undefined if there is no answer: git crashed, was killed, took too long, or its output was too long or
+   * wrong.
+   */
   async ask(args: readonly string[], question: Question): Promise<Answer | undefined> {
     const ended = await this.run(args, question).catch(() => undefined);
     const { accept = [0] } = question;
@@ -83,7 +88,7 @@ export class ConfinedGit {
     return { exitCode: ended.exitCode, stdout: ended.stdout, stderr: ended.stderr };
   }
 
-  /** However it ends. `limits`: instead of those for questions. */
+  /** Returns however git ends. `limits` replace those for questions. */
   run(
     args: readonly string[],
     question: Omit<Question, "accept"> & Pick<ProgramOptions, "onComplaint">,

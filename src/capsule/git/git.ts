@@ -1,20 +1,21 @@
 /**
- * Owns the git port: the one place from which git is called outside a sandbox.
+ * Owns the git port: the only place from which git is called outside a sandbox.
  *
- * K1 No code of an agent or of a repo is ever run: the caller names a gitdir that no agent could write, every
- *    hook, monitor, pager, filter driver, signature check and transport is off, no configuration but that gitdir's
- *    own is read, and nothing goes into nested repos. The one exception is what a person asks of their own checkout.
+ * git-1 No code of an agent or of a repo is ever run. The caller names a gitdir that no agent could write.
+ *    Every hook, monitor, pager, filter driver, signature check and transport is off, only that gitdir's own
+ *    configuration is read, and git does not go into nested repos. The one exception is what a person asks of
+ *    their own checkout.
  */
 import { open } from "node:fs/promises";
 import { HoldfastError } from "../../contract/index.ts";
 import { type ProgramOptions, type ProgramResult, runProgram } from "../../process/index.ts";
 
 export interface GitPlace {
-  /** A gitdir of ours, a fresh one, or the user's own: never one that an agent could write. */
+  /** A gitdir of Holdfast, a fresh one, or the user's own: never one that an agent could write. */
   readonly gitDir: string;
   readonly workTree?: string;
   readonly indexFile?: string;
-  /** Where objects are written, if not to the gitdir's own. */
+  /** Where objects are written, if not into the gitdir itself. */
   readonly objects?: string;
   /** More object directories to read from. */
   readonly alternates?: readonly string[];
@@ -27,6 +28,8 @@ export interface GitOptions
   /** Exit statuses that are answers. Default: 0. */
   readonly accept?: readonly number[];
   readonly identity?: Identity;
+  /** Git gives up where it would need more than this at once. */
+  readonly maxAllocBytes?: number;
 }
 
 export interface Identity {
@@ -53,26 +56,29 @@ export const OFF = [
   "safe.directory=*",
   "commit.gpgSign=false",
   "log.showSignature=false",
-  // Nothing that we call signs, checks a signature or asks another program for a diff: if it did, it would fail.
+  // No call here signs, checks a signature or asks another program for a diff: such a call would fail.
   "gpg.program=false",
   "gpg.openpgp.program=false",
   "gpg.x509.program=false",
   "gpg.ssh.program=false",
   "gpg.ssh.defaultKeyCommand=false",
   "diff.external=false",
-  // What git writes for us is on disk when it returns; names in directories are synced by the caller.
+  // What git writes is on disk when it returns. The caller syncs names in directories.
   "core.fsync=all",
   "core.fsyncMethod=fsync",
 ];
+
+/** For files that are removed with the work that needs them. */
+export const UNSYNCED: readonly string[] = ["core.fsync=none"];
 
 /** The program as it is, with nothing off: for `user-git.ts`. */
 export const startGit = (words: readonly string[], options: ProgramOptions): Promise<ProgramResult> =>
   runProgram(["git", ...words], options);
 
-/** What a call of git begins with. */
+/** The first words of a call of git. */
 export function gitWords({ workTree }: Pick<GitPlace, "workTree">, config: readonly string[] = []): string[] {
   const settings = [...OFF, ...config].flatMap((setting) => ["-c", setting]);
-  // Git goes there itself: the work tree may be mounted only where it is started.
+  // Git changes to the directory itself: the work tree may be mounted only where git is started.
   return ["git", ...(workTree ? ["-C", workTree, "-c", "core.bare=false"] : []), ...settings];
 }
 
@@ -85,7 +91,7 @@ export async function git(
   return (await runGit(place, args, options)).stdout;
 }
 
-/** The same, for an answer that is one line. */
+/** The same, for output that is one line. */
 export async function gitLine(
   place: GitPlace,
   args: readonly string[],
@@ -94,7 +100,7 @@ export async function gitLine(
   return (await git(place, args, options)).toString("utf8").trimEnd();
 }
 
-/** Standard output, however long, into a new file. */
+/** Writes standard output, however long, into a new file. */
 export async function gitToFile(
   place: GitPlace,
   args: readonly string[],
@@ -122,7 +128,10 @@ export async function runGit(
   const { input, onOutput, onComplaint, cwd } = options;
   const words = gitWords(place, options.config);
   const result = await runProgram([...words, ...args], {
-    env: gitEnvironment(place, options.identity),
+    env: {
+      ...gitEnvironment(place, options.identity),
+      ...(options.maxAllocBytes !== undefined && { GIT_ALLOC_LIMIT: String(options.maxAllocBytes) }),
+    },
     cwd: cwd ?? "/",
     timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
     ...(input && { input }),
@@ -155,7 +164,7 @@ export function gitEnvironment(place: GitPlace, identity?: Identity): Record<str
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_ATTR_NOSYSTEM: "1",
     GIT_TERMINAL_PROMPT: "0",
-    // Only where a call asks for it.
+    // Only if a call asks for it.
     GIT_PROGRESS_DELAY: "0",
     GIT_OPTIONAL_LOCKS: "0",
     GIT_NO_REPLACE_OBJECTS: "1",
@@ -164,7 +173,7 @@ export function gitEnvironment(place: GitPlace, identity?: Identity): Record<str
   };
 }
 
-/** The list is separated by colons; a path in quotes may hold one. */
+/** The list is separated by colons. A path in quotes may contain one. */
 function quotedDir(path: string): string {
   return /[":\n]/.test(path) ? `"${path.replace(/["\\]/g, "\\$&")}"` : path;
 }
@@ -174,10 +183,13 @@ export function failure(
   { stderr, exitCode, signal, isTimedOut }: ProgramResult,
 ): HoldfastError {
   const lines = stderr.trim().split("\n").slice(-5);
-  // What it was at is overwritten by what it says at last.
+  // The last line overwrites the progress before it.
   const said = lines.map((line) => line.trimEnd().split("\r").at(-1)).join("; ");
   if (/No space left|Disk quota exceeded|Out of diskspace|unable to write file/i.test(said))
     return new HoldfastError("disk_full", `git ${command} could not write: ${said}`);
   const how = isTimedOut ? "took too long" : `ended with ${exitCode ?? signal}`;
   return new HoldfastError("git_failed", `git ${command} ${how}: ${said}`, { command });
 }
+
+/** The words of a git that another program starts, in a sandbox of its own. */
+export const gitCommand = (words: readonly string[]): string[] => ["git", ...words];

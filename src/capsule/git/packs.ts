@@ -1,6 +1,6 @@
 /**
- * Owns the files of packs in a store: which object stands where, and whether each file is what git wrote. It goes on
- * behind whatever is damaged, and never fails because of it.
+ * Owns the files of packs in a store: the place of each object, and whether each file is as git wrote it. It
+ * continues after damage, and never fails because of it.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -17,7 +17,7 @@ export interface PackedAt {
   readonly offset: number;
 }
 
-/** Where objects stand, as far as the indexes of the packs can say. */
+/** The places of objects, as far as the indexes of the packs show them. */
 export async function locateObjects(
   gitdir: Gitdir,
   ids: ReadonlySet<string>,
@@ -39,7 +39,7 @@ export async function locateObjects(
       }
     };
     const input = createReadStream(join(gitdir.gitDir, "objects", "pack", name));
-    // One that can't be read is of no use to git either: what its pack holds is missing.
+    // If this index can't be read, git can't use it either: the objects of its pack are missing.
     await runGit(gitdir, ["show-index"], { input, onOutput, accept: [0, 1, 128] });
   }
   return { places, packs };
@@ -51,7 +51,7 @@ export interface BadFile {
   readonly reason: string;
 }
 
-/** Every byte of every pack and of its index, by the hash that each ends with. */
+/** Checks every byte of every pack and of its index, by the hash at the end of each. */
 export async function findBadPacks(
   gitdir: Gitdir,
   hashBytes: 20 | 32,
@@ -67,7 +67,7 @@ export async function findBadPacks(
     if (reason !== undefined) bad.push({ file, reason });
     const twin = name.replace(/\.(pack|idx)$/, (end) => (end === ".pack" ? ".idx" : ".pack"));
     if (twin !== name && !names.includes(twin))
-      bad.push({ file: `objects/pack/${twin}`, reason: `it is missing, and ${name} is there` });
+      bad.push({ file: `objects/pack/${twin}`, reason: `it is missing, but ${name} exists` });
   }
   return bad;
 }
@@ -77,7 +77,7 @@ async function packFiles({ gitDir }: Gitdir): Promise<string[]> {
   return names.filter((name) => /^pack-[0-9a-f]+\.(pack|idx|rev|bitmap)$/.test(name)).sort();
 }
 
-/** Of a file of git's that ends with the hash of all that stands before. */
+/** Checks a file of git that ends with the hash of everything before it. */
 export async function whyDamaged(
   path: string,
   hashBytes: 20 | 32,
@@ -85,7 +85,7 @@ export async function whyDamaged(
 ): Promise<string | undefined> {
   try {
     const { size } = await stat(path);
-    if (size <= hashBytes) return "it was cut";
+    if (size <= hashBytes) return "it is too short";
     const digest = createHash(hashBytes === 32 ? "sha256" : "sha1");
     const ending: Buffer[] = [];
     let missing = size - hashBytes;
@@ -97,9 +97,9 @@ export async function whyDamaged(
       ending.push(chunk.subarray(body.length));
     }
     const isSame = digest.digest().equals(Buffer.concat(ending));
-    return isSame ? undefined : "its bytes do not give the hash that it ends with";
+    return isSame ? undefined : "its bytes do not match the hash at its end";
   } catch (error) {
-    // Since it was listed, one pack has taken the place of many.
+    // Since it was listed, one pack has replaced many.
     if (errorCode(error) === "ENOENT") return undefined;
     return `it can't be read: ${error instanceof Error ? error.message : String(error)}`;
   }

@@ -1,5 +1,5 @@
 /**
- * Owns what differs between two trees, as git lists it: path by path, renames not followed.
+ * Owns the differences between two trees, as git lists them: path by path, without following renames.
  */
 
 import type { BytePath } from "../files/path.ts";
@@ -13,7 +13,7 @@ export interface RawChange {
   readonly id: string;
 }
 
-/** The mode of what is not there. */
+/** The mode of a path that does not exist. */
 export const NO_MODE = "000000";
 export const GITLINK_MODE = "160000";
 export const LINK_MODE = "120000";

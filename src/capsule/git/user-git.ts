@@ -1,6 +1,6 @@
 /**
- * Owns what is asked of git by the user's own settings, as if they had called it themselves: about their checkout,
- * and about where a repo is. Hooks, monitors and transports stay off (K1).
+ * Owns the calls of git with the user's own settings, as if they had called it themselves: about their
+ * checkout, and about where a repo is. Hooks, monitors and transports stay off (git-1).
  */
 import { join } from "node:path";
 import { type ProgramResult, userHome } from "../../process/index.ts";
@@ -8,8 +8,8 @@ import { present } from "../../util/index.ts";
 import { failure, type GitOptions, type GitPlace, gitEnvironment, OFF, startGit, TIMEOUT_MS } from "./git.ts";
 
 /**
- * For what a person asks of their own checkout: by their own configuration, filters included, as if they had called
- * git themselves. Hooks, monitors and transports stay off. Their index is written only where that is said.
+ * For what a person asks of their own checkout. It uses their own configuration, filters included. Hooks,
+ * monitors and transports stay off. The person's index is written only if the call asks for that.
  */
 export async function userGit(
   place: GitPlace,
@@ -23,7 +23,7 @@ export async function userGit(
     ...env
   } = gitEnvironment(place);
   const own = OFF.filter((setting) => !OF_THE_USER.test(setting));
-  // A copy of an index stands alone; their own stays of the form that it has.
+  // A copy of an index must be complete in one file. The person's own index keeps its form.
   const form = isWriting ? [] : ["core.splitIndex=false"];
   const settings = [...own, "core.bare=false", "core.safecrlf=false", ...form];
   const words = settings.flatMap((setting) => ["-c", setting]);
@@ -39,12 +39,12 @@ export async function userGit(
 
 const OF_THE_USER = /^core\.(attributes|excludes)File=/;
 
-/** A gitdir can make git wait for ever, with a pipe in the place of its config say. */
+/** A gitdir can make git wait forever, for example with a pipe in the place of its config. */
 const WAIT_MS = 20_000;
 
 /**
- * What git says of a directory of which nothing is known yet. `safe.directory` is among the user's settings. Nothing
- * that can be asked here runs anything.
+ * Asks git about a directory of which nothing is known yet. `safe.directory` is among the user's settings.
+ * None of the questions that are allowed here runs anything.
  */
 export function askWhere(path: string, questions: readonly string[]): Promise<ProgramResult> {
   return startGit(["-c", "core.fsmonitor=false", "rev-parse", ...questions], {
@@ -62,11 +62,11 @@ export function askWhere(path: string, questions: readonly string[]): Promise<Pr
 export interface UserSetting {
   readonly name: string;
   readonly value: string;
-  /** Whether the repo says so, and not the user. */
+  /** Whether the value comes from the repo and not from the user. */
   readonly isRepos: boolean;
 }
 
-/** Of the user's own configuration and the repo's, read as the user's git would: reading runs nothing. */
+/** Reads the configuration of the user and the repo as the user's git would. Reading runs nothing. */
 export async function readUserConfig(
   gitDir: string,
   pattern: string,
@@ -90,6 +90,6 @@ export async function readUserConfig(
   return settings;
 }
 
-/** The user's own rules of what is ignored: the file that their settings name, or the one that git looks for. */
+/** The user's own ignore rules: the file that their settings name, or the one that git looks for. */
 export const ignoreFileOf = (configured: string | undefined): string =>
   configured?.replace(/^~(?=\/)/, userHome()) ?? join(userHome(), ".config/git/ignore");

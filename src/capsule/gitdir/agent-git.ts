@@ -1,20 +1,20 @@
 /**
- * Owns what is read and written of a capsule's own gitdir outside a sandbox: a few plain files, never through a link,
- * never more than is said, and never by git (K17). A gitdir of another form is the agent's own doing: nothing is
- * known of it then, and it stays as it is.
+ * Owns what Holdfast reads and writes of a capsule's own gitdir outside a sandbox: a few plain files, never
+ * through a link, never more than a fixed length, and never with git (confined-1). If the agent changed the
+ * form of the gitdir, Holdfast knows nothing about it and leaves it as it is.
  */
 import { closeSync, constants, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { errorCode, temporaryPath } from "../../util/index.ts";
 import { Cursor, OpenDir } from "../files/open-dir.ts";
 import { ancestorsOf, type BytePath, fromText, joined, toBytes } from "../files/path.ts";
 
-/** The user's refs as the capsule got them last. It lies in the gitdir, so that it travels with it. */
+/** The user's refs as the capsule last got them. The file is in the gitdir, so that it moves with it. */
 export const GIVEN_REFS = "holdfast-refs";
 const MAX_LINE_BYTES = 4096;
 const MAX_REFS_BYTES = 64 * 1024 * 1024;
 const MAX_LOOSE_REFS = 20_000;
 const MAX_REF_DEPTH = 100;
-/** Something else stands where git has a file or a directory, or its name is none that a file can have. */
+/** Something else is in the place of one of git's files or directories, or the name is not valid. */
 const OTHER_FORM = ["ENAMETOOLONG", "EISDIR", "ENOTDIR", "ENOTEMPTY", "EEXIST", "EACCES", "EPERM"];
 /** What git leaves in the gitdir while one of these is not finished. */
 const UNFINISHED = {
@@ -39,7 +39,7 @@ export function packedRefs(refs: Refs): string {
 export interface AgentHead {
   /** The branch that is checked out; null when HEAD is a commit. */
   readonly branch: BytePath | null;
-  /** Undefined where it has none yet, or one that can't be told. */
+  /** Undefined if it has none yet, or none that can be read. */
   readonly commit: string | undefined;
 }
 
@@ -59,7 +59,7 @@ export class AgentGit {
     return { branch, commit: loose === undefined ? this.#packed.get(branch) : idIn(loose) };
   }
 
-  /** A rebase, merge or the like that was begun and not ended. */
+  /** A rebase, merge or the like that was begun and not finished. */
   get unfinished(): string | undefined {
     using cursor = new Cursor(this.#root);
     return Object.entries(UNFINISHED).find(([name]) =>
@@ -67,14 +67,17 @@ export class AgentGit {
     )?.[1];
   }
 
-  /** Moves the branch that is checked out, and gives it the index of its new commit. */
+  /** Moves the branch that is checked out, and writes the index of its new commit. */
   moveBranch(branch: BytePath, commit: string, index: Buffer): void {
     this.#write("index", index);
-    // Where all refs are packed, a branch has no directory.
+    // If all refs are packed, a branch has no directory.
     this.#write(branch, Buffer.from(`${commit}\n`), { make: true });
   }
 
-  /** The user's refs become what they are now; what the agent made, moved or removed stays so. */
+  /**
+   * Updates the user's refs to their present values. Refs that the agent made, moved or removed stay as they
+   * are.
+   */
   refreshRefs(refs: Refs): void {
     const given = parseRefs(this.#read(GIVEN_REFS, MAX_REFS_BYTES));
     const current = refs.map(({ name, id }) => ({ name: fromText(name), id }));
@@ -89,7 +92,7 @@ export class AgentGit {
     const above = new Set([...taken].flatMap(ancestorsOf));
     const users = current.filter(({ name }) => {
       const wasRemoved = given.has(name) && !packed.has(name);
-      // A ref can't be where another has a directory.
+      // A ref can't have the name of a directory of other refs.
       const isBarred = above.has(name) || ancestorsOf(name).some((one) => taken.has(one));
       return !taken.has(name) && !wasRemoved && !isBarred;
     });
@@ -102,7 +105,7 @@ export class AgentGit {
     return parseRefs(this.#read("packed-refs", MAX_REFS_BYTES));
   }
 
-  /** Undefined: there are too many to look at. */
+  /** Undefined if there are too many to read. */
   #looseRefs(): Set<BytePath> | undefined {
     const found = new Set<BytePath>();
     let met = 0;
@@ -166,7 +169,7 @@ function unlessOtherForm<T>(work: () => T): T | undefined {
   }
 }
 
-/** The agent wrote it: it must not lead out of the gitdir. */
+/** The agent wrote it, so it must not lead out of the gitdir. */
 function isPlainPath(path: BytePath): boolean {
   return !path.includes("\0") && path.split("/").every((part) => !["", ".", ".."].includes(part));
 }

@@ -1,8 +1,9 @@
 /**
- * Owns the private gitdir of a capsule: a whole git repo of its own that borrows the user's objects and shares
- * nothing that can be written. Made by hand, in one go: no git process, no lock.
+ * Owns the private gitdir of a capsule: a whole git repo of its own that borrows the user's objects and
+ * shares nothing that can be written. Holdfast writes its files directly, without a git process or a lock.
  *
- * K6 What can be read from it is what the user has, and what this task made: no other task's unpublished work.
+ * gitdir-1 It gives access to what the user has and to what this task made, and to no other task's
+ *    unpublished work.
  */
 
 import { rmSync, writeFileSync } from "node:fs";
@@ -15,16 +16,16 @@ import { objectsLink, type Repo } from "../repo/repo.ts";
 import { readShallow, userExcludes, userIdentity } from "../repo/settings.ts";
 import { GIVEN_REFS, packedRefs, type Ref } from "./agent-git.ts";
 
-/** What a gitdir needs to know of the user's repo, read once for many of them. */
+/** What a gitdir needs to know of the user's repo. It is read once for many gitdirs. */
 export interface Surroundings {
   readonly refs: readonly Ref[];
   readonly identity: Identity;
   readonly shallow: Buffer | undefined;
-  /** The user's own rules of what is ignored. */
+  /** The user's own ignore rules. */
   readonly excludes: string;
 }
 
-/** For a gitdir that only serves us. */
+/** For a gitdir that only Holdfast uses. */
 export const noSurroundings: Surroundings = {
   refs: [],
   identity: { name: "", email: "" },
@@ -45,13 +46,15 @@ export interface NewGitdir {
   readonly path: string;
   readonly repo: Repo;
   readonly surroundings: Surroundings;
-  /** Checked out; without a commit, a branch that is yet to be born. */
+  /** The branch that is checked out; without a commit, an unborn branch. */
   readonly branch: string;
   readonly commit: string | null;
-  /** Copied, when there is one: no file has to be read again then. */
+  /** Copied if there is one, so that no file has to be read again. */
   readonly index?: string;
-  /** Where it finds the user's objects. Default: by this home's name for them, which a sandbox shows too. */
+  /** Where it finds the user's objects. By default, this home's link to them, which a sandbox shows too. */
   readonly objects?: string;
+  /** Whether it is removed when the process that makes it ends. Then nothing of it is synced. */
+  readonly isPassing?: boolean | undefined;
 }
 
 export async function makeGitdir({
@@ -62,24 +65,26 @@ export async function makeGitdir({
   commit,
   index,
   objects = objectsLink(repo),
+  isPassing = false,
 }: NewGitdir): Promise<void> {
   await mkdir(join(path, "objects", "info"), { recursive: true });
   await mkdir(join(path, "info"));
   const refFile = join(path, "refs", "heads", branch);
   await mkdir(join(refFile, ".."), { recursive: true });
   const { identity, refs, shallow } = surroundings;
-  const write = (name: string, text: string | Buffer) => writeFile(join(path, name), text, { flush: true });
+  const flush = !isPassing;
+  const write = (name: string, text: string | Buffer) => writeFile(join(path, name), text, { flush });
   await Promise.all([
     write("HEAD", `ref: refs/heads/${branch}\n`),
     write("config", configOf(repo, identity)),
     write("packed-refs", packedRefs(refs)),
-    // Without it the refs are not brought up to date later, and nothing else: it needs no sync.
+    // If it is lost, the refs are not updated later; nothing else depends on it, so it is not synced.
     writeFile(join(path, GIVEN_REFS), packedRefs(refs)),
     write("info/exclude", surroundings.excludes),
     write("objects/info/alternates", `${objects}\n`),
-    commit && writeFile(refFile, `${commit}\n`, { flush: true }),
+    commit && writeFile(refFile, `${commit}\n`, { flush }),
     shallow && write("shallow", shallow),
-    index && copySynced(index, join(path, "index")),
+    index && (isPassing ? copyFile : copySynced)(index, join(path, "index")),
   ]);
 }
 
@@ -94,8 +99,9 @@ async function copySynced(from: string, to: string): Promise<void> {
 }
 
 /**
- * Where it borrows from, written anew after a restore, because the path is this home's. A gitdir that is not made
- * of plain directories is the task's own doing, and stays as it is: nothing is written through a link.
+ * Writes anew where it borrows objects from, after a restore, because the path is of this home. If the task
+ * changed the gitdir so that it is not made of plain directories, it stays as it is: nothing is written
+ * through a link.
  */
 export function linkObjects(root: string, repo: Repo): void {
   using cursor = new Cursor(root);

@@ -1,9 +1,10 @@
 /**
- * Owns what is known of the files of sealed layers: which content each has in the store, and what git said of it. So
- * a snapshot reads only what was written since the last layer was sealed.
+ * Owns what is known of the files of sealed layers: which content of the store each has, and what git
+ * reported about it. So a snapshot reads only what was written since the last layer was sealed.
  *
- * K22 A sealed file is known by its inode, and only while its layer stands where it was sealed: in a copy of a home
- *     nothing is known. What git said counts while the files with its rules are the same; else it is asked again.
+ * layer-2 A sealed file is known by its inode, and only while its layer is where it was sealed: in a copy of
+ *    a home nothing is known. Git's answer counts while the files with its rules are the same; otherwise git
+ *    is asked again.
  */
 import { statSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
@@ -14,10 +15,10 @@ import { type Role, roles } from "../store/manifest.ts";
 
 export interface KnownFile {
   readonly path: BytePath;
-  /** Of its content in the store. */
+  /** The id of its content in the store. */
   readonly id: string;
   readonly role: Role;
-  /** Of what a commit holds in its place. */
+  /** The id of the content that a commit has for it. */
   readonly converted: string | null;
 }
 
@@ -36,13 +37,16 @@ const schema = z.object({ layer: z.string(), rulesKey: z.string(), files: z.arra
 
 const recordOf = (layerDir: string) => `${layerDir}.files.json`;
 
-/** The directory itself: a copy of it is another one, made at another time. */
+/** Identifies the directory itself: a copy of it is another directory, made at another time. */
 function identityOf(layerDir: string): string {
   const { dev, ino, ctimeNs } = statSync(layerDir, { bigint: true });
   return `${dev}:${ino}:${ctimeNs}`;
 }
 
-/** Of a layer that was just sealed. It is a cache and needs no sync: a torn one is not believed, and files are read. */
+/**
+ * Of a layer that was just sealed. It is a cache and needs no sync: a torn one is ignored, and the files are
+ * read.
+ */
 export async function rememberFiles(layerDir: string, { rulesKey, files }: LayerFiles): Promise<void> {
   const rows = files.map(({ inode, path, id, role, converted }) => [inode, path, id, role, converted]);
   const record = { layer: identityOf(layerDir), rulesKey, files: rows };
@@ -53,7 +57,7 @@ export async function forgetFiles(layerDir: string): Promise<void> {
   await rm(recordOf(layerDir), { force: true });
 }
 
-/** Of a stack of layers. */
+/** What is known of a stack of layers. */
 export class KnownFiles {
   readonly #byInode = new Map<string, KnownFile & { readonly rulesKey: string }>();
 
@@ -74,12 +78,12 @@ export class KnownFiles {
       this.#byInode.set(inode, { path, id, role, converted, rulesKey });
   }
 
-  /** Its content's id, whatever name it has by now. */
+  /** The id of its content, whatever its name is now. */
   contentOf(inode: string): string | undefined {
     return this.#byInode.get(inode)?.id;
   }
 
-  /** What git said of it, under the same rules and the same name. */
+  /** What git reported about it, under the same rules and the same name. */
   answerFor(inode: string, path: BytePath, rulesKey: string): KnownFile | undefined {
     const known = this.#byInode.get(inode);
     return known?.path === path && known.rulesKey === rulesKey ? known : undefined;

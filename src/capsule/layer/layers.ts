@@ -1,9 +1,11 @@
 /**
- * Owns sealed layers: the upper layer of a capsule, put away under the name of the snapshot that was taken of it, so
- * that the next task and every fork can stand on it at once. A layer is a cache of its snapshot, and can be thrown
- * away; unless the snapshot leaves files out that it has: then it stays while a session names that snapshot.
+ * Owns sealed layers: the upper layer of a capsule, stored under the name of the snapshot that was taken of
+ * it, so that the next task and every fork can stand on it at once. A layer is a cache of its snapshot and
+ * can be thrown away, with one exception: if the snapshot leaves out files that the layer has, the layer
+ * stays while a session names that snapshot.
  *
- * K13 A layer is sealed only after everything that could write to it is gone, so it is what its snapshot says.
+ * layer-1 A layer is sealed only after everything that could write to it has ended, so it is equal to its
+ *    snapshot.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { mkdir, readdir, rm } from "node:fs/promises";
@@ -24,7 +26,7 @@ import { type Repo, repoLock } from "../repo/repo.ts";
 import { listNamedSnapshots } from "../store/named.ts";
 import { openStore } from "../store/store.ts";
 
-/** Above this many they are flattened: mount options have a limit of about 30 layers. */
+/** More layers than this are flattened: mount options have a limit of about 30 layers. */
 export const MAX_LAYERS = 16;
 
 export const layersDir = (repo: Pick<Repo, "dir">) => join(repo.dir, "layers");
@@ -35,7 +37,7 @@ const infoFile = (repo: Pick<Repo, "dir">, snapshot: string) => join(layersDir(r
 export const layerDirsOf = (homeDir: string, { repo, stack }: Pick<CapsuleSpec, "repo" | "stack">) =>
   stack.map((layer) => layerDir({ dir: join(reposDir(homeDir), repo) }, layer));
 
-/** What shows a snapshot's files. */
+/** The layers that show the files of a snapshot. */
 export interface Layer {
   /** Names of layers, topmost first. */
   readonly stack: readonly string[];
@@ -44,7 +46,7 @@ export interface Layer {
   readonly isOnlyCopy: boolean;
 }
 
-/** The layers that show a snapshot's files, if they are all there. */
+/** The layers that show the files of a snapshot, if all of them exist. */
 export async function findLayer(repo: Repo, snapshot: string): Promise<Layer | undefined> {
   const layer = await readInfo(repo, snapshot);
   return layer?.stack.every((name) => existsSync(layerDir(repo, name))) ? layer : undefined;
@@ -68,7 +70,10 @@ export interface Sealing {
   readonly hasOmitted: boolean;
 }
 
-/** Of a capsule that is detached, and whose snapshot was just taken. Returns what the capsule is now. */
+/**
+ * Seals the upper layer of a detached capsule whose snapshot was just taken. Returns the new description of
+ * the capsule.
+ */
 export async function sealUpper(
   disk: Disk,
   repo: Repo,
@@ -81,10 +86,10 @@ export async function sealUpper(
   await mkdir(layersDir(repo), { recursive: true, mode: 0o700 });
   const below = { baseKey, isOnlyCopy: hasOmitted };
   const hasUpper = existsSync(layout.upper) && readdirSync(layout.upper).length > 0;
-  // The very same snapshot was taken before, a moment ago.
+  // The very same snapshot was taken a moment ago.
   const isSealed = existsSync(layerDir(repo, snapshot));
   if (isSealed || (!hasUpper && stack.length > 0)) {
-    // Nothing was written: the snapshot's files are those of the layers below.
+    // Nothing was written: the files of the snapshot are those of the layers below.
     if (!isSealed) await writeInfo(disk, repo, snapshot, { ...below, stack });
     const settled = { ...spec, settled: snapshot };
     await layout.writeSpec(disk, settled);
@@ -99,7 +104,7 @@ export async function sealUpper(
   return sealed;
 }
 
-/** After a crash: the rename happened, and the layer is under its name; or not, and nothing did. */
+/** After a crash, either the rename happened and the layer has its name, or nothing happened. */
 export async function settleSealing(
   disk: Disk,
   repo: Repo,
@@ -124,7 +129,10 @@ async function finish(disk: Disk, repo: Repo, layout: CapsuleDir, spec: CapsuleS
   await layout.writeSpec(disk, spec);
 }
 
-/** A layer with all that a stack shows, in its place. Its name is no snapshot's: the topmost layer has that one. */
+/**
+ * Replaces a stack by one layer with everything that it shows. It is not named after a snapshot: the topmost
+ * layer already has that name.
+ */
 export async function addFlatLayer(
   disk: Disk,
   repo: Repo,
@@ -134,10 +142,10 @@ export async function addFlatLayer(
 ): Promise<string[]> {
   const name = sha256Hex(`flat ${snapshot}`).slice(0, snapshot.length);
   const isOnlyCopy = (await readInfo(repo, snapshot))?.isOnlyCopy ?? false;
-  // What the capsule still has is in the new one; of older turns, their snapshots are what stays.
+  // What the capsule still has is in the new layer. Of older turns, their snapshots remain.
   for (const [older, layer] of await onlyCopiesOn(disk, repo, spec))
     await writeInfo(disk, repo, older, { ...layer, isOnlyCopy: false });
-  // Under the lock: it is in use when a capsule.json names it, and that is written next.
+  // Under the lock: the layer is in use once a capsule.json names it, and that is written next.
   await withFileLock(repoLock(repo), async () => {
     if (!existsSync(layerDir(repo, name))) await disk.rename(dir, layerDir(repo, name));
     await disk.syncDir(layersDir(repo));
@@ -168,8 +176,8 @@ export async function forgetLayered(repo: Repo, snapshot: string): Promise<void>
 }
 
 /**
- * Snapshots whose layers have files that are nowhere else, among those that stand on any of a capsule's. What another
- * session names too, a fork or the parent of one, is not this one's to let go of.
+ * Those of the capsule's snapshots whose layers have files that exist nowhere else. If another session names
+ * one too, a fork or the parent of one, this session may not drop it.
  */
 async function onlyCopiesOn(
   disk: Disk,
@@ -184,7 +192,10 @@ async function onlyCopiesOn(
   return only.filter(([snapshot]) => !others.has(snapshot));
 }
 
-/** The files that only layers have are let go of: their owner said so. A restore has the snapshot's files only. */
+/**
+ * Drops the files that only layers have, at the owner's request. A restore then has the files of the snapshot
+ * only.
+ */
 export async function dropOnlyCopies(disk: Disk, repo: Repo, spec: CapsuleSpec): Promise<void> {
   for (const [snapshot] of await onlyCopiesOn(disk, repo, spec)) await forgetLayered(repo, snapshot);
 }

@@ -1,11 +1,11 @@
 /**
- * Owns the quick answer to whether anything was written to an upper layer: the stamps that the kernel gives each of its
- * files. Whoever writes a file changes its time of change, and can't set that back.
+ * Owns the quick answer to whether anything was written to an upper layer: the stamps that the kernel gives
+ * each of its files. A write changes a file's time of change, and programs can't set that time back.
  */
 import { createHash } from "node:crypto";
 import { type BigIntStats, lstatSync, readdirSync } from "node:fs";
 
-/** Of every entry below a directory: the same text means that nothing was written since. */
+/** The stamps of every entry below a directory. The same text means that nothing was written since. */
 export function stampOf(directory: string): string {
   const hash = createHash("sha256");
   const visit = (dir: Buffer) => {

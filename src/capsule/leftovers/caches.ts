@@ -1,6 +1,7 @@
 /**
- * Owns the list of what may go of a repo's caches in a home: bases and layers that no capsule stands on, packs that one
- * can take the place of, what builders and writers left that were killed. All of it can be made again.
+ * Owns the list of what may be cleared from a repo's caches in a home: bases and layers that no capsule
+ * stands on, packs that can be combined into one, and what builders and writers left that were killed. All of
+ * it can be made again.
  */
 import { stat } from "node:fs/promises";
 import { type Leftover, trashDir } from "../../util/index.ts";
@@ -62,7 +63,7 @@ async function layerBases(repo: Repo): Promise<string[]> {
   return layers.flatMap((layer) => layer?.baseKey ?? []);
 }
 
-/** One that is being sealed is the capsule's too, whether its rename happened or not. */
+/** A layer that is being sealed belongs to the capsule too, whether its rename happened or not. */
 const layersOf = ({ stack, sealing }: CapsuleSpec) => (sealing === null ? stack : [sealing, ...stack]);
 
 async function oldLayers(home: CapsuleHome, { repo, store, owners, specs }: RepoCache): Promise<Leftover[]> {
@@ -87,7 +88,7 @@ async function oldLayers(home: CapsuleHome, { repo, store, owners, specs }: Repo
   return found;
 }
 
-/** Layers with files that no snapshot has, while a session names theirs. */
+/** Layers with files that are in no snapshot, while a session names the snapshot of such a layer. */
 async function onlyCopies(repo: Repo, store: Store): Promise<string[]> {
   const only = [...(await listLayered(repo))].filter(([, { isOnlyCopy }]) => isOnlyCopy);
   if (only.length === 0) return [];
@@ -95,14 +96,14 @@ async function onlyCopies(repo: Repo, store: Store): Promise<string[]> {
   return only.filter(([snapshot]) => named.has(snapshot)).flatMap(([, { stack }]) => stack);
 }
 
-/** What is written down of layers of which one is gone. */
+/** The descriptions of layers of which one is gone. */
 async function brokenLayers(repo: Repo): Promise<Leftover[]> {
   const found: Leftover[] = [];
   for (const snapshot of (await listLayered(repo)).keys()) {
     if (await findLayer(repo, snapshot)) continue;
-    // It is written down just before its layer is put there.
+    // The description is written just before its layer is put in place.
     const clear = async () => ((await findLayer(repo, snapshot)) ? undefined : forgetLayered(repo, snapshot));
-    found.push({ what: `layers of ${snapshot}`, why: "one of them is gone", isCache: true, clear });
+    found.push({ what: `layers of ${snapshot}`, why: "one of them is missing", isCache: true, clear });
   }
   return found;
 }
@@ -113,7 +114,7 @@ async function packed(store: Store): Promise<Leftover[]> {
   return [
     {
       what: store.gitDir,
-      why: `${packs} packs: one will do`,
+      why: `${packs} packs, which can be one`,
       isCache: true,
       paths: [store.gitDir],
       isRepacked: true,

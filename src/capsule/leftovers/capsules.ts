@@ -1,5 +1,6 @@
 /**
- * Owns the list of what capsules have left behind when something was killed: half of one, its processes, its ports.
+ * Owns the list of what capsules left behind when a process was killed: unfinished capsules, processes,
+ * ports.
  */
 import { join } from "node:path";
 import { cgroupLeftovers, endHolder, endMarked, markedProcesses, mountedBy } from "../../process/index.ts";
@@ -17,7 +18,9 @@ export function unfinished(capsules: readonly OwnedCapsule[]): Leftover[] {
     .filter(({ isUnfinished, isPassing, custody }) => (isUnfinished || isPassing) && !custody.isBusy)
     .map(({ layout, custody, isPassing }) => ({
       what: layout.dir,
-      why: isPassing ? "checks ran in it until they were killed" : "a capsule that was never finished",
+      why: isPassing
+        ? "checks or an action ran in it until they were killed"
+        : "a capsule that was never finished",
       isCache: false,
       paths: [layout.dir],
       // It may have been finished since.
@@ -28,16 +31,16 @@ export function unfinished(capsules: readonly OwnedCapsule[]): Leftover[] {
     }));
 }
 
-/** Holders and strays of capsules that nobody works in: a session at rest costs no process. */
+/** Holders and stray processes of capsules that no session process uses: a session at rest has no process. */
 export function processes(owners: readonly CapsuleOwner[]): Leftover[] {
   const marks = new Set(markedProcesses().map(({ mark }) => mark));
   return [...marks].flatMap((mark) => {
-    // It is what the process itself says.
+    // The process itself reports it.
     const custody = owners.map((owner) => owner.custodyOf(mark)).find((one) => one !== undefined);
     if (!custody || custody.isBusy) return [];
     const holder = new CapsuleDir(mark).readHolder();
     const mount = holder?.mount;
-    // Whoever has not got its mount only says that it belongs there.
+    // A process without the mount only claims to belong there.
     if (mount !== undefined && mountedBy(mount).length === 0) return [];
     const end = () => (holder ? endHolder(holder, mark) : endMarked(mark));
     return {
@@ -61,7 +64,7 @@ export function cgroups(
     const dir = join(sessionsDir(home.dir), session);
     return owners.map((owner) => owner.custodyOf(dir)).find((one) => one !== undefined);
   };
-  // Those of other homes are theirs.
+  // Cgroups of other homes belong to them.
   const isLive = (name: string) =>
     sessionOfCgroup(home, name) === undefined || (custodyOf(name)?.isBusy ?? false);
   return cgroupLeftovers(isLive).map((cgroup) => ({

@@ -1,8 +1,8 @@
 /**
- * Owns what of the user's repo this home keeps from the user's own garbage collection: the commits that its capsules
- * and snapshots stand on.
+ * Owns the holds of this home in the user's repo: refs that keep the commits that its capsules and snapshots
+ * stand on from the user's own garbage collection.
  *
- * G2 A home lets go of its own holds only, and only of those that nothing in it needs.
+ * holds-1 A home releases only its own holds, and only those that nothing in it needs.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { listManifestBases } from "../store/named.ts";
 import { openStore } from "../store/store.ts";
 import { type CapsuleHome, listCapsules, type RepoCache, specsOn, unlessUsed } from "./use.ts";
 
-/** One that is young may be for a capsule that is being made right now. */
+/** A recent hold may be for a capsule that is being made right now. */
 export async function unneededHolds(
   home: CapsuleHome,
   { repo, owners, specs }: RepoCache,
@@ -35,7 +35,7 @@ export async function unneededHolds(
     .filter((commit) => !needed.has(commit) && isOld(commit))
     .map((commit) => ({
       what: holdOf(repo, commit),
-      why: "no snapshot stands on it any more",
+      why: "no snapshot needs it any more",
       isCache: true,
       clear: () =>
         unlessUsed(
@@ -47,7 +47,10 @@ export async function unneededHolds(
     }));
 }
 
-/** What was held under a name that all homes shared, or that this one had elsewhere, gets a name of its own. */
+/**
+ * Holds under a name that all homes shared, or that this home had in another place, get a new name of this
+ * home.
+ */
 export async function renewHolds(home: CapsuleHome, owners: readonly CapsuleOwner[]): Promise<void> {
   const capsules = await listCapsules(owners);
   for (const repo of await listRepos(home)) {
@@ -57,7 +60,7 @@ export async function renewHolds(home: CapsuleHome, owners: readonly CapsuleOwne
   }
 }
 
-/** Undefined where a snapshot can't be read: it may need any of them. */
+/** Undefined if a snapshot can't be read: it may need any of them. */
 async function neededCommits(
   home: CapsuleHome,
   repo: Repo,

@@ -1,6 +1,6 @@
 /**
- * Owns the list of what capsules, and all that stands around them, have left in a home, and of what may go of their
- * caches. Nothing that a capsule or a session still needs is ever in it.
+ * Owns the list of what capsules and their surroundings left in a home, and of what may be cleared from their
+ * caches. It never contains anything that a capsule or a session still needs.
  */
 import type { Leftover } from "../../util/index.ts";
 import type { CapsuleOwner } from "../life/owner.ts";
@@ -13,7 +13,10 @@ import { unneededHolds } from "./holds.ts";
 import { type KnownSessions, strangeCheckouts, strangeSnapshots, strangeTips } from "./strangers.ts";
 import { type CapsuleHome, listCapsules, specsOn } from "./use.ts";
 
-/** `owners`: of all capsules of the home, or what the others stand on would be in the list (K11). */
+/**
+ * `owners` must be those of all capsules of the home; otherwise what the missing ones stand on would be
+ * listed (base-2).
+ */
 export async function capsuleLeftovers(
   home: CapsuleHome,
   owners: readonly CapsuleOwner[],

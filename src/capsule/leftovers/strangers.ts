@@ -1,6 +1,7 @@
 /**
- * Owns what is kept for a session beside its directory: its snapshots in a store, commits and checkouts in the user's
- * repo, its ports. It goes with the session; and where that was cut off, as what belongs to no session that is there.
+ * Owns what is kept for a session outside its directory: its snapshots in a store, commits and checkouts in
+ * the user's repo, its ports. It is removed with the session. If that was cut off, it is found because its
+ * session does not exist.
  */
 import { isHoldfastError } from "../../contract/index.ts";
 import { ABANDONED_MS, type Leftover } from "../../util/index.ts";
@@ -11,14 +12,14 @@ import { type FoundStore, listStores } from "../store/found.ts";
 import { dropSnapshots, listSnapshotSessions } from "../store/named.ts";
 import type { CapsuleHome } from "./use.ts";
 
-/** What capsules have to know of sessions. */
+/** What capsules need to know about sessions. */
 export interface KnownSessions {
   isThere(session: string): boolean;
-  /** A process has it. */
+  /** Whether a process has the session. */
   isBusy(session: string): boolean;
 }
 
-/** Of a session that is gone. A repo that does not answer now is asked again by gc. */
+/** Clears what is kept for a session that is gone. If a repo does not answer now, gc tries again later. */
 export async function forgetSession(home: CapsuleHome, session: string): Promise<void> {
   const leased = (await listLeases(home.dir)).filter((lease) => lease.session === session);
   const ports = leased.map(({ port }) => port);
@@ -37,7 +38,7 @@ const left = (what: string, clear: () => Promise<void>): Leftover => {
   return { what, why: "there is no such session", isCache: true, clear };
 };
 
-/** Of an import, a fork or a deletion that was cut off. */
+/** Snapshots of an import, a fork or a deletion that was cut off. */
 export async function strangeSnapshots(
   home: CapsuleHome,
   store: FoundStore,
@@ -56,7 +57,7 @@ export async function strangeTips(repo: Repo, sessions: KnownSessions): Promise<
   return [...gone].map((session) => left(`commits kept for ${session}`, () => dropTips(repo, session)));
 }
 
-/** Checkouts that sessions were to begin with that never were: young ones may be about to. */
+/** Checkouts for sessions that were never made. A recent one may be for a session that is about to begin. */
 export async function strangeCheckouts(
   home: CapsuleHome,
   repo: Repo,

@@ -1,7 +1,7 @@
 /**
- * Owns the question whether a capsule uses something, whoever owns that capsule.
+ * Owns the question whether a capsule uses something, whichever part owns that capsule.
  *
- * K11 What any of them stands on is never removed, whoever owns it.
+ * base-2 What any capsule stands on is never removed, whichever part owns the capsule.
  */
 import { type Clock, type Disk, withFileLock } from "../../util/index.ts";
 import type { CapsuleSpec } from "../dir/capsule-dir.ts";
@@ -14,12 +14,12 @@ export interface CapsuleHome extends HomePlace {
   readonly io: { readonly disk: Disk; readonly clock: Clock };
 }
 
-/** What a home has of one repo, and who uses it. */
+/** What a home has of one repo, and the capsules that use it. */
 export interface RepoCache {
   readonly repo: Repo;
   readonly store: Store;
   readonly owners: readonly CapsuleOwner[];
-  /** Of the capsules on it, whoever owns them. */
+  /** The capsules that stand on it, of all owners. */
   readonly specs: readonly CapsuleSpec[];
 }
 
@@ -31,7 +31,7 @@ export async function listCapsules(owners: readonly CapsuleOwner[]): Promise<Own
 export const specsOn = (repo: Repo, capsules: readonly OwnedCapsule[]): CapsuleSpec[] =>
   capsules.flatMap(({ spec }) => (spec?.repo === repo.key ? [spec] : []));
 
-/** Looked at again under the lock that capsules are made under: one may have begun to use it meanwhile. */
+/** Checked again under the lock under which capsules are made: one may have begun to use it meanwhile. */
 export async function unlessUsed(
   owners: readonly CapsuleOwner[],
   repo: Repo,

@@ -1,8 +1,9 @@
 /**
  * Owns what a task's sandbox shows around its files: the objects that its gitdir borrows.
  *
- * K15 What the user's gitdir names is shown only if it is a store of git objects, belongs to the user, and has
- *     nothing to do with the home, the place of its sockets, /run or /tmp: a line in a file of the repo opens nothing.
+ * borrowed-1 A path that the user's gitdir names is shown only if it is a store of git objects, belongs to
+ *    the user, and is not inside or around the home, the place of its sockets, /run or /tmp. So a line in a
+ *    file of the repo opens nothing.
  */
 import { existsSync, lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
@@ -14,15 +15,16 @@ import { objectsLink, type Repo } from "../repo/repo.ts";
 import { cgroupOfGit } from "./cgroups.ts";
 
 const MAX_ALTERNATES_BYTES = 1024 * 1024;
-/** As git has it. */
+/** The same limit as git's. */
 const MAX_DEPTH = 5;
 const NAMES = /^([0-9a-f]{2}|pack|info|tmp_[\w-]+|bulk-fsync[\w-]*|maintenance\.lock)$/;
 /** More names than a store can have. */
 const MAX_NAMES = 2000;
 
-/** What stands around a capsule's files inside its sandbox, and whose its processes are. */
+/** What is around a capsule's files inside its sandbox, and which user its processes run as. */
 export function sandboxAround(homeDir: string, repo: Repo, session: string): Sandbox {
-  // Without a checkout, one path for all: an agent knows its conversation by it, and set-up its absolute paths.
+  // Without a checkout, all tasks use the same path: an agent finds its conversation by it, and set-up writes
+  // absolute paths.
   const at = repo.checkout ?? join(repo.dir, "files");
   return {
     ...plainSandbox(at, taskUser(repo.checkout ?? repo.objects)),
@@ -34,18 +36,18 @@ export function sandboxAround(homeDir: string, repo: Repo, session: string): San
   };
 }
 
-/** The repo's own, where they really are. A link that leads to anything else is refused. */
+/** The repo's own objects, by their real path. A link that leads to anything else is refused. */
 function objectsOf(homeDir: string, { objects }: Repo): string {
   const real = realpathSync(objects);
   if (real === objects || (isApart(homeDir, real) && isStore(real))) return real;
-  throw new HoldfastError("not_a_repo", `${objects} leads to ${real}, which is no store of git objects`, {
+  throw new HoldfastError("not_a_repo", `${objects} leads to ${real}, which is not a store of git objects`, {
     path: objects,
   });
 }
 
-/** The object directories that the user's own borrow from, all the way down, as far as they may be shown. */
+/** The object directories that the user's own borrow from, recursively, as far as they may be shown. */
 export function borrowedObjects(homeDir: string, objects: string): string[] {
-  // Or whoever owns the repo itself, whom the user has accepted.
+  // Or to the owner of the repo itself, which the user has accepted.
   const { uid: owner } = statSync(objects);
   const isOwn = (uid: number) => uid === owner || isOwnUid(uid);
   const found: string[] = [];
@@ -61,7 +63,7 @@ export function borrowedObjects(homeDir: string, objects: string): string[] {
   return found;
 }
 
-/** By their real paths: what a link leads to is what would be shown. */
+/** By their real paths: the target of a link is what would be shown. */
 function alternatesOf(dir: string): string[] {
   const bytes = readPlainFile(join(dir, "info", "alternates"), { maxBytes: MAX_ALTERNATES_BYTES });
   return (bytes?.toString("utf8") ?? "").split("\n").flatMap((line) => {
@@ -74,7 +76,7 @@ function alternatesOf(dir: string): string[] {
   });
 }
 
-/** Neither is nor contains what a sandbox covers; nor is it a part of this home, or of any other. */
+/** It neither is nor contains a path that a sandbox covers, and is not part of this home or any other. */
 function isApart(homeDir: string, path: string): boolean {
   const runtime = findHomeRuntimeDir(homeDir);
   const own = runtime === undefined ? [homeDir] : [homeDir, runtime];

@@ -1,6 +1,7 @@
 /**
- * Owns what every new capsule goes through, whatever its files come from: it is written down before anything is made,
- * and it counts as there when all of it is on disk. Whatever fails, nothing of it is left.
+ * Owns the steps that every new capsule goes through, whatever its files come from. Its description is
+ * written before anything is made, and it counts as existing when all of it is on disk. If a step fails,
+ * nothing of it is left.
  */
 import { existsSync } from "node:fs";
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
@@ -29,7 +30,7 @@ import type { CapsuleIo } from "./io.ts";
 export interface CapsuleSettings {
   readonly strategy: StrategyName | "auto";
   readonly setup: string;
-  /** What `setup` may reach. */
+  /** The hosts that `setup` may reach. */
   readonly setupHosts: readonly string[];
   readonly include: readonly string[];
   readonly ports: readonly string[];
@@ -39,23 +40,30 @@ export interface CapsuleSettings {
 export interface NewCapsule {
   readonly dir: string;
   readonly session: string;
-  /** That its own git begins on. */
+  /** The branch that its own git begins on. */
   readonly branch: string;
   readonly task: number;
   readonly repo: Repo;
   readonly base: string | null;
   readonly settings: CapsuleSettings;
-  /** That its processes run in. Undefined: they have none. */
+  /** The sandbox that its processes run in. Undefined: they have none. */
   readonly sandbox: Sandbox | undefined;
-  /** A holder that was begun for it before its files were there. */
+  /** A holder that was started for it before its files were ready. */
   readonly coming?: ComingHolder | undefined;
+  /** Whether it is removed when the process that makes it ends. Then nothing of it is synced. */
+  readonly isPassing?: boolean;
   readonly runSetup: RunSetup;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Whether a task of the session works in another capsule meanwhile. Processes there continue when this
+   * capsule ends.
+   */
+  readonly isBeside?: boolean | undefined;
 }
 
 export interface CreatedCapsule {
   readonly capsule: Capsule;
-  /** Named in `capsule.include`, and not there. */
+  /** Names in `capsule.include` that the checkout does not have. */
   readonly missingIncludes: readonly string[];
 }
 
@@ -64,7 +72,7 @@ export const isCollected = (error: unknown) =>
 
 export async function findBase(
   io: CapsuleIo,
-  { repo, settings, session, sandbox, runSetup, signal }: Omit<NewCapsule, "base">,
+  { repo, settings, session, sandbox, runSetup, signal, isBeside }: Omit<NewCapsule, "base">,
   commit: string | null,
   surroundings: Surroundings,
   isExact: boolean,
@@ -84,8 +92,8 @@ export async function findBase(
     onProgress: io.onProgress,
   });
   return building.catch(async (error: unknown) => {
-    // No capsule will come that takes them along.
-    await endCgroups(repo, session).catch(() => {});
+    // No later capsule of the session will end them.
+    if (!isBeside) await endCgroups(repo, session).catch(() => {});
     throw error;
   });
 }
@@ -99,10 +107,10 @@ export async function build(
   fill: (capsule: Capsule) => Promise<void>,
   removed: ReadonlySet<BytePath> = new Set(),
 ): Promise<CreatedCapsule> {
-  const { repo, session, task, settings } = request;
+  const { repo, session, task, settings, isPassing = false } = request;
   const layout = new CapsuleDir(request.dir);
   if (await layout.isThere())
-    throw new HoldfastError("capsule_exists", `task ${task} has a capsule already`, { task });
+    throw new HoldfastError("capsule_exists", `task ${task} already has a capsule`, { task });
   await clearUnfinished(layout);
   const spec: CapsuleSpec = {
     isWhole: false,
@@ -121,28 +129,32 @@ export async function build(
     isSandboxed: request.sandbox !== undefined,
   };
   let leased: Record<string, number> = {};
-  const capsule = new Capsule(io, repo, layout, spec, request.coming);
+  const { coming, isBeside } = request;
+  const capsule = new Capsule(io, repo, layout, spec, { coming, isBeside });
   try {
     await layout.make();
     leased = await leasePorts(io.homeDir, settings.ports, session);
-    // Under the lock: a base that is in use is one that a capsule.json names, or one that is being taken now.
+    // Under the lock: a base is in use if a capsule.json names it, or if it is being taken now.
     await withFileLock(repoLock(repo), async () => {
       const needed = [
         ...(spec.baseKey === null ? [] : [openBase(repo, spec.baseKey).tree]),
         ...spec.stack.map((layer) => layerDir(repo, layer)),
       ];
       if (!needed.every((path) => existsSync(path)))
-        throw new HoldfastError("base_missing", "the base was collected meanwhile", { isCollected: true });
+        throw new HoldfastError("base_missing", "the base of the capsule was collected meanwhile", {
+          isCollected: true,
+        });
       for (const commit of [spec.base, spec.lower]) if (commit !== null) await holdCommit(repo, commit);
       await layout.writeSpec(io.disk, { ...spec, ports: leased });
     });
-    await strategy.populate({ ...io, repo, sandbox: request.sandbox }, layout, spec, surroundings);
+    await strategy.populate({ ...io, repo, sandbox: request.sandbox, isPassing }, layout, spec, surroundings);
     await fill(capsule);
     const { copied, missing } = await bringIncludes(capsule, repo, settings.include, removed);
     await capsule.give();
-    // What was written for this capsule alone is on disk before it counts as there. An overlay's own few files are.
-    if (surroundings === undefined ? spec.stack.length === 0 : !strategy.usesBase)
-      await syncFileSystem(layout.dir);
+    // What was written for this capsule alone is on disk before it counts as existing. So are the few files
+    // of an overlay.
+    const isOwn = surroundings === undefined ? spec.stack.length === 0 : !strategy.usesBase;
+    if (isOwn && !isPassing) await syncFileSystem(layout.dir);
     await capsule.update({ ...spec, ports: leased, included: copied, isWhole: true });
     return { capsule, missingIncludes: missing };
   } catch (error) {
@@ -153,14 +165,14 @@ export async function build(
   }
 }
 
-/** What a maker left that was killed: its processes, then its files. */
+/** Clears what the maker of a capsule left when it was killed: its processes, then its files. */
 export async function clearUnfinished(layout: CapsuleDir): Promise<void> {
   if (!existsSync(layout.dir)) return;
   await detachCapsule(layout);
   await removeTree(layout.dir);
 }
 
-/** Ends whatever runs in it, also where what is written down about it can't be read. */
+/** Ends every process in it, even if its description can't be read. */
 export async function detachCapsule(layout: CapsuleDir): Promise<void> {
   if (!existsSync(layout.dir)) return;
   const spec = await layout.readSpec().catch(() => undefined);
@@ -178,7 +190,7 @@ export async function bringIncludes(
   const { copied, missing } = includeFiles(repo.checkout, root, paths, repo.objectFormat, removed);
   const own: [string, string][] = [];
   for (const [path, id] of Object.entries(copied)) {
-    // What the base has is the task's to change and to publish, like any other file.
+    // A file that the base has belongs to the task, which may change and publish it like any other.
     const isTracked = (await readCommittedBytes(repo, capsule.spec.base, fromText(path))) !== undefined;
     if (!isTracked) own.push([path, id]);
   }

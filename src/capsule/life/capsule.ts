@@ -1,12 +1,12 @@
 /**
- * Owns a capsule that is there: reached, snapshot, sealed, taken away. How its files come to be is its strategy's;
- * what happens to the session is recorded by the session.
+ * Owns a capsule that exists: it is reached, snapshot, sealed and taken away here. Its strategy provides its
+ * files; the session records what happens to it.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
-import { type ComingHolder, freezeMarked, type Sandbox } from "../../process/index.ts";
+import { type ComingHolder, freezeHeld, freezeMarked, type Sandbox } from "../../process/index.ts";
 import { errorCode, isDiskFull } from "../../util/index.ts";
 import { openBase } from "../base/bases.ts";
 import type { RunSetup } from "../base/setup.ts";
@@ -32,27 +32,37 @@ import { orDiskFull } from "./disk-full.ts";
 import type { CapsuleIo } from "./io.ts";
 import { measure } from "./measure.ts";
 
-/** By their directories, those that are being made reachable: two at once would mount the same files twice (K12). */
+/**
+ * The capsules that are being made reachable, by directory: two attempts at once would mount the files twice
+ * (holder-1).
+ */
 const attaching = new Map<string, Promise<View>>();
+
+/** What is known of a capsule that is being made. */
+interface Begun {
+  /** A holder that was started for it. */
+  readonly coming?: ComingHolder | undefined;
+  /** Whether its session has another capsule, in which its task works. */
+  readonly isBeside?: boolean | undefined;
+}
 
 export class Capsule {
   readonly repo: Repo;
   readonly layout: CapsuleDir;
   readonly #io: CapsuleIo;
   #spec: CapsuleSpec;
-  readonly #coming: ComingHolder | undefined;
+  readonly #begun: Begun;
   #sandbox: Sandbox | undefined;
 
-  /** `coming`: a holder that was begun for it. */
-  constructor(io: CapsuleIo, repo: Repo, layout: CapsuleDir, spec: CapsuleSpec, coming?: ComingHolder) {
+  constructor(io: CapsuleIo, repo: Repo, layout: CapsuleDir, spec: CapsuleSpec, begun: Begun = {}) {
     this.#io = io;
-    this.#coming = coming;
+    this.#begun = begun;
     this.repo = repo;
     this.layout = layout;
     this.#spec = spec;
   }
 
-  /** The capsule that is there; undefined where none is. */
+  /** The capsule in the directory; undefined if there is none. */
   static async open(io: CapsuleIo, repo: Repo, dir: string): Promise<Capsule | undefined> {
     const layout = new CapsuleDir(dir);
     if (!(await layout.isThere())) return undefined;
@@ -60,13 +70,15 @@ export class Capsule {
     return new Capsule(io, repo, layout, spec);
   }
 
-  /** For those who do not own its session: nothing of it is put in order, and only `look` may be asked of it. */
+  /**
+   * For processes that do not own its session: nothing of it is put in order, and only `look` may be called.
+   */
   static async openToLook(io: CapsuleIo, repo: Repo, dir: string): Promise<Capsule | undefined> {
     const layout = new CapsuleDir(dir);
     return (await layout.isThere()) ? new Capsule(io, repo, layout, await layout.readSpec()) : undefined;
   }
 
-  /** Whether what it stands on is gone, and nothing was written over it: then its snapshot has all of it. */
+  /** Whether what it stands on is gone and nothing was written over it. Then its snapshot has all of it. */
   get isHollow(): boolean {
     const { strategy, baseKey, stack } = this.#spec;
     if (strategy !== "overlay") return !existsSync(this.layout.tree);
@@ -93,7 +105,7 @@ export class Capsule {
   get #ground() {
     const { homeDir, disk, onProgress } = this.#io;
     const { repo, sandbox } = this;
-    return { homeDir, repo, disk, onProgress, sandbox, coming: this.#coming };
+    return { homeDir, repo, disk, onProgress, sandbox, coming: this.#begun.coming };
   }
 
   async update(spec: CapsuleSpec): Promise<void> {
@@ -111,20 +123,20 @@ export class Capsule {
   }
 
   async detach(): Promise<void> {
-    // What is being made reachable is not there to be ended yet.
+    // A capsule that is still being made reachable can't be ended yet.
     await attaching.get(this.layout.dir)?.catch(() => {});
     await this.#strategy.detach(this.layout);
-    await endCgroups(this.repo, this.#spec.session);
+    if (!this.#begun.isBeside) await endCgroups(this.repo, this.#spec.session);
   }
 
-  /** What its task's sandbox shows around its files; undefined where it has none. */
+  /** What its task's sandbox shows around its files; undefined if it has none. */
   get sandbox(): Sandbox | undefined {
     if (!this.#spec.isSandboxed) return undefined;
     this.#sandbox ??= sandboxAround(this.#io.homeDir, this.repo, this.#spec.session);
     return this.#sandbox;
   }
 
-  /** What we wrote among its files is its user's from here on. Nothing of its task runs meanwhile. */
+  /** Gives the files that Holdfast wrote to the user of the capsule. Nothing of its task runs meanwhile. */
   async give(): Promise<void> {
     const user = this.sandbox?.user;
     if (!user) return;
@@ -132,16 +144,22 @@ export class Capsule {
     giveTo(user, this.#spec.strategy === "overlay" ? this.layout.upper : this.layout.tree, root);
   }
 
-  /** Whatever still runs in it stands still, until this is disposed of. */
+  /** Stops whatever still runs in it, until this is disposed of. */
   freeze(): Disposable {
     return freezeMarked(this.layout.dir);
+  }
+
+  /** The same for all processes in its namespaces, whatever their environment. The capsule is attached. */
+  freezeAll(): Disposable {
+    const holder = this.layout.readHolder();
+    return holder ? freezeHeld(holder) : this.freeze();
   }
 
   store(): Promise<Store> {
     return openStore(this.repo, this.#io.disk);
   }
 
-  /** Of a tree of its own: what set-up leaves there is not the task's doing. */
+  /** For a capsule with a tree of its own: what set-up leaves there does not count as the task's work. */
   async setUp(runSetup: RunSetup): Promise<void> {
     const { tree, dir, listingFile } = this.layout;
     await runSetup({ tree, work: join(dir, "setup"), command: this.#spec.setup });
@@ -149,15 +167,19 @@ export class Capsule {
     await recordSetup(this.repo, this.#spec, tree, listingFile);
   }
 
-  /** Everything that differs from the base, on disk when this returns. */
+  /** Takes a snapshot of everything that differs from the base. It is on disk when this returns. */
   snapshot(name: string, limits: SnapshotLimits): Promise<Snapshot> {
     return orDiskFull(this.#io.disk, () => this.#snapshot(name, limits));
   }
 
-  /** Everything that differs now, of a task that goes on: nothing names it, and nothing is started to reach it. */
+  /**
+   * Everything that differs now, of a task that goes on. No ref names it, and no process is started to reach
+   * it.
+   */
   async look(limits: SnapshotLimits): Promise<Snapshot> {
     const view = this.#strategy.reached(this.layout);
-    if (!view) throw new HoldfastError("snapshot_raced", "the capsule's files can't be reached just now");
+    if (!view)
+      throw new HoldfastError("snapshot_raced", "the capsule's files can't be reached at the moment");
     return this.#snapshotOf(view, null, limits);
   }
 
@@ -183,8 +205,9 @@ export class Capsule {
   }
 
   /**
-   * After a snapshot, with every process of the capsule gone: its files are those of the snapshot until something is
-   * started in it again. On an overlay the next task and forks stand on this layer at once.
+   * Called after a snapshot, when every process of the capsule has ended: its files are those of the snapshot
+   * until something is started in it again. With an overlay, the next task and forks stand on this layer at
+   * once.
    */
   async settle(snapshot: Snapshot): Promise<void> {
     await this.detach();
@@ -192,18 +215,21 @@ export class Capsule {
     else await this.update({ ...this.#spec, settled: snapshot.commit });
   }
 
-  /** Of a new one, in which nothing ran yet: the branch of its git is at that commit, whatever the files are. */
+  /**
+   * For a new capsule in which nothing has run yet: the branch of its git is at that commit, whatever the
+   * files are.
+   */
   async standOn(commit: string): Promise<void> {
     const { root } = await this.attach();
     await writeFile(join(root, ".git", "refs", "heads", this.#spec.branch), `${commit}\n`, { flush: true });
   }
 
-  /** The same for as long as nothing is written to its files; undefined where that can't be told quickly. */
+  /** Stays the same while nothing is written to the files; undefined if that can't be checked quickly. */
   get stamp(): string | undefined {
     return this.#spec.strategy === "overlay" ? stampOf(this.layout.upper) : undefined;
   }
 
-  /** Something is about to be started in it. */
+  /** Called before something is started in it. */
   async unsettle(): Promise<void> {
     if (this.#spec.settled !== null) await this.update({ ...this.#spec, settled: null });
   }
@@ -219,13 +245,13 @@ export class Capsule {
       if (this.#spec.stack.length > MAX_LAYERS)
         this.#spec = await flatten(this.#ground, this.layout, this.#spec, commit);
     } catch (error) {
-      // Without space for a layer, or a way to it, the capsule goes on as it is.
+      // If there is no space or no permission for a layer, the capsule stays as it is.
       if (!isDiskFull(error) && errorCode(error) !== "EACCES") throw error;
       this.#spec = await settleSealing(disk, this.repo, this.layout, await this.layout.readSpec());
     }
   }
 
-  /** Gone at once; its bytes follow. What must be kept was taken before. */
+  /** The capsule is gone at once, and its bytes are deleted later. What must be kept was saved before. */
   async remove(trashDir: string, name: string): Promise<void> {
     await this.detach();
     await moveToTrash(this.#io.disk, trashDir, this.layout.dir, name);

@@ -1,9 +1,13 @@
 /**
- * Owns catching up: what a person committed meanwhile goes into the files that a task carries on. Path by path: what
- * the person changed and the session did not is changed; what both changed is a conflict, and then nothing is.
+ * Owns catching up: what a person committed meanwhile goes into the files that a task carries on. It works
+ * path by path: what the person changed and the session did not is changed; a path that both changed is a
+ * conflict, and then nothing is.
  *
- * K20 Work of the session and of the person is never mixed within a file, and neither replaces the other's.
- * What a crash leaves is harmless: some files have the person's content already, and the next attempt gives it to all.
+ * catch-up-1 Work of the session and work of the person are never mixed within a file, and neither replaces
+ *    the other.
+ *
+ * A crash does no harm: some files already have the person's content, and the next attempt gives it to all of
+ * them.
  */
 import { rmdirSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -32,13 +36,13 @@ import type { Capsule } from "./capsule.ts";
 export interface Difference {
   /** The commit that the carried files stand on. */
   readonly from: string | null;
-  /** The one that they are to stand on. */
+  /** The commit that they will stand on. */
   readonly to: string | null;
 }
 
 interface Change {
   readonly path: BytePath;
-  /** Null: it is gone. */
+  /** Null if it is gone. */
   readonly now: { readonly mode: string; readonly id: string } | null;
   readonly isNew: boolean;
 }
@@ -49,7 +53,7 @@ const TIMEOUT_MS = 5 * 60_000;
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const NAMED_PATHS = 10;
 
-/** Fails where both sides changed the same. Says what the person changed. */
+/** Fails if both sides changed the same path. Returns what the person changed. */
 export async function differenceFor(
   repo: Repo,
   store: Store,
@@ -81,7 +85,7 @@ function conflictsOf(theirs: Changes, ours: Changes): BytePath[] {
     .filter(({ path, now }) => {
       const mine = ours.get(path);
       if (mine) return mine.now?.id !== now?.id || mine.now?.mode !== now?.mode;
-      // A file where the other has a directory.
+      // One side has a file where the other has a directory.
       return now !== null && (ownDirs.has(path) || ancestorsOf(path).some((dir) => own.has(dir)));
     })
     .map(({ path }) => path);
@@ -98,7 +102,7 @@ function refuseConflicts(paths: readonly BytePath[]): void {
   );
 }
 
-/** Gives the files what the person changed. Nothing runs in the capsule meanwhile. */
+/** Applies the person's changes to the files. Nothing runs in the capsule meanwhile. */
 export async function catchUp(capsule: Capsule, to: string, theirs: Changes): Promise<void> {
   const view = await capsule.attach();
   const { repo, layout, sandbox } = capsule;
@@ -108,7 +112,7 @@ export async function catchUp(capsule: Capsule, to: string, theirs: Changes): Pr
   try {
     await makeGitdir({ path: gitDir, repo, surroundings: noSurroundings, branch: "none", commit: to });
     await setIndex({ gitDir }, to);
-    // The agent's attributes have a say in what git writes.
+    // The agent's attributes affect what git writes.
     const confined = new ConfinedGit({ gitDir, view, sandbox, config: ["core.fsync=none"] });
     removeGone(view, theirs);
     await writeNew(confined, gitDir, theirs);
@@ -119,7 +123,7 @@ export async function catchUp(capsule: Capsule, to: string, theirs: Changes): Pr
   }
 }
 
-/** The same, for a capsule whose task stays: from then on its work is measured against that commit. */
+/** The same for a capsule whose task stays: from then on its work is measured against that commit. */
 export async function moveOnto(capsule: Capsule, to: string, theirs: Changes): Promise<void> {
   await capsule.detach();
   await holdCommit(capsule.repo, to);
@@ -128,7 +132,7 @@ export async function moveOnto(capsule: Capsule, to: string, theirs: Changes): P
   await capsule.update({ ...capsule.spec, base: to });
 }
 
-/** What stands where the person has a new file, and is in no tree: an ignored file, say. */
+/** What is in the place of a new file of the person's and is in no tree, for example an ignored file. */
 function inTheWay(view: View, theirs: Changes, algorithm: "sha1" | "sha256"): BytePath[] {
   using cursor = new Cursor(view.root);
   const isOther = (dir: OpenDir, name: BytePath, id: string) => {
@@ -141,7 +145,7 @@ function inTheWay(view: View, theirs: Changes, algorithm: "sha1" | "sha256"): By
   };
   const added = [...theirs.values()].filter(({ isNew, now }) => isNew && now !== null);
   const isNoDir = (dir: OpenDir, name: BytePath) => dir.stat(name)?.isDirectory() === false;
-  // What the person removed makes way.
+  // Paths that the person removed do not count.
   const dirs = [...new Set(added.flatMap(({ path }) => ancestorsOf(path)))].filter((dir) => !theirs.has(dir));
   return [
     ...dirs.filter((dir) => cursor.inParent(dir, isNoDir)),
@@ -152,7 +156,9 @@ function inTheWay(view: View, theirs: Changes, algorithm: "sha1" | "sha256"): By
   ];
 }
 
-/** With the directories that are empty then, as git does it: what else stands in one is in no tree, and stays. */
+/**
+ * Also removes directories that are empty then, as git does. Anything else in them is in no tree, and stays.
+ */
 function removeGone(view: View, theirs: Changes): void {
   using cursor = new Cursor(view.root);
   for (const { path, now } of theirs.values()) {
@@ -175,7 +181,7 @@ function removeIfEmpty(dir: OpenDir, name: BytePath): boolean {
   }
 }
 
-/** Attributes first: they say how the others are written. */
+/** Attributes first: they decide how the others are written. */
 async function writeNew(confined: ConfinedGit, gitDir: string, theirs: Changes): Promise<void> {
   const paths = [...theirs.values()].filter(({ now }) => now !== null).map(({ path }) => path);
   const isAttributes = (path: BytePath) => nameOf(path) === ".gitattributes";
@@ -184,13 +190,16 @@ async function writeNew(confined: ConfinedGit, gitDir: string, theirs: Changes):
     const input = [toBytes(some.map((path) => `${path}\0`).join(""))];
     const question = { input, timeoutMs: TIMEOUT_MS, maxOutputBytes: 0, writable: [gitDir] };
     if (!(await confined.ask(["checkout-index", "-f", "-u", "-z", "--stdin"], question)))
-      throw new HoldfastError("git_failed", "git could not write what the session's branch has by now");
+      throw new HoldfastError(
+        "git_failed",
+        "git could not write the files of the session's branch into the capsule",
+      );
   }
 }
 
 /**
- * The agent's own branch goes along, where that is a fast-forward and nothing is staged: its git shows what it did, and
- * not what others did meanwhile. Anywhere else its git stays as it is.
+ * Moves the agent's own branch too, if that is a fast-forward and nothing is staged: its git shows what it
+ * did, and not what others did meanwhile. Otherwise its git stays as it is.
  */
 async function follow(
   { repo, layout }: Capsule,

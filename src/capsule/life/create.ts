@@ -12,7 +12,7 @@ import { orDiskFull } from "./disk-full.ts";
 import type { CapsuleIo } from "./io.ts";
 import { moveFiles } from "./moving.ts";
 
-/** A capsule with the files of a commit. Whatever fails, nothing of it is left. */
+/** A capsule with the files of a commit. If it fails, nothing of it is left. */
 export function createCapsule(io: CapsuleIo, request: NewCapsule): Promise<CreatedCapsule> {
   return orDiskFull(io.disk, () => create(io, request));
 }
@@ -20,10 +20,11 @@ export function createCapsule(io: CapsuleIo, request: NewCapsule): Promise<Creat
 async function create(io: CapsuleIo, request: NewCapsule): Promise<CreatedCapsule> {
   const strategy = strategies[await chooseStrategy(io.homeDir, request.settings.strategy)];
   try {
-    // Only an overlay can take a few files from elsewhere.
+    // Only an overlay can take a few files from another commit.
     return await createOn(io, request, strategy, { isExact: strategy.name !== "overlay" });
   } catch (error) {
-    // Set-up may have changed a file that differs between the base and a commit near it; or it was just collected.
+    // Set-up may have changed a file that differs between the base and the task's commit, or the base was
+    // just collected.
     const isWorthAnother = isHoldfastError(error, "git_failed") || isCollected(error);
     if (!isWorthAnother || !strategy.usesBase) throw error;
     return createOn(io, request, strategy, { isExact: true });
@@ -41,7 +42,7 @@ async function createOn(
   if (surroundings.refs.some(({ name }) => name === "refs/heads/holdfast"))
     throw new HoldfastError(
       "publish_refused",
-      "a branch named holdfast stands in the way of holdfast/…: rename it",
+      "a branch named holdfast prevents branches named holdfast/…: rename it",
     );
   if (base !== null) await holdCommit(repo, base);
   const cached = strategy.usesBase ? await findBase(io, request, base, surroundings, isExact) : undefined;

@@ -1,12 +1,12 @@
 /**
- * Owns what becomes of work that meets a full disk.
+ * Owns how work ends that meets a full disk.
  */
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
 import { type Disk, isDiskFull } from "../../util/index.ts";
 
 /**
- * What the disk says when it is full, as an error with a way out; but first once more, when there was room to be
- * made. So it is only for work that leaves nothing when it fails.
+ * Runs the work. If the disk is full and room could be made, it runs once more; if not, it fails with an
+ * error that has a way out. So it is only for work that leaves nothing behind when it fails.
  */
 export async function orDiskFull<T>(disk: Disk, work: () => Promise<T>): Promise<T> {
   const isFull = (error: unknown) => isDiskFull(error) || isHoldfastError(error, "disk_full");

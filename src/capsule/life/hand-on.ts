@@ -1,9 +1,10 @@
 /**
- * Owns handing a capsule on: the next task of its session gets it with everything in it, by a rename. It never goes
- * through a teardown, so nothing has to fit into a snapshot for it.
+ * Owns handing a capsule on: the next task of its session gets it with everything in it, by a rename. There
+ * is no teardown in between, so nothing has to fit into a snapshot.
  *
- * K19 Until the next task is on record the capsule can go back to the last one: `previous` says whose it was. After a
- *     kill at any step it stands whole in one of the two places, and `findHanded` puts it where the journal says.
+ * hand-on-1 Until the next task is on record, the capsule can go back to the last one: `previous` names its
+ *    owner. After a kill at any step it is whole in one of the two places, and `findHanded` puts it where the
+ *    journal says.
  */
 import { rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -28,11 +29,11 @@ export interface NextTask {
   readonly task: number;
   readonly base: string | null;
   readonly sandbox: Sandbox | undefined;
-  /** A holder that was begun for it in its new place. */
+  /** A holder that was started for it in its new place. */
   readonly coming?: ComingHolder | undefined;
 }
 
-/** The capsule in its new place, not yet final: `handBack` undoes it. */
+/** Puts the capsule into its new place, not yet final: `handBack` undoes it. */
 export async function handOn(io: CapsuleIo, capsule: Capsule, next: NextTask): Promise<Capsule> {
   const { repo, layout } = capsule;
   await capsule.detach();
@@ -41,14 +42,14 @@ export async function handOn(io: CapsuleIo, capsule: Capsule, next: NextTask): P
   await capsule.update({ ...capsule.spec, previous: { task, base } });
   const moved = new CapsuleDir(next.dir);
   await move(io.disk, layout, moved);
-  const handed = new Capsule(io, repo, moved, capsule.spec, next.coming);
+  const handed = new Capsule(io, repo, moved, capsule.spec, { coming: next.coming });
   const { task: number, base: standsOn, sandbox } = next;
   const isSandboxed = sandbox !== undefined;
   await handed.update({ ...handed.spec, task: number, base: standsOn, isSandboxed, settled: null });
   return handed;
 }
 
-/** To whom it belonged before: the next task could not be started. */
+/** Gives it back to the task that had it before, because the next task could not be started. */
 export async function handBack(io: CapsuleIo, capsule: Capsule, dir: string): Promise<Capsule> {
   await capsule.detach();
   const { layout, repo, spec } = capsule;
@@ -59,12 +60,14 @@ export async function handBack(io: CapsuleIo, capsule: Capsule, dir: string): Pr
   return back;
 }
 
-/** The next task is on record: the capsule is its own from here on. */
+/** Called when the next task is on record: the capsule is its own from then on. */
 export function settleHandOn(capsule: Capsule): Promise<void> {
   return capsule.update({ ...capsule.spec, previous: null });
 }
 
-/** The capsule of a task, also where a hand-over was cut off. `dirOf` says where a task's capsule is. */
+/**
+ * The capsule of a task, even if a hand-over was cut off. `dirOf` gives the directory of a task's capsule.
+ */
 export async function findHanded(
   io: CapsuleIo,
   repo: Repo,
@@ -85,7 +88,9 @@ async function move(disk: Disk, from: CapsuleDir, to: CapsuleDir): Promise<void>
   for (const dir of [dirname(to.dir), dirname(from.dir)]) await disk.syncDir(dir);
 }
 
-/** What a capsule that goes on gets anew: ports and files that the settings name, and the user's refs. */
+/**
+ * What a capsule gets anew when it is handed on: ports and files that the settings name, and the user's refs.
+ */
 export async function equip(
   io: CapsuleIo,
   capsule: Capsule,
@@ -115,7 +120,10 @@ export async function equip(
   return { capsule, missingIncludes: missing };
 }
 
-/** Of what `include` brought: what nobody changed makes room for what is there now. Says what the agent removed. */
+/**
+ * Files that `include` brought and that are unchanged make room for the present ones. Returns the paths that
+ * the agent removed.
+ */
 function dropUnchanged({ repo, spec: { included } }: Capsule, root: string): ReadonlySet<BytePath> {
   const removed = new Set<BytePath>();
   using cursor = new Cursor(root);

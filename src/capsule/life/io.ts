@@ -1,5 +1,5 @@
 /**
- * Owns the word for what capsules reach the world through.
+ * Owns the form in which capsules are given access to the world.
  */
 import type { Clock, Disk, OnProgress } from "../../util/index.ts";
 
@@ -7,6 +7,6 @@ export interface CapsuleIo {
   readonly homeDir: string;
   readonly disk: Disk;
   readonly clock: Clock;
-  /** Hears what long work is at. */
+  /** Receives the progress of long work. */
   readonly onProgress?: OnProgress | undefined;
 }

@@ -1,5 +1,6 @@
 /**
- * Owns what a snapshot of a capsule is taken of: which of its changes are its own, and by which rules they are judged.
+ * Owns what a snapshot of a capsule contains: which changes are the capsule's own, and by which rules they
+ * are judged.
  */
 import { chmodSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -32,19 +33,19 @@ const ANSWER_MS = 30_000;
 export interface Measured {
   readonly repo: Repo;
   readonly spec: CapsuleSpec;
-  /** What its task's sandbox shows around its files; undefined where it has none. */
+  /** What its task's sandbox shows around its files; undefined if it has none. */
   readonly sandbox: Sandbox | undefined;
   readonly view: View;
-  /** Everything that differs from what it stands on. */
+  /** Everything that differs from what the capsule stands on. */
   readonly changes: Iterable<Change> | AsyncIterable<Change>;
-  /** Null for a snapshot that nothing is to name. */
+  /** Null for a snapshot that no ref will name. */
   readonly name: string | null;
   readonly limits: SnapshotLimits;
 }
 
 export async function measure(io: CapsuleIo, measured: Measured): Promise<Snapshot> {
   const { repo, spec, view, limits, name } = measured;
-  // Its owner may have locked everybody out of all of it; the mode of the root is nobody's file.
+  // The task may have locked all of it. The mode of the root itself is not part of a snapshot.
   if ((statSync(view.root).mode & 0o700) !== 0o700) chmodSync(view.root, 0o755);
   const store = await openStore(repo, io.disk);
   const aside = await makeAside(store);
@@ -67,7 +68,7 @@ export async function measure(io: CapsuleIo, measured: Measured): Promise<Snapsh
   }
 }
 
-/** Without what every capsule gets anew: the link to the user's objects, and unchanged includes. */
+/** Leaves out what every capsule gets anew: the link to the user's objects, and unchanged includes. */
 async function* ownChanges({ repo, spec, view, changes }: Measured): AsyncGenerator<Change> {
   const { included } = spec;
   for await (const change of changes) {
@@ -87,7 +88,7 @@ async function* ownChanges({ repo, spec, view, changes }: Measured): AsyncGenera
     }
     yield change;
   }
-  // No base has them, so nothing else would tell that they are gone.
+  // These files are in no base, so nothing else shows that they are gone.
   using cursor = new Cursor(view.root);
   for (const path of Object.keys(included).map(fromText))
     if (!cursor.inParent(path, (dir, name) => dir.stat(name))) yield { gone: path };

@@ -1,38 +1,41 @@
 /**
- * Owns the port through which whatever makes capsules answers for them: which it has, and whether they are worked in.
- * What capsules share (bases, layers, held commits, ports) goes only when no owner has one that needs it.
+ * Owns the port through which each part that makes capsules answers for them: which it has, and whether they
+ * are in use. What capsules share (bases, layers, held commits, ports) is removed only if no owner has a
+ * capsule that needs it.
  */
 import { existsSync } from "node:fs";
 import { CapsuleDir, type CapsuleSpec } from "../dir/capsule-dir.ts";
 
-/** How a capsule is kept from being worked in by two at once. */
+/** Keeps two processes from working in a capsule at once. */
 export interface Custody {
   readonly isBusy: boolean;
-  /** With everyone else kept out of it; fails where it is busy. */
+  /** Runs the work while all others are kept out. Fails if the capsule is busy. */
   alone(work: () => Promise<void>): Promise<void>;
 }
 
 export interface FoundCapsule {
   readonly layout: CapsuleDir;
-  /** Undefined: none was written, or it can't be read. */
+  /** Undefined: the description was not written, or can't be read. */
   readonly spec: CapsuleSpec | undefined;
   readonly isUnfinished: boolean;
 }
 
 export interface OwnedCapsule extends FoundCapsule {
   readonly custody: Custody;
-  /** It is there only while its owner works in it: what lies there afterwards was left by a kill. */
+  /** It exists only while its owner works in it: one that is found later was left by a kill. */
   readonly isPassing: boolean;
 }
 
 export interface CapsuleOwner {
-  /** Those that it has at this moment, whole or not. */
+  /** The capsules that it has at this moment, whole or not. */
   list(): Promise<readonly OwnedCapsule[]>;
-  /** Of a capsule in this directory, there or not; undefined where it is not one of this owner's. */
+  /**
+   * For the directory of a capsule, whether it exists or not; undefined if it does not belong to this owner.
+   */
   custodyOf(dir: string): Custody | undefined;
 }
 
-/** The capsule in a directory, as far as it came; undefined where nothing is. */
+/** The capsule in a directory, as far as it was made; undefined if there is nothing. */
 export async function findCapsule(dir: string): Promise<FoundCapsule | undefined> {
   const layout = new CapsuleDir(dir);
   if (!existsSync(dir)) return undefined;

@@ -1,5 +1,5 @@
 /**
- * Owns the making of a capsule from a snapshot: on the layers that were sealed of it where they are still there, else
+ * Owns making a capsule from a snapshot: on the layers that were sealed of it if they still exist, otherwise
  * on its base.
  */
 import { HoldfastError } from "../../contract/index.ts";
@@ -23,7 +23,7 @@ export interface RestoredCapsule extends CreatedCapsule {
   readonly left: readonly string[];
 }
 
-/** With `base`: what it is to stand on from now on; default: what it stood on. */
+/** `base` is the commit that it will stand on; by default, the one that it stood on. */
 export type RestoreRequest = Omit<NewCapsule, "base"> & { readonly base?: string | null };
 
 /** A capsule with the files of a snapshot, in a directory of its own. */
@@ -66,7 +66,7 @@ async function restore(io: CapsuleIo, request: RestoreRequest, snapshot: string)
         left: [],
       };
     } catch (error) {
-      // The layer, or its base, was collected: the snapshot has all of it.
+      // The layer or its base was collected. The snapshot has all of it.
       if (!isCollected(error)) throw error;
     }
   }

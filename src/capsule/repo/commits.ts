@@ -1,16 +1,16 @@
 /**
- * Owns what is read from commits of the user's repo: their trees, their paths, the bytes of a file.
+ * Owns reading commits of the user's repo: their trees, their paths, the bytes of a file.
  */
 import { type BytePath, toText } from "../files/path.ts";
 import { BatchReader } from "../git/batch-reader.ts";
 import { git, gitLine, runGit } from "../git/git.ts";
-import { type Repo, remember, userPlace } from "./repo.ts";
+import { isRemembered, type Repo, remember, userPlace } from "./repo.ts";
 
 export async function hasObject(repo: Repo, id: string): Promise<boolean> {
   return (await runGit(userPlace(repo), ["cat-file", "-e", id], { accept: [0, 1, 128] })).exitCode === 0;
 }
 
-/** A file of a commit, or undefined when it has none of that name. */
+/** A file of a commit; undefined if the commit has no file of that name. */
 export async function readCommittedBytes(
   repo: Repo,
   commit: string | null,
@@ -22,7 +22,10 @@ export async function readCommittedBytes(
   return exitCode === 0 ? stdout : undefined;
 }
 
-/** Whether a commit has a directory of that name, through links in it too; where one leads out, it may have. */
+/**
+ * Whether a commit has a directory of that name, also through links in it. If a link leads out, it may have
+ * one.
+ */
 export async function hasDirectory(repo: Repo, commit: string | null, path: string): Promise<boolean> {
   if (commit === null) return false;
   const args = ["cat-file", "--batch-check=%(objecttype)", "--follow-symlinks"];
@@ -31,10 +34,13 @@ export async function hasDirectory(repo: Repo, commit: string | null, path: stri
   return answer === "tree" || answer.startsWith("symlink ") || path.includes("\n");
 }
 
-/** Where git said it with another answer. */
+/** For a tree that git reported with another answer. */
 export function rememberTree(repo: Repo, commit: string, tree: string): void {
   remember(repo, `tree of ${commit}`, async () => tree);
 }
+
+/** If it is known, the commit exists. */
+export const isTreeKnown = (repo: Repo, commit: string) => isRemembered(repo, `tree of ${commit}`);
 
 export async function treeOf(repo: Repo, commit: string | null): Promise<string> {
   return remember(repo, `tree of ${commit}`, () =>
@@ -62,12 +68,12 @@ export async function listCommit(
 
 export const isGitlink = ({ mode }: { readonly mode: string }) => mode === "160000";
 
-/** Submodules: directories whose content is another repo's. */
+/** Submodules: directories whose content belongs to another repo. */
 export async function listGitlinks(repo: Repo, commit: string | null): Promise<BytePath[]> {
   return (await listCommit(repo, commit)).filter(isGitlink).map(({ path }) => path);
 }
 
-/** Of these paths, those that a commit has with CRLF. */
+/** Those of these paths that a commit has with CRLF. */
 export async function committedCrlf(
   repo: Repo,
   commit: string | null,

@@ -1,10 +1,11 @@
 /**
- * Owns the finding of the user's repo, and whether it may be used. A repo is somebody's words: its gitdir says where
- * its files are, what it borrows, what is run. So it has to be the user's own, as git itself judges that, and what it
- * says of its place has to be true.
+ * Owns finding the user's repo and deciding whether it may be used. A repo may come from anyone: its gitdir
+ * names where its files are, what it borrows and what is run. So it must be the user's own, as git itself
+ * judges that, and what it says about its place must be true.
  *
- * K16 A repo that somebody else has put in the way is refused: one that belongs to another user, one that stands as
- *     a bare repo in a checkout, one whose gitdir claims another directory as its checkout, one inside the home.
+ * repo-2 A repo that another person may have planted is refused: one that belongs to another user, a bare
+ *    repo inside a checkout, one whose gitdir claims another directory as its checkout, and one inside the
+ *    home.
  */
 import { existsSync, lstatSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -26,7 +27,7 @@ const MAX_GITFILE_BYTES = 64 * 1024;
 
 export async function discoverRepo(homeDir: string, path: string): Promise<Discovered> {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    throw new HoldfastError("not_a_repo", `there is no directory ${path}`, { path });
+    throw new HoldfastError("not_a_repo", `the directory ${path} does not exist`, { path });
   const found = await askGit(path);
   for (const dir of [found.gitDir, found.headDir])
     if (isWithin(homeDir, dir))
@@ -35,14 +36,14 @@ export async function discoverRepo(homeDir: string, path: string): Promise<Disco
   else if (!leadsTo(found.checkout, found.headDir))
     throw new HoldfastError(
       "not_a_repo",
-      `the gitdir of ${path} claims ${found.checkout} as its checkout, and that has another one`,
+      `the gitdir of ${path} claims ${found.checkout} as its checkout, but that directory has another gitdir`,
       { path },
     );
   return found;
 }
 
 async function askGit(path: string): Promise<Discovered> {
-  // The last question has no answer in a bare repo; what was answered before it is still said.
+  // The last question has no answer in a bare repo. Git still prints the answers before it.
   const questions = [
     "--is-bare-repository",
     "--show-object-format",
@@ -64,7 +65,10 @@ async function askGit(path: string): Promise<Discovered> {
   return { checkout: realpathSync(top), gitDir, headDir, objectFormat };
 }
 
-/** Anybody can commit a directory that looks like a bare repo: whoever only clones it must not be led into it. */
+/**
+ * Anyone can commit a directory that looks like a bare repo. A user who only clones it must not be led into
+ * it.
+ */
 async function assertDeclared(gitDir: string): Promise<void> {
   for (let dir = dirname(gitDir); ; dir = dirname(dir)) {
     if (existsSync(join(dir, ".git"))) break;
@@ -76,7 +80,7 @@ async function assertDeclared(gitDir: string): Promise<void> {
   if (!declared.includes(gitDir)) throw refused("it is a bare repo inside a checkout", gitDir);
 }
 
-/** Whether the checkout's own `.git` is this gitdir, or names it. */
+/** Whether the checkout's own `.git` is this gitdir or names it. */
 function leadsTo(checkout: string, headDir: string): boolean {
   const path = join(checkout, ".git");
   const stats = lstatSync(path, { throwIfNoEntry: false });
@@ -91,5 +95,5 @@ function leadsTo(checkout: string, headDir: string): boolean {
 }
 
 function refused(why: string, path: string): HoldfastError {
-  return new HoldfastError("unsafe_repo", `the repo ${path} is not used: ${why}`, { path });
+  return new HoldfastError("unsafe_repo", `the repo ${path} is refused: ${why}`, { path });
 }

@@ -1,5 +1,6 @@
 /**
- * Owns the refs by which a home keeps commits of the user's repo: hidden, and under a name of its own.
+ * Owns the refs by which a home keeps commits of the user's repo. They are hidden, and their names belong to
+ * this home.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -7,13 +8,18 @@ import { git, gitLine } from "../git/git.ts";
 import { checkoutsIn } from "./refs.ts";
 import { type Repo, userPlace } from "./repo.ts";
 
-/** Keeps a base, and all that a snapshot leaves to it, safe from the user's own garbage collection. */
+/**
+ * Keeps a base from the user's own garbage collection, and with it everything that a snapshot leaves to the
+ * base.
+ */
 export async function holdCommit(repo: Repo, commit: string): Promise<void> {
   if (existsSync(join(repo.gitDir, holdOf(repo, commit)))) return;
   await git(userPlace(repo), ["update-ref", holdOf(repo, commit), commit]);
 }
 
-/** Another home's are its own; so are those without a home's name, which the version before has made. */
+/**
+ * Holds of another home belong to it. So do those without the name of a home, which an earlier version made.
+ */
 export const holdOf = ({ holds }: Pick<Repo, "holds">, commit: string) => `${holds}/${commit}`;
 
 export async function heldCommits(repo: Repo): Promise<string[]> {
@@ -21,17 +27,23 @@ export async function heldCommits(repo: Repo): Promise<string[]> {
   return refs.toString("utf8").split("\n").filter(Boolean);
 }
 
-/** What a session's branch was moved away from: nothing else in the user's repo may have it. It goes with the session. */
+/**
+ * Keeps the commit that a session's branch was moved away from: nothing else in the user's repo may have it.
+ * The ref is removed with the session.
+ */
 export async function keepTip(repo: Repo, session: string, commit: string): Promise<void> {
   await git(userPlace(repo), ["update-ref", `${tipsOf(repo, session)}/${commit}`, commit]);
 }
 
-/** The user's checkout as it was when a task of the session began with it. It is the user's own, and goes with it, too. */
+/**
+ * Keeps the user's checkout as it was when a task of the session began with it. The ref is removed with the
+ * session.
+ */
 export async function keepCheckout(repo: Repo, session: string, commit: string): Promise<void> {
   await git(userPlace(repo), ["update-ref", `${checkoutsIn(repo)}/${session}/${commit}`, commit]);
 }
 
-/** What such a checkout stands on; any other commit is returned as it is. */
+/** The commit that such a checkout stands on. Any other commit is returned as it is. */
 export async function belowCheckout(repo: Repo, commit: string | null): Promise<string | null> {
   if (commit === null) return null;
   const args = ["for-each-ref", "--points-at", commit, "--format=%(refname)", `${checkoutsIn(repo)}/`];
@@ -62,7 +74,7 @@ export async function dropTips(repo: Repo, session: string): Promise<void> {
     await git(userPlace(repo), ["update-ref", "-d", ref]);
 }
 
-/** Kept for a session that may be gone by now. */
+/** The tips that are kept for sessions. A session may be gone by now. */
 export async function listTips(repo: Repo): Promise<{ readonly session: string; readonly commit: string }[]> {
   const prefix = tipsOf(repo, "");
   const out = await git(userPlace(repo), ["for-each-ref", "--format=%(refname)", prefix]);

@@ -1,11 +1,11 @@
 /**
- * Owns the looking-up of many names at once, for those who look at many sessions: one process for all.
+ * Owns looking up many names at once, for commands that show many sessions: one process for all.
  */
 import { git } from "../git/git.ts";
 import { BRANCH_FOLDER } from "./named-branches.ts";
 import { objectsLink, type Repo, userPlace } from "./repo.ts";
 
-/** The branches of sessions, with the commits that they are at. */
+/** The branches of sessions, with their commits. */
 export async function sessionBranches(repo: Repo): Promise<ReadonlyMap<string, string>> {
   const format = "--format=%(objectname) %(refname:lstrip=2)";
   const out = await git(userPlace(repo), ["for-each-ref", format, `refs/heads/${BRANCH_FOLDER}`]);

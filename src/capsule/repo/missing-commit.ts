@@ -1,6 +1,6 @@
 /**
- * Owns what is said of a name that stands for no commit: branches that look like it, and where it may be fetched from.
- * Nothing is fetched here.
+ * Owns the error for a name that stands for no commit. It names branches that look like it, and where the
+ * commit may be fetched from. Nothing is fetched here.
  */
 import { HoldfastError } from "../../contract/index.ts";
 import { type GitPlace, gitLine } from "../git/git.ts";
@@ -14,7 +14,7 @@ export async function missingCommit(place: GitPlace, name: string, where: string
   const alike = refs.filter((ref) => ref === last || ref.endsWith(`/${last}`)).slice(0, MAX_ALIKE);
   const remote = (await lines("remote")).find((one) => name.startsWith(`${one}/`));
   const hints = [
-    ...(alike.length > 0 ? [`there is ${alike.join(", ")}`] : []),
+    ...(alike.length > 0 ? [`similar names are ${alike.join(", ")}`] : []),
     ...(remote === undefined ? [] : [`git fetch ${remote} may bring it`]),
   ];
   const message = [`there is no commit ${name} in ${where}`, ...hints].join("; ");

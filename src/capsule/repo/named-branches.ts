@@ -1,6 +1,6 @@
 /**
- * Owns the look at which names are taken among a repo's branches, and which repo a checkout belongs to: by its plain
- * files, because each new session asks, and git takes longer to start than to answer.
+ * Owns the questions which branch names of a repo are taken, and which repo a checkout belongs to. It reads
+ * plain files, because each new session asks, and starting git takes longer than the answer.
  */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -12,7 +12,10 @@ export const BRANCH_FOLDER = "holdfast/";
 const MAX_POINTER_BYTES = 4096;
 const MAX_PACKED_BYTES = 256 * 1024 * 1024;
 
-/** Where the refs of a repo are, which a session knows by its checkout or by its gitdir. Undefined: it is none. */
+/**
+ * Where the refs of a repo are. A session knows the repo by its checkout or by its gitdir. Undefined: it is
+ * not a repo.
+ */
 export function refsDirOf(path: string): string | undefined {
   try {
     const own = ownGitDir(path);
@@ -24,7 +27,7 @@ export function refsDirOf(path: string): string | undefined {
   }
 }
 
-/** A linked working tree has a file there, which says where its gitdir is. */
+/** A linked working tree has a file there, which names its gitdir. */
 function ownGitDir(path: string): string {
   const dotGit = join(path, ".git");
   const stats = statSync(dotGit, { throwIfNoEntry: false });
@@ -34,7 +37,7 @@ function ownGitDir(path: string): string {
   return resolve(path, /^gitdir: (.+)/.exec(pointer)?.[1]?.trim() ?? dotGit);
 }
 
-/** Whether a branch of ours could not have this name: one has it, or stands in its way. */
+/** Whether a branch of ours can't have this name, because a branch has it or prevents it. */
 export async function isBranchTaken(refsDir: string, name: string): Promise<boolean> {
   const ref = `refs/heads/${BRANCH_FOLDER}${name}`;
   if (existsSync(join(refsDir, "reftable"))) {

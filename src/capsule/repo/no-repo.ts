@@ -1,6 +1,6 @@
 /**
- * Owns what stands in for a repo where a session has none: an empty one of ours in the home, which nothing is ever
- * published to. All such sessions of a home share it, and the store that goes with it, as sessions on one repo do.
+ * Owns the stand-in repo of sessions that have none: an empty repo in the home, to which nothing is ever
+ * published. All such sessions of a home share it and its store, as sessions on one repo do.
  */
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readlink, rename, rm, writeFile } from "node:fs/promises";
@@ -18,7 +18,8 @@ export async function makeNoRepo(gitDir: string): Promise<void> {
     await mkdir(join(gitDir, part), { recursive: true, mode: 0o700 });
   await openObjects(gitDir);
   const config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
-  // HEAD last: with it, it is whole. Whoever makes it at the same time writes the same.
+  // HEAD is written last: with it, the repo is whole. Another process that makes it at the same time writes
+  // the same.
   for (const [name, text] of Object.entries({ config, HEAD: "ref: refs/heads/none\n" })) {
     const temporary = temporaryPath(join(gitDir, name));
     await writeFile(temporary, text, { mode: 0o600, flush: true });
@@ -26,12 +27,12 @@ export async function makeNoRepo(gitDir: string): Promise<void> {
   }
 }
 
-/** For the user of root's tasks. The home itself lets nobody else in. */
+/** For the user of tasks that root starts. The home itself lets no other user in. */
 async function openObjects(gitDir: string): Promise<void> {
   for (const part of ["objects", "objects/pack", "objects/info"]) await chmod(join(gitDir, part), 0o755);
 }
 
-/** A home that was moved has a link to where it was. */
+/** A home that was moved has a link to its old place. */
 export async function dropStaleLink(link: string, target: string): Promise<void> {
   const before = await readlink(link).catch(() => target);
   if (before !== target) await rm(link, { force: true });

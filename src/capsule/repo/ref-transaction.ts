@@ -1,11 +1,11 @@
 /**
- * Owns the moving of one ref of the user's together with something else: while that is done, the ref is locked at the
- * value that it was known to have. A kill in between leaves the ref where it was.
+ * Owns moving one ref of the user's repo together with other work: while the work is done, the ref is locked
+ * at its known value. A kill in between leaves the ref where it was.
  */
 import { type Identity, runGit } from "../git/git.ts";
 
 export interface RefMove {
-  /** Whose HEAD has to know of it, if it is the ref that HEAD names. */
+  /** The gitdir whose HEAD log must record the move, if HEAD names the ref. */
   readonly gitDir: string;
   readonly ref: string;
   readonly from: string;
@@ -15,7 +15,10 @@ export interface RefMove {
   readonly identity: Identity;
 }
 
-/** Why it was not moved: it has another value by now, or something else has it locked. Undefined where it was. */
+/**
+ * Returns why the ref was not moved: its value has changed, or another process has it locked. Undefined if it
+ * was moved.
+ */
 export async function moveRef(move: RefMove, work: () => Promise<void>): Promise<string | undefined> {
   const { gitDir, ref, from, to, reason, identity } = move;
   const prepared = Promise.withResolvers<boolean>();

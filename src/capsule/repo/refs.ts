@@ -1,14 +1,19 @@
 /**
- * Owns what the user's refs say: which commit a name stands for, which commits are the user's, which is before which.
+ * Owns reading the user's refs: which commit a name stands for, which commits are the user's, and which comes
+ * before which.
  */
 import { git, gitLine, runGit } from "../git/git.ts";
-import { rememberTree } from "./commits.ts";
+import { isTreeKnown, rememberTree } from "./commits.ts";
+import { readHead } from "./head.ts";
 import { missingCommit } from "./missing-commit.ts";
 import { type Repo, remember, userPlace } from "./repo.ts";
 
 /** The commit that a name stands for; null for the HEAD of a repo without a commit. */
 export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string | null> {
-  // Of this checkout, also where a name only leads to its HEAD.
+  const head = name === "HEAD" ? readHead(repo) : undefined;
+  // Asked at every checkpoint, and usually unchanged.
+  if (head !== undefined && isTreeKnown(repo, head)) return head;
+  // From this checkout, even if a name only leads to its HEAD.
   const place = { gitDir: repo.headDir };
   const args = ["log", "--no-walk", "--format=%H %T", "--end-of-options", `${name}^{commit}`, "--"];
   const { exitCode, stdout } = await runGit(place, args, { accept: [0, 1, 128] });
@@ -26,7 +31,7 @@ export async function resolveCommit(repo: Repo, name = "HEAD"): Promise<string |
   throw await missingCommit(place, name, repo.checkout ?? repo.gitDir);
 }
 
-/** Below this are the user's checkouts as they were: theirs, though the refs are ours. */
+/** Refs below this keep the user's checkouts. The commits are the user's, though the refs are ours. */
 export const checkoutsIn = ({ holds }: Pick<Repo, "holds">) => holds.replace("/held/", "/checkouts/");
 
 /** Whether a commit is the user's: reachable from a ref that is not one of ours, or a checkout of theirs. */
@@ -45,12 +50,28 @@ export async function isUsersCommit(repo: Repo, commit: string): Promise<boolean
   });
 }
 
-/** What we made in the user's repo. */
+/**
+ * The commits that only a session's branch has, oldest first, along first parents; and the commit that they
+ * stand on.
+ */
+export async function ownCommits(
+  repo: Repo,
+  tip: string,
+): Promise<{ readonly ids: readonly string[]; readonly base: string | undefined }> {
+  const others = OURS.map((prefix) => `--exclude=${prefix}*`);
+  const users = [...others, "--all", `--glob=${checkoutsIn(repo)}/*`];
+  const args = ["rev-list", "--first-parent", "--reverse", "--parents", tip, "--not", ...users];
+  const rows = (await gitLine(userPlace(repo), args)).split("\n").filter(Boolean);
+  const ids = rows.map((row) => row.split(" ")[0] ?? "");
+  return { ids, base: ids.length === 0 ? tip : rows[0]?.split(" ")[1] };
+}
+
+/** The refs that Holdfast makes in the user's repo. */
 const OURS = ["refs/holdfast/", "refs/heads/holdfast/"];
 
 const isOurs = (ref: string) => OURS.some((prefix) => ref.startsWith(prefix));
 
-/** What stands in a capsule's packed-refs: the user's branches and tags, as they are now. */
+/** The content of a capsule's packed-refs: the user's branches and tags, as they are now. */
 export async function readRefs(repo: Repo): Promise<{ name: string; id: string }[]> {
   const refs = await git(userPlace(repo), ["for-each-ref", "--format=%(objectname) %(refname)"]);
   return refs

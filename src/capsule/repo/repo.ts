@@ -1,8 +1,8 @@
 /**
- * Owns which repo of the user's is meant, and what this home has of it. It is written in two places only: hidden
- * refs below refs/holdfast/, and the branch that is published.
+ * Owns which repo of the user is meant, and what this home keeps for it. Holdfast writes to the repo in two
+ * places only: hidden refs below refs/holdfast/, and the branch that is published.
  *
- * K5 Working tree, index, config, hooks and the user's branches are as they were, whatever a task does.
+ * repo-1 Working tree, index, config, hooks and the user's branches stay as they were, whatever a task does.
  */
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readlink, symlink } from "node:fs/promises";
@@ -21,38 +21,38 @@ export interface Repo {
   /** Where its refs and objects are. */
   readonly gitDir: string;
   readonly objects: string;
-  /** Of the checkout that the user named: where its HEAD is. */
+  /** Where the HEAD is of the checkout that the user named. */
   readonly headDir: string;
   readonly objectFormat: "sha1" | "sha256";
   /** `repos/<key>` in the home: its store, bases and layers. */
   readonly dir: string;
-  /** Of the home that works on it: no other has it, nor has a copy. */
+  /** The name of the home that works on it. No other home has the same name, and neither does a copy. */
   readonly homeName: string;
-  /** Below this, refs of the user's repo keep what this home needs of it. */
+  /** Refs of the user's repo below this keep what this home needs of it. */
   readonly holds: string;
-  /** Not the user's: it stands in for one, and nothing is published to it. */
+  /** It is not the user's: it stands in for a repo, and nothing is published to it. */
   readonly isStandIn: boolean;
 }
 
-/** The home that works on a repo: several may. */
+/** The home that works on a repo. A repo may have several. */
 export interface HomePlace {
   readonly dir: string;
   readonly id: string;
 }
 
-/** By its path, too: a copy of a home has the same id, and needs other commits. */
+/** The path counts too: a copy of a home has the same id, and needs other commits. */
 export const homeName = ({ id, dir }: HomePlace) => `${id}-${sha256Hex(dir).slice(0, 8)}`;
 export const objectsLink = (repo: Pick<Repo, "dir">) => join(repo.dir, "objects");
 export const repoLock = (repo: Pick<Repo, "dir">) => join(repo.dir, "lock");
-/** Held by whoever merges into a branch of the repo: one at a time. */
+/** Held by the process that merges into a branch of the repo: one at a time. */
 export const mergeLock = (repo: Pick<Repo, "dir">) => join(repo.dir, "merge.lock");
 export const userPlace = ({ gitDir }: Pick<Repo, "gitDir">): GitPlace => ({ gitDir });
 
 const remembered = new WeakMap<Repo, Map<string, Promise<unknown>>>();
 
 /**
- * What can't change, or need not be read twice for one piece of work: a repo is opened anew for the next one. What
- * failed is not remembered.
+ * For values that can't change, or need not be read twice during one piece of work: a repo is opened anew for
+ * the next one. A failure is not remembered.
  */
 export function remember<T>(repo: Repo, what: string, work: () => Promise<T>): Promise<T> {
   const known = remembered.get(repo) ?? new Map<string, Promise<unknown>>();
@@ -65,6 +65,10 @@ export function remember<T>(repo: Repo, what: string, work: () => Promise<T>): P
   return answer;
 }
 
+export function isRemembered(repo: Repo, what: string): boolean {
+  return remembered.get(repo)?.has(what) ?? false;
+}
+
 export async function openRepo(home: HomePlace, path: string): Promise<Repo> {
   if (path === noRepoDir(home)) return openStandIn(home, path);
   const found = await discoverRepo(home.dir, path);
@@ -72,7 +76,7 @@ export async function openRepo(home: HomePlace, path: string): Promise<Repo> {
   if (checkout !== null && isWithin(checkout, home.dir)) {
     throw new HoldfastError(
       "usage",
-      `the home ${home.dir} stands inside the repo ${checkout}: set HOLDFAST_HOME to another place`,
+      `the home ${home.dir} is inside the repo ${checkout}: set HOLDFAST_HOME to another place`,
     );
   }
   const repo = describe(home, found);
@@ -108,7 +112,7 @@ function describe(home: HomePlace, { checkout, gitDir, headDir, objectFormat }: 
   };
 }
 
-/** The repos that this home has worked on, as far as they are still where they were. */
+/** The repos that this home has worked on, as far as they are still in the same place. */
 export async function listRepos(home: HomePlace): Promise<Repo[]> {
   const keys = await readdir(reposDir(home.dir)).catch(() => []);
   const repos: Repo[] = [];
@@ -124,7 +128,10 @@ export async function listRepos(home: HomePlace): Promise<Repo[]> {
   return repos;
 }
 
-/** A name for the user's objects that is the same inside a sandbox, where the checkout's own path is taken. */
+/**
+ * A link to the user's objects whose path is the same inside a sandbox, where the checkout's own path is
+ * taken.
+ */
 async function prepare(repo: Repo): Promise<void> {
   for (const path of [dirname(repo.dir), repo.dir])
     await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 /**
- * Owns what a capsule takes over of the user's own settings: their name and address, what they ignore, and where
- * their clone ends.
+ * Owns what a capsule takes from the user's own settings: their name and address, what they ignore, and where
+ * their shallow clone ends.
  */
 import { join } from "node:path";
 import { readPlainFile } from "../../util/index.ts";
@@ -28,8 +28,8 @@ export async function userIdentity(repo: Repo): Promise<Identity> {
 const MAX_EXCLUDES_BYTES = 1024 * 1024;
 
 /**
- * What the user's git ignores by rules that are in no commit: info/exclude, and a file of the user's own. A capsule
- * gets a copy of both, so which file that is, only the user may say, and not the repo.
+ * What the user's git ignores by rules that are in no commit: info/exclude, and a file of the user's own. A
+ * capsule gets a copy of both, so only the user, and not the repo, may choose that file.
  */
 export async function userExcludes(repo: Repo): Promise<string> {
   const settings = (await userSettings(repo)).filter(({ isRepos }) => !isRepos);
@@ -43,7 +43,7 @@ export async function userExcludes(repo: Repo): Promise<string> {
 
 const MAX_SHALLOW_BYTES = 16 * 1024 * 1024;
 
-/** Boundaries of a shallow clone, which its borrowers need too: ids of commits, one on each line. */
+/** The boundaries of a shallow clone, which its borrowers need too: ids of commits, one on each line. */
 export function readShallow(repo: Repo): Buffer | undefined {
   const bytes = readPlainFile(join(repo.gitDir, "shallow"), { maxBytes: MAX_SHALLOW_BYTES });
   return bytes && /^([0-9a-f]{40,64}\n)*$/.test(bytes.toString("latin1")) ? bytes : undefined;

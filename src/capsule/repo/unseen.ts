@@ -1,25 +1,27 @@
+/**
+ * Owns the question which changes of the checkout a task will not see, because they are not committed.
+ */
 import { type Clock, deadline } from "../../util/index.ts";
 import { runGit } from "../git/git.ts";
 import { ignoreFileOf, readUserConfig, type UserSetting } from "../git/user-git.ts";
-
 import type { Repo } from "./repo.ts";
 
 /** A directory that is not tracked counts as one. */
 export interface Unseen {
   readonly changed: number;
   readonly untracked: number;
-  /** Of the files that were asked for, those among them. */
+  /** Those of the caller's files that are changed or untracked. */
   readonly named: readonly string[];
 }
 
 export interface UnseenRequest {
   readonly clock: Clock;
   readonly timeoutMs: number;
-  /** Files that somebody wants to know of. */
+  /** Files that the caller wants to know about. */
   readonly files: readonly string[];
 }
 
-/** Undefined where there is nothing of the kind, or no checkout, or git gave no answer in time. */
+/** Undefined if there are none, if there is no checkout, or if git did not answer in time. */
 export async function unseenIn(
   { checkout, headDir }: Repo,
   { clock, timeoutMs, files }: UnseenRequest,
@@ -43,14 +45,14 @@ export async function unseenIn(
       named: files.filter((file) => paths.has(file)),
     };
   } catch {
-    // Whatever is wrong with it, the task does not hang on this.
+    // Whatever went wrong, the task does not depend on it.
     return undefined;
   }
 }
 
 const SETTINGS = "^(core\\.(excludesfile|autocrlf|eol)|filter\\..*\\.(clean|process|required))$";
 
-/** What decides whether a file is changed, by the user's settings; of the filters, none. */
+/** The user's settings that decide whether a file is changed. Filters are switched off. */
 function withoutFilters(settings: readonly UserSetting[]): string[] | undefined {
   const filters = settings.filter(({ name }) => name.startsWith("filter."));
   // Git would read another name.

@@ -1,8 +1,8 @@
 /**
  * Owns putting a snapshot's files into a directory that holds its base.
  *
- * K10 It writes below the root only, whatever the manifest says and whatever links the base has: no link is
- *     followed, and no set-user-id, set-group-id or device comes to life.
+ * snapshot-2 It writes below the root only, whatever the manifest says and whatever links the base has: it
+ *    follows no link, and sets no set-user-id or set-group-id and creates no device.
  */
 import {
   chmodSync,
@@ -26,7 +26,7 @@ import { git } from "../git/git.ts";
 import type { ManifestEntry, SnapshotManifest } from "../store/manifest.ts";
 import type { Store } from "../store/store.ts";
 
-/** What could not be brought back: sockets and devices have no content. */
+/** What could not be restored: sockets and devices have no content. */
 export interface Applied {
   readonly left: readonly string[];
 }
@@ -45,7 +45,8 @@ export async function applySnapshot(
   for (const { path, kind } of entries) if (kind === "dir") cursor.inParent(path, ensureDir, { make: true });
   await writeContents(cursor, store, entries, contents, onProgress);
   for (const { path, kind } of entries) if (kind === "fifo") makeFifo(cursor, path);
-  // Last, and the deepest first: a directory may be locked, and its time changes with what is put into it.
+  // Last, and the deepest first: a directory may be locked, and its time changes when an entry is added to
+  // it.
   for (const entry of [...entries].reverse()) settle(cursor, entry);
   const left = entries
     .filter(({ kind }) => kind === "socket" || kind === "device")
@@ -117,7 +118,7 @@ class ContentWriter {
     if (this.#fd === undefined)
       throw new HoldfastError(
         "snapshot_invalid",
-        `there is no place for ${JSON.stringify(toText(entry.path))}`,
+        `${JSON.stringify(toText(entry.path))} could not be created: its directory is missing`,
       );
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
     if (isLast) this.close();
@@ -148,14 +149,14 @@ export function makeFifo(cursor: Cursor, path: BytePath): void {
   cursor.inParent(path, place, { make: true });
 }
 
-/** The mode and the time that it had. */
+/** Sets the mode and the time that it had. */
 export function settle(cursor: Cursor, { path, kind, mode, mtimeMs }: Entry): void {
   if (kind === "socket" || kind === "device") return;
   cursor.inParent(path, (dir, name) => {
     const stats = dir.stat(name);
     if (!stats) return;
     lutimesSync(dir.at(name), new Date(mtimeMs), new Date(mtimeMs));
-    // A mode is set through links: only what is none gets one.
+    // chmod follows links, so only an entry that is not a link gets a mode.
     if (!stats.isSymbolicLink()) chmodSync(dir.at(name), mode & 0o1777);
   });
 }

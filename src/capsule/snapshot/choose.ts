@@ -1,6 +1,6 @@
 /**
- * Owns what of a capsule a snapshot keeps: the role of each entry, whether it fits, and whether it has to be read. All of
- * it is decided before a byte is written.
+ * Owns what a snapshot keeps of a capsule: the role of each entry, whether it fits, and whether it has to be
+ * read. All of it is decided before a byte is written.
  */
 import { HoldfastError } from "../../contract/index.ts";
 import { sha256Hex } from "../../util/index.ts";
@@ -14,7 +14,7 @@ import { type Conversions, conversionsOf } from "./conversion.ts";
 export interface SnapshotLimits {
   readonly maxSnapshotBytes: number;
   readonly maxIgnoredBytes: number;
-  /** How long git may take to say what a file is. Default: half a minute. */
+  /** How long git may take to classify a file. Default: half a minute. */
   readonly answerMs?: number;
 }
 
@@ -24,19 +24,19 @@ export interface Kept extends ManifestEntry {
   readonly id?: string | undefined;
 }
 
-/** As it was met. */
+/** As the walk met it. */
 export interface Met extends Entry {
   readonly inode: LayerInode | undefined;
 }
 
 export interface Choice {
   readonly rules: Rules;
-  /** Of what need not be read. */
+  /** Files whose content is known and need not be read. */
   readonly known: KnownFiles;
   readonly limits: SnapshotLimits;
 }
 
-/** Before a byte is read: what each entry is, and whether it fits. */
+/** Decides before a byte is read what each entry is, and whether it fits. */
 export async function choose(request: Choice, entries: readonly Met[], gone: readonly BytePath[]) {
   const { rules, limits, known } = request;
   const rulesKey = rulesKeyOf(request, entries, gone);
@@ -82,7 +82,7 @@ export async function choose(request: Choice, entries: readonly Met[], gone: rea
   };
 }
 
-/** Whether its ends of lines may be others in a commit: that is found out while it is read. */
+/** Whether a commit may hold it with other line endings. That is found out while it is read. */
 function needsReading(
   { path, role }: ManifestEntry,
   { attributes }: Conversions,
@@ -91,14 +91,17 @@ function needsReading(
   return role === "work" && !answers.has(path) && attributes.has(path);
 }
 
-/** All that git's answers depend on; files by their inodes, which are others when they were written to. */
+/**
+ * Everything that git's answers depend on. Files count by their inodes, which change when a file is replaced
+ * or written.
+ */
 function rulesKeyOf({ rules }: Choice, entries: readonly Met[], gone: readonly BytePath[]): string {
   const ruling = entries.filter(({ path }) => isRules(path));
   const parts = [rules.key, ...ruling.map(({ path, inode }) => [path, inode?.key]), gone.filter(isRules)];
   return sha256Hex(JSON.stringify(parts));
 }
 
-/** Ignored files are kept up to the limit, the small ones first; the others are named. */
+/** Ignored files are kept up to the limit, the small ones first. The others are named. */
 function beyondLimit<T extends ManifestEntry>(entries: readonly T[], maxBytes: number): Set<T> {
   const ignored = entries.filter(({ role, kind }) => role === "ignored" && kind === "file");
   const beyond = new Set<T>();
@@ -114,7 +117,7 @@ function tooLarge({ path, size }: Entry, maxBytes: number): HoldfastError {
   const limit = Math.round(maxBytes / 1024 / 1024);
   return new HoldfastError(
     "snapshot_too_large",
-    `with ${JSON.stringify(toText(path))} (${size} bytes) the snapshot would be larger than ${limit} MB`,
+    `the snapshot would be larger than ${limit} MB with ${JSON.stringify(toText(path))} (${size} bytes)`,
     { path: toText(path), size },
   );
 }

@@ -1,9 +1,9 @@
 /**
- * Owns what role a changed path plays: whether a commit of the task would hold it.
+ * Owns the role of a changed path: whether a commit of the task would hold it.
  *
- * Git itself decides what is ignored, confined (K17), with an index that we hand it: the capsule's own, copied, so
- * that what an agent has added stays added; where that one is no index, the base's. A path of which git says nothing
- * is `aside`: it is kept, and not published.
+ * Git itself decides what is ignored, confined (confined-1), with an index that Holdfast passes to it: a copy
+ * of the capsule's own, so that what an agent has added stays added, or, if that one is not an index, the
+ * base's. A path for which git gives no answer is `aside`: it is kept, and not published.
  */
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
@@ -18,39 +18,39 @@ import { type Role, roleByName } from "../store/manifest.ts";
 export interface Rules {
   readonly view: View;
   readonly confined: ConfinedGit;
-  /** A directory for what is on its way. */
+  /** A directory for temporary files. */
   readonly aside: string;
-  /** Of the base; undefined where there is none. */
+  /** The index of the base; undefined if there is none. */
   readonly index: string | undefined;
-  /** Submodules of the base: what stands inside is not the repo's. */
+  /** Submodules of the base: what is inside belongs to another repo. */
   readonly gitlinks: ReadonlySet<BytePath>;
-  /** What the base has, where it has no index. */
+  /** What the base has, if it has no index. */
   readonly tracked: ReadonlySet<BytePath>;
   /** Brought in by `include`: never published. */
   readonly included: readonly BytePath[];
   readonly algorithm: "sha1" | "sha256";
-  /** How long git may take over one kind of question: patterns can be made that take forever. */
+  /** How long git may take for one kind of question: there are patterns that take forever. */
   readonly answerMs: number;
   readonly clock: Clock;
-  /** All of these that don't stand in the capsule, as one text: the answers are the same while it is. */
+  /** All inputs that are not in the capsule, as one text. While it is the same, the answers are the same. */
   readonly key: string;
-  /** Of these, those that the base has with CRLF. */
+  /** Those of these paths that the base has with CRLF. */
   committedCrlf(paths: readonly BytePath[]): Promise<ReadonlySet<BytePath>>;
 }
 
 export interface Roles {
   readonly roles: Map<BytePath, Role>;
-  /** Those that are `aside` because nothing could be learned of them. */
+  /** Paths that are `aside` because git gave no answer about them. */
   readonly unanswered: readonly BytePath[];
 }
 
-/** A file of rules that is longer is not read. */
+/** A longer file of rules is not read. */
 const MAX_RULES_BYTES = 8 * 1024 * 1024;
 const MAX_INDEX_BYTES = 256 * 1024 * 1024;
-/** Each names one submodule of the agent's own index, whose files are plain files here. */
+/** Each round names one submodule of the agent's own index, whose files are plain files here. */
 const MAX_SUBMODULES = 16;
 
-/** Of those that are asked about, among all that differ. */
+/** The roles of the entries that are asked about, among all that differ. */
 export async function rolesOf(
   rules: Rules,
   entries: readonly Entry[],
@@ -65,7 +65,7 @@ export async function rolesOf(
   for (const { path, kind } of asked) {
     const role = ownRole(rules, path);
     if (role) roles.set(path, role);
-    // A directory is no file of a commit: its role is only for people.
+    // A commit does not hold directories: the role is only for people.
     else if (kind === "dir") roles.set(path, "work");
     else if (kind !== "file" && kind !== "symlink") roles.set(path, "aside");
     else (isUnreadable(path) ? unanswered : open).push(path);
@@ -79,12 +79,14 @@ export async function rolesOf(
   return { roles, unanswered };
 }
 
-/** Whether what git says of others depends on it. */
+/** Whether git's answers about other paths depend on this one. */
 export function isRules(path: BytePath): boolean {
   return path === ".git/index" || [".gitignore", ".gitattributes"].includes(nameOf(path));
 }
 
-/** A pipe in the place of these files would keep git waiting, and one without end would fill its memory. */
+/**
+ * A pipe in the place of these files would make git wait forever, and an endless file would fill its memory.
+ */
 function isUnreadableRules({ path, kind, size }: Entry): boolean {
   if (![".gitignore", ".gitattributes"].includes(nameOf(path))) return false;
   return kind === "file" ? size > MAX_RULES_BYTES : kind !== "symlink" && kind !== "dir";
@@ -109,13 +111,13 @@ async function ignoredAmong(
     const found = indexFile && (await ask(rules, indexFile, paths, patience));
     if (found) return found;
   }
-  // Without an index git takes tracked files for ignored ones: those that the base has are not.
+  // Without an index, git takes tracked files for ignored ones. Those that the base has are not ignored.
   if (rules.index !== undefined) return undefined;
   const found = await ask(rules, undefined, paths, patience);
   return found && new Set([...found].filter((path) => !rules.tracked.has(path)));
 }
 
-/** The capsule's own, as a file of ours. */
+/** The capsule's own index, as a file of Holdfast. */
 export function copyIndex(view: View, to: string): string | undefined {
   try {
     using root = OpenDir.root(view.root);
@@ -134,7 +136,7 @@ export function copyIndex(view: View, to: string): string | undefined {
   }
 }
 
-/** Which of them are ignored; undefined when git can't, or won't, say. */
+/** Which of them are ignored; undefined if git does not answer. */
 async function ask(
   { confined }: Rules,
   indexFile: string | undefined,
@@ -146,7 +148,7 @@ async function ask(
   for (let round = 0; round <= MAX_SUBMODULES; round += 1) {
     const timeoutMs = patience.leftMs;
     if (timeoutMs === 0) return undefined;
-    // With `./` before it no name is taken for anything but a name.
+    // With `./` before it, a name is not taken for anything else.
     const input = toBytes(asked.map((path) => `./${path}\0`).join(""));
     const answer = await confined.ask(args, {
       input: [input],

@@ -1,7 +1,7 @@
 /**
- * Owns what git stores in the place of a file's own bytes, as the tree's attributes say: ends of lines, encodings and
- * `$Id$`. What the attributes are, and what an encoding makes of a file, git says, confined (K17); filters have no
- * driver there. Ends of lines are our own affair.
+ * Owns what git stores instead of a file's own bytes, as the tree's attributes demand: line endings,
+ * encodings and `$Id$`. Git, confined (confined-1), reports the attributes and converts encodings; filters
+ * have no driver there. Line endings are converted here.
  */
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -23,21 +23,21 @@ export interface Content {
 }
 
 export interface Conversions {
-  /** Whose ends of lines may have to be others, if they have CRLF. */
+  /** The attributes of files whose line endings may have to change, if they have CRLF. */
   readonly attributes: ReadonlyMap<BytePath, Attributes>;
-  /** As git stores them, where that is not what they are. */
+  /** The contents as git stores them, where they differ from the file. */
   readonly coded: ReadonlyMap<BytePath, Content>;
-  /** Of these nothing could be learned. */
+  /** Files for which git gave no answer. */
   readonly unanswered: readonly BytePath[];
 }
 
-/** The values of attributes are the agent's words, of any length. */
+/** The values of attributes come from the agent, and may have any length. */
 const MAX_SAID_BYTES = 64 * 1024 * 1024;
 const MAX_CODED_BYTES = 1024 * 1024 * 1024;
-/** Each finds one file that can't be converted. */
+/** Each round finds one file that can't be converted. */
 const MAX_ROUNDS = 16;
 
-/** Of files of the work, before any of them is read. */
+/** For files of the work, before any of them is read. */
 export async function conversionsOf(rules: Rules, paths: readonly BytePath[]): Promise<Conversions> {
   const none = { attributes: new Map(), coded: new Map(), unanswered: [] };
   if (paths.length === 0) return none;
@@ -72,7 +72,10 @@ async function attributesOf(
   return found;
 }
 
-/** What git would store; of one that it can't convert, nothing: the task said that it is in an encoding, and it isn't. */
+/**
+ * What git would store. Nothing for a file that it can't convert: the task declared an encoding that the file
+ * does not have.
+ */
 async function codedContents(
   rules: Rules,
   paths: readonly BytePath[],
@@ -88,13 +91,13 @@ async function codedContents(
       const path = left[index];
       if (path !== undefined && !isSame(rules, path, content)) coded.set(path, content);
     }
-    // The next one is the one that it gave up at.
+    // The next one is the file at which it gave up.
     left = left.slice(contents.length + 1);
   }
   return { coded, unanswered: left };
 }
 
-/** Writes each as an object to a place that is gone with it, and shows them. */
+/** Writes each as an object to a temporary place, and prints them. */
 const SCRIPT = '"$@" hash-object -w --stdin-paths > "$0/ids"; "$@" cat-file --batch < "$0/ids"';
 
 async function askContents(
@@ -124,7 +127,7 @@ async function askContents(
       maxOutputBytes: MAX_CODED_BYTES,
       onOutput: (chunk) => {
         said += chunk.length;
-        if (said > MAX_CODED_BYTES) throw new Error("more than anybody asked for");
+        if (said > MAX_CODED_BYTES) throw new Error("git returned more objects than it was asked for");
         reader.push(chunk);
       },
     });
@@ -160,7 +163,7 @@ function isSame({ view, algorithm }: Rules, path: BytePath, content: Content): b
   return readFile(view.root, path, (file) => contentId(algorithm, file.chunks(), file.size)) === id;
 }
 
-/** Of files that have CRLF, those that a commit holds without. */
+/** Those files with CRLF that a commit holds without it. */
 export async function* withoutCrlf(
   rules: Rules,
   { attributes, coded }: Conversions,
@@ -170,7 +173,7 @@ export async function* withoutCrlf(
     crlf.flatMap((path) => (coded.has(path) ? [] : [[path, textOf(attributes.get(path))]])),
   );
   const asked = [...text].filter(([, kind]) => kind === "auto").map(([path]) => path);
-  // What was committed with CRLF stays so, unless it is said to be text.
+  // What was committed with CRLF stays so, unless it is declared as text.
   const kept = await rules.committedCrlf(asked);
   for (const [path, kind] of text) {
     if (kind === "no" || kept.has(path)) continue;

@@ -1,5 +1,5 @@
 /**
- * Owns the ends of lines as git stores them: CRLF becomes LF. Files are read in pieces and never held whole.
+ * Owns line endings as git stores them: CRLF becomes LF. Files are read in pieces and never held whole.
  */
 import { HoldfastError } from "../../contract/index.ts";
 
@@ -8,7 +8,7 @@ const LF = 0x0a;
 
 export interface LineEnds {
   readonly crlfs: number;
-  /** As git judges it: a NUL, a CR that stands alone, or too much that can't be printed. */
+  /** As git judges it: a NUL, a lone CR, or too much that can't be printed. */
   readonly isBinary: boolean;
 }
 
@@ -33,7 +33,10 @@ export function countLineEnds(chunks: Iterable<Buffer>): LineEnds {
   return { crlfs, isBinary: isBinary || isAfterCr || printable >> 7 < others };
 }
 
-/** The same without the CR of each CRLF: so many bytes, or it fails, because somebody writes to the file. */
+/**
+ * The same without the CR of each CRLF. It yields exactly this many bytes, or fails because a process writes
+ * to the file.
+ */
 export function* withLf(chunks: Iterable<Buffer>, size: number): Generator<Buffer> {
   let left = size;
   let isAfterCr = false;

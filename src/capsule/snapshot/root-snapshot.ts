@@ -1,8 +1,9 @@
 /**
- * Owns snapshots of a directory that stands on nothing, a session's HOME for one: all of it is kept, but for what is
- * left where it is. They are commits of the store like a capsule's, and are put back like one.
+ * Owns snapshots of a directory that stands on nothing, for example a session's HOME. All of it is kept,
+ * except paths that are left in place. These snapshots are commits of the store like a capsule's, and are
+ * restored like one.
  *
- * K18 What is left where it is, is in no snapshot, and no restore touches it.
+ * snapshot-3 A path that is left in place is in no snapshot, and no restore touches it.
  */
 import { mkdirSync, rmSync } from "node:fs";
 import { Meter, type OnProgress, sha256Hex } from "../../util/index.ts";
@@ -27,20 +28,20 @@ export interface RootRequest {
   readonly maxBytes: number;
   readonly maxEntries: number;
   isLeft(path: BytePath): boolean;
-  /** The last one that was taken: while nothing changes, it stays the one. */
+  /** The last snapshot that was taken. While nothing changes, no new one is made. */
   readonly before: NamedSnapshot | undefined;
   readonly onProgress?: OnProgress | undefined;
 }
 
 export interface RootSnapshot {
-  /** Undefined: there is nothing in it. */
+  /** Undefined: the directory is empty. */
   readonly named: NamedSnapshot | undefined;
-  /** How many are beyond a limit, and not in it. */
+  /** How many entries are beyond a limit and not in the snapshot. */
   readonly omitted: number;
 }
 
 const FACTS = { base: null, lower: null, setupKey: "none", branch: "none" } as const;
-/** Nobody keeps anything below that, and each level is held open. */
+/** Nothing useful is deeper than this, and each level is held open. */
 const MAX_DEPTH = 200;
 
 export async function takeRootSnapshot(request: RootRequest): Promise<RootSnapshot> {
@@ -81,7 +82,7 @@ export async function takeRootSnapshot(request: RootRequest): Promise<RootSnapsh
   return { named: { commit: commitId, manifest: manifestSha256 }, omitted: said };
 }
 
-/** The small ones first: what is left out is little in number. */
+/** The small ones first, so that few are left out. */
 function choose({ dir, isLeft, maxBytes, maxEntries }: RootRequest) {
   using root = OpenDir.root(dir);
   const all: ManifestEntry[] = [];
@@ -111,7 +112,7 @@ function choose({ dir, isLeft, maxBytes, maxEntries }: RootRequest) {
 
 interface Met {
   readonly entry: ManifestEntry;
-  /** A directory with something in it that nobody goes into. */
+  /** A directory that is too deep and not empty. */
   readonly isTooDeep: boolean;
 }
 
@@ -127,7 +128,7 @@ function* walk(dir: OpenDir, path: BytePath, isLeft: RootRequest["isLeft"], dept
   }
 }
 
-/** By their bytes: a time stamp tells nothing. */
+/** By their bytes, because a time stamp proves nothing. */
 async function isUnchanged(
   { dir, store }: RootRequest,
   before: NamedSnapshot,
@@ -149,7 +150,7 @@ async function isUnchanged(
   });
 }
 
-/** Makes the directory what a snapshot says; without one, empty. What is left where it is stays. */
+/** Makes the directory equal to a snapshot, or empty without one. Paths that are left in place stay. */
 export async function restoreRoot(
   store: Store,
   dir: string,
@@ -157,7 +158,7 @@ export async function restoreRoot(
   isLeft: RootRequest["isLeft"],
   onProgress?: OnProgress,
 ): Promise<void> {
-  // All of it is read before anything is taken away.
+  // All of it is read before anything is removed.
   const manifest = named && (await readNamedManifest(store, named));
   const contents = manifest && (await contentsOf(store, named.commit, manifest)).contents;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -166,12 +167,13 @@ export async function restoreRoot(
     clear(root, "", isLeft);
   }
   if (!manifest || !contents) return;
-  // K18: also where the snapshot comes from elsewhere, or from a time when less was left.
+  // snapshot-3: even if the snapshot comes from another home, or from a version that left fewer paths in
+  // place.
   const entries = manifest.entries.filter(({ path }) => !isLeft(path));
   await applySnapshot(dir, store, { ...manifest, entries }, contents, { onProgress });
 }
 
-/** Says whether something was left. */
+/** Returns whether something was left. */
 function clear(dir: OpenDir, path: BytePath, isLeft: RootRequest["isLeft"]): boolean {
   let hasLeft = false;
   for (const name of dir.names()) {

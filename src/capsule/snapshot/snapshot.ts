@@ -1,8 +1,8 @@
 /**
- * Owns the taking of a snapshot: every difference from the base, byte for byte, in one commit of the store.
+ * Owns taking a snapshot: every difference from the base, byte for byte, in one commit of the store.
  *
- * K8 It accounts for every entry that differs, or fails: what is beyond a limit or of a kind that can't be
- *    kept is named, never left out in silence.
+ * snapshot-1 It accounts for every entry that differs, or fails. An entry that is beyond a limit, or of a
+ *    kind that can't be kept, is named and never left out silently.
  */
 import { HoldfastError } from "../../contract/index.ts";
 import { Meter, type OnProgress, sha256Hex } from "../../util/index.ts";
@@ -23,7 +23,7 @@ export interface SnapshotRequest extends Choice {
   readonly changes: AsyncIterable<Change>;
   readonly facts: Pick<SnapshotManifest, "base" | "lower" | "setupKey" | "branch">;
   readonly session: string;
-  /** What keeps it in the store; null: nothing does, and it goes with the next collection. */
+  /** The ref that keeps it in the store. Null: none does, and the next collection removes it. */
   readonly name: string | null;
   readonly atMs: number;
   readonly onProgress?: OnProgress | undefined;
@@ -35,11 +35,11 @@ export interface Snapshot {
   readonly manifest: SnapshotManifest;
   /** The ids of the contents, by path. */
   readonly contents: ReadonlyMap<BytePath, string>;
-  /** Of what a commit holds otherwise. */
+  /** The ids of contents that a commit holds in another form. */
   readonly converted: ReadonlyMap<BytePath, string>;
-  /** What the capsule holds beyond its base. */
+  /** How many bytes the capsule holds beyond its base. */
   readonly bytes: number;
-  /** Of an overlay: what was not known before of its files. */
+  /** For an overlay: what was learned about its files. */
   readonly learned: LayerFiles;
   /** Kept, and not part of the work, because git gave no answer about them. */
   readonly unanswered: readonly BytePath[];
@@ -95,7 +95,7 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> 
       return content === undefined ? [] : [[one.path, idOf(content)] as const];
     }),
   );
-  // What was known before; and what git gave no answer about, which is asked about again.
+  // What is known from before. Files about which git gave no answer are asked about again.
   const skipped = new Set([...answers.keys(), ...unanswered]);
   const stored = new Map([...converted].map(([path, content]) => [path, idOf(content)]));
   return {
@@ -110,7 +110,7 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot> 
   };
 }
 
-/** In a stream. */
+/** The reference to its content in a stream. */
 function contentIn({ mark, id }: Kept): string | undefined {
   return mark === undefined ? id : `:${mark}`;
 }
@@ -179,7 +179,10 @@ export async function* blob(
 }
 
 function vanished({ path }: Entry): never {
-  throw new HoldfastError("snapshot_raced", `${JSON.stringify(toText(path))} went away while it was read`);
+  throw new HoldfastError(
+    "snapshot_raced",
+    `the file ${JSON.stringify(toText(path))} was removed while it was read`,
+  );
 }
 
 const LINE_FEED = Buffer.from("\n");

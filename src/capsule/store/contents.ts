@@ -1,5 +1,5 @@
 /**
- * Owns looking into the files of a snapshot: which content each has in the store, and the bytes of it.
+ * Owns access to the files of a snapshot: the id of each content in the store, and its bytes.
  */
 import { HoldfastError } from "../../contract/index.ts";
 import { type BytePath, storedPath, toText } from "../files/path.ts";
@@ -13,7 +13,7 @@ export interface Contents {
   readonly converted: ReadonlyMap<BytePath, string>;
 }
 
-/** The ids of a snapshot's contents, read back from its commit: all of them, or it fails. */
+/** The ids of a snapshot's contents, read back from its commit. Fails if one is missing. */
 export async function contentsOf(
   store: Store,
   commit: string,
@@ -40,7 +40,7 @@ export async function contentsOf(
   };
 }
 
-/** Hands over the contents one after the other, in pieces as they come. */
+/** Passes on the contents one after the other, in pieces as they come. */
 export async function readContents(
   store: Store,
   ids: readonly string[],

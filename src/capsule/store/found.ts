@@ -1,6 +1,6 @@
 /**
- * Owns the list of the stores that a home has, also of repos that are gone: snapshots need nothing of theirs to be
- * looked at. It makes no store.
+ * Owns the list of the stores that a home has, including those of repos that are gone: reading snapshots
+ * needs nothing of the repo. It makes no store.
  */
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -14,7 +14,7 @@ export interface FoundStore {
   readonly path: string;
 }
 
-/** Below the home, of a repo with this key. */
+/** Below the home, for a repo with this key. */
 export const storePath = (key: string) => storeDir({ dir: join(reposDir(IN_HOME), key) });
 
 export async function listStores(home: { readonly dir: string }): Promise<FoundStore[]> {

@@ -1,6 +1,6 @@
 /**
- * Owns the check of what a store holds: the manifests of snapshots, and every object of them by its id. It writes
- * nothing, goes on behind whatever is damaged, and never fails because of it.
+ * Owns the check of a store's contents: the manifests of snapshots, and every object of them by its id. It
+ * writes nothing, continues after damage, and never fails because of it.
  */
 import { isHoldfastError } from "../../contract/index.ts";
 import { Meter, type OnProgress, sha256Hex } from "../../util/index.ts";
@@ -11,13 +11,13 @@ import type { NamedSnapshot } from "./named.ts";
 
 type Place = Pick<GitPlace, "gitDir">;
 
-/** Why git can't work with a store at all; undefined when it can. */
+/** Why git can't use a store at all; undefined if it can. */
 export async function whyUnusable(place: Place): Promise<string | undefined> {
   const { exitCode, stderr } = await runGit(place, ["rev-parse", "--git-dir"], { accept: [0, 1, 128] });
   return exitCode === 0 ? undefined : `git can't open the store: ${stderr.trim().split("\n").at(-1)}`;
 }
 
-/** Of the snapshots that a journal names: those that are not there, or are not the ones that it means. */
+/** Those snapshots that a journal names and that are missing, or are not the ones that the journal means. */
 export async function findBadManifests(
   place: Place,
   named: readonly NamedSnapshot[],
@@ -31,7 +31,7 @@ export async function findBadManifests(
   for (const [index, { commit, manifest }] of named.entries()) {
     const found = manifests[index];
     if (found?.reason !== undefined) bad.set(commit, `its manifest: ${found.reason}`);
-    // Where only the commit is on record, its id has to do.
+    // If only the commit is on record, its id is all there is to compare.
     else if (manifest !== "" && (!found?.content || sha256Hex(found.content) !== manifest))
       bad.set(commit, "it is not the one that the journal names");
   }
@@ -40,15 +40,15 @@ export async function findBadManifests(
 
 export interface BadObject {
   readonly id: string;
-  /** Where it stands in the snapshot; empty for the commit itself. */
+  /** Its path in the snapshot; empty for the commit itself. */
   readonly path: string;
   readonly reason: string;
 }
 
 export interface CheckedObjects {
-  /** Snapshots that need an object that is damaged, with the first one. */
+  /** Snapshots that need a damaged object, with the first such object. */
   readonly bad: ReadonlyMap<string, BadObject>;
-  /** All that the snapshots are made of. */
+  /** All objects of the snapshots. */
   readonly objects: ReadonlySet<string>;
 }
 
@@ -73,8 +73,10 @@ export async function findBadObjects(
     );
     const next: Child[] = [];
     for (const [index, { id, type }] of level.entries()) {
-      const { content, reason = type !== "blob" && !content ? "it is no such object" : undefined } =
-        read[index] ?? {};
+      const {
+        content,
+        reason = type !== "blob" && !content ? "it is an object of another type" : undefined,
+      } = read[index] ?? {};
       if (reason !== undefined) reasons.set(id, reason);
       if (reason !== undefined || !content) continue;
       const inside = type === "commit" ? treeOfCommit(content) : entriesOfTree(content, id.length / 2);
@@ -101,7 +103,7 @@ interface Child {
   readonly type: "commit" | "tree" | "blob";
 }
 
-/** The first one below an object, by its path from there. */
+/** The first damaged one below an object, by its path from there. */
 function firstBad(
   id: string,
   path: string,
@@ -111,7 +113,7 @@ function firstBad(
 ): BadObject | undefined {
   const reason = reasons.get(id);
   if (reason !== undefined) return { id, path, reason };
-  // A tree that many snapshots share is gone through once.
+  // A tree that many snapshots share is visited once.
   if (known.has(id)) return known.get(id);
   let found: BadObject | undefined;
   for (const { id: child, name } of children.get(id) ?? []) {
@@ -127,7 +129,7 @@ function treeOfCommit(content: Buffer): Child[] {
   return tree === undefined ? [] : [{ id: tree, name: "", type: "tree" }];
 }
 
-/** Its hash was found to fit, so its form is git's. */
+/** Its hash was checked, so it has the form that git writes. */
 function entriesOfTree(content: Buffer, idBytes: number): Child[] {
   const entries: Child[] = [];
   for (let at = 0; at < content.length; ) {
@@ -141,13 +143,13 @@ function entriesOfTree(content: Buffer, idBytes: number): Child[] {
 }
 
 interface ReadObject {
-  /** Of those that were asked for by `isKept`. */
+  /** Only for objects that `isKept` asked for. */
   readonly content?: Buffer;
   /** What is wrong with it. */
   readonly reason?: string;
 }
 
-/** One that git dies of does not hide those behind it. */
+/** If git crashes on one object, the ones after it are still read. */
 async function readObjects(
   place: Place,
   names: readonly string[],
@@ -177,13 +179,13 @@ async function readObjects(
       if (!isHoldfastError(error, "git_failed")) throw error;
       found[start + reader.done] = { reason: "it can't be read from the store" };
     }
-    // Git said less than it was asked, and ended in peace.
+    // Git printed fewer answers than it was asked for, and ended without an error.
     if (found.length === start) found.push({ reason: "git gives no answer about it" });
   }
   return found;
 }
 
-/** Those that no pack has, damaged or not. */
+/** Those that are in no pack, damaged or not. */
 export async function findLost(place: Place, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const read = await readObjects(place, ids, () => false);
   const bad = new Set(ids.filter((_, index) => read[index]?.reason !== undefined));

@@ -1,6 +1,7 @@
 /**
- * Owns the manifest of a snapshot: every path that differs from the base, with what git's trees can't say of
- * it. Its SHA-256 stands in the journal; it stands beside the files' content in the snapshot's commit.
+ * Owns the manifest of a snapshot: every path that differs from the base, with what git's trees can't
+ * express. Its SHA-256 is in the journal; the manifest itself is beside the files' content in the snapshot's
+ * commit.
  */
 import * as z from "zod/mini";
 import { HoldfastError, type Json } from "../../contract/index.ts";
@@ -28,9 +29,11 @@ export interface SnapshotManifest {
   readonly branch: string;
   readonly entries: readonly ManifestEntry[];
   readonly gone: readonly BytePath[];
-  /** Files of the work that a commit holds otherwise: with other ends of lines, in another encoding. */
+  /**
+   * Files of the work that a commit holds in another form: with other line endings, or in another encoding.
+   */
   readonly converted: readonly BytePath[];
-  /** Ignored files beyond the limit: not in the snapshot. */
+  /** Ignored files beyond the limit. They are not in the snapshot. */
   readonly omitted: readonly { readonly path: BytePath; readonly size: number }[];
 }
 
@@ -66,11 +69,14 @@ export function encodeManifest({ entries, gone, converted, omitted, ...facts }: 
   return Buffer.from(`${JSON.stringify(value)}\n`);
 }
 
-/** Of a snapshot that may come from anywhere: every path is checked, and nothing stands below a file. */
+/**
+ * Decodes the manifest of a snapshot that may come from anywhere: it checks every path, and that nothing is
+ * below a file.
+ */
 export function decodeManifest(bytes: Buffer): SnapshotManifest {
   const parsed = schema.safeParse(parseObject(bytes.toString("utf8")));
   if (!parsed.success)
-    throw new HoldfastError("snapshot_invalid", "a snapshot's manifest has not the right form");
+    throw new HoldfastError("snapshot_invalid", "a snapshot's manifest does not have the right form");
   const { base, lower, setupKey, branch } = parsed.data;
   const entries = parsed.data.entries.map(([path, kind, mode, mtimeMs, size, role]) => {
     const decoded = decodePath(path);
@@ -83,7 +89,7 @@ export function decodeManifest(bytes: Buffer): SnapshotManifest {
   return { base, lower, setupKey, branch, entries, gone, converted, omitted };
 }
 
-/** What a name alone decides, whatever a manifest says. */
+/** The role that follows from the name alone, whatever a manifest says. */
 export function roleByName(path: BytePath): Role | undefined {
   if (path === ".git" || path.startsWith(".git/")) return "gitdir";
   return hasGitLike(path) ? "aside" : undefined;
@@ -95,5 +101,8 @@ function assertTree(entries: readonly Pick<ManifestEntry, "path" | "kind">[]): v
     kinds.size === entries.length &&
     entries.every(({ path }) => (kinds.get(parentOf(path)) ?? "dir") === "dir");
   if (!isSound)
-    throw new HoldfastError("snapshot_invalid", "a snapshot names a path twice, or one below a file");
+    throw new HoldfastError(
+      "snapshot_invalid",
+      "a snapshot's manifest names a path twice, or a path below a file",
+    );
 }

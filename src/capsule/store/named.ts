@@ -1,5 +1,5 @@
 /**
- * Owns the names of snapshots in a store: a ref for each, below its session. A snapshot that has a name is kept.
+ * Owns the refs of snapshots in a store: one for each, below its session. A snapshot that has a ref is kept.
  */
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -11,7 +11,10 @@ import { SNAPSHOTS, type Store } from "./store.ts";
 
 const snapshotRef = (session: string, name: string) => `${SNAPSHOTS}/${session}/${name}`;
 
-/** A snapshot that has a name is kept. Written by hand: the name is new, so nobody else can be writing it. */
+/**
+ * Gives a snapshot a ref, which keeps it. The file is written directly: the name is new, so no other process
+ * writes it.
+ */
 export async function nameSnapshot(
   store: Store,
   session: string,
@@ -42,16 +45,16 @@ export async function readManifestBytes(store: Store, commit: string): Promise<B
   return stdout;
 }
 
-/** As a journal names it. */
+/** In the form in which a journal names it. */
 export interface NamedSnapshot {
   readonly commit: string;
   readonly manifest: string;
 }
 
-/** As git writes an id: whoever wrote a journal, nothing else is handed to git. */
+/** The form in which git writes an id. Nothing else from a journal is passed to git. */
 export const isCommitId = (text: string) => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(text);
 
-/** The manifest of a snapshot that a journal names: the one that it means, or none. */
+/** The manifest of a snapshot that a journal names. Fails if it is not the one that the journal means. */
 export async function readNamedManifest(
   store: Store,
   { commit, manifest }: NamedSnapshot,
@@ -63,7 +66,10 @@ export async function readNamedManifest(
   });
 }
 
-/** A fork keeps what it may need, whatever becomes of its parent; what is damaged there can't be kept. */
+/**
+ * A fork keeps what it may need, whatever becomes of its parent. Snapshots that are damaged there can't be
+ * kept.
+ */
 export async function adoptSnapshots(store: Store, from: string, to: string): Promise<void> {
   const prefix = `${SNAPSHOTS}/${from}/`;
   const lines = (await gitLine(store, ["for-each-ref", "--format=%(objectname) %(refname)", prefix])).split(
@@ -76,12 +82,12 @@ export async function adoptSnapshots(store: Store, from: string, to: string): Pr
   if (commands.length === 0) return;
   const update = (command: string) =>
     runGit(store, ["update-ref", "--stdin"], { input: [Buffer.from(command)], accept: [0, 128] });
-  // Git names all of them, or none.
+  // Git sets all of them or none.
   if ((await update(commands.join(""))).exitCode === 0) return;
   for (const command of commands) await update(command);
 }
 
-/** All that sessions name; or all but one of them. */
+/** All snapshots that sessions name, or those of all sessions but one. */
 export async function listNamedSnapshots(store: Store, except?: string): Promise<ReadonlySet<string>> {
   const out = await gitLine(store, ["for-each-ref", "--format=%(objectname) %(refname)", SNAPSHOTS]);
   const rows = out.split("\n").filter(Boolean);
@@ -89,7 +95,10 @@ export async function listNamedSnapshots(store: Store, except?: string): Promise
   return new Set(others.map((row) => row.slice(0, row.indexOf(" "))));
 }
 
-/** The commits that all snapshots stand on. Each names them in its message, so that no manifest has to be read. */
+/**
+ * The commits that all snapshots stand on. Each snapshot names them in its message, so that no manifest has
+ * to be read.
+ */
 export async function listManifestBases(store: Store): Promise<string[]> {
   const out = await gitLine(store, ["for-each-ref", "--format=%(contents:body)", SNAPSHOTS]);
   return [...new Set(out.match(/[0-9a-f]{40,64}/g) ?? [])];
@@ -106,7 +115,7 @@ export async function listSnapshotSessions({
   );
 }
 
-/** Snapshots of a session go with it. */
+/** Removes the refs of a session's snapshots. */
 export async function dropSnapshots(store: GitPlace, session: string): Promise<void> {
   const refs = (
     await gitLine(store, ["for-each-ref", "--format=%(refname)", `${SNAPSHOTS}/${session}`])

@@ -1,7 +1,8 @@
 /**
- * Owns the writing of objects into a store: one pack at a time, built aside.
+ * Owns writing objects into a store: one pack at a time, built in a temporary directory.
  *
- * K7 What a snapshot's commit names is on disk when `importObjects` returns, names included.
+ * store-1 What a snapshot's commit names is on disk when `importObjects` returns, including the names in
+ *    directories.
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, open, readdir, rm } from "node:fs/promises";
@@ -11,9 +12,9 @@ import { type GitPlace, git } from "../git/git.ts";
 import type { Store } from "./store.ts";
 
 /**
- * Feeds a stream to `git fast-import`, which writes one pack, aside; synced, it is moved into the store. Returns
- * the ids of the marks that were set. Only the store's own objects, and those of `alternates`, are taken for being
- * there already.
+ * Feeds a stream to `git fast-import`, which writes one pack in a temporary directory. The pack is synced and
+ * then moved into the store. Returns the ids of the marks that were set. Only objects of the store itself and
+ * of `alternates` are taken as existing already.
  */
 export async function importObjects(
   store: Store,
@@ -41,7 +42,7 @@ export async function importObjects(
   }
 }
 
-/** A commit in a stream needs a ref; at the stream's end this one is forgotten again. */
+/** A commit in a stream needs a ref. At the end of the stream this one is deleted again. */
 export function streamRef({ objectFormat }: Store): { readonly ref: string; readonly forget: string } {
   const ref = `refs/stream/${randomUUID()}`;
   return { ref, forget: `reset ${ref}\nfrom ${"0".repeat(objectFormat === "sha256" ? 64 : 40)}\n\n` };
@@ -50,15 +51,17 @@ export function streamRef({ objectFormat }: Store): { readonly ref: string; read
 const ASIDE = "incoming-";
 const IMPORT_SETTINGS = ["fastimport.unpackLimit=0", "core.compression=1", "core.bigFileThreshold=64m"];
 
-/** A directory for what is on its way, named after us: when we are gone, it is anybody's to clear. */
+/**
+ * A temporary directory that is named after this process: when the process has ended, any other may clear it.
+ */
 export async function makeAside({ gitDir }: Pick<GitPlace, "gitDir">): Promise<string> {
   const path = join(gitDir, `${ASIDE}${process.pid}-${randomUUID().slice(0, 8)}`);
   await mkdir(path, { mode: 0o700 });
   return path;
 }
 
-/** The pack before its index: with that, git takes it for whole. */
-async function takeIn(store: Store, from: string): Promise<void> {
+/** The pack before its index: once the index is there, git takes the pack for whole. */
+export async function takeIn(store: Store, from: string): Promise<void> {
   const to = join(store.gitDir, "objects", "pack");
   const names = (await readdir(from))
     .filter((name) => /\.(pack|idx)$/.test(name))
@@ -80,7 +83,7 @@ async function syncFile(path: string): Promise<void> {
   }
 }
 
-/** Of imports that were killed. */
+/** Left by imports that were killed. */
 export async function abandonedImports({ gitDir }: Store): Promise<string[]> {
   const names = (await readdir(gitDir)).filter((name) => name.startsWith(ASIDE));
   const isLeft = (name: string) => !isAlive({ pid: Number(name.split("-")[1]), startTicks: null });

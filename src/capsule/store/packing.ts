@@ -1,6 +1,6 @@
 /**
- * Owns the packs of a store as wholes: those that snapshots travel in from home to home, and the one that takes the
- * place of many.
+ * Owns whole packs of a store: those in which snapshots move from home to home, and the one that replaces
+ * many.
  */
 import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { git, gitToFile, runGit } from "../git/git.ts";
 import { hasSnapshot, nameSnapshot } from "./named.ts";
 import type { Store } from "./store.ts";
 
-/** One pack with all that these snapshots are made of. */
+/** One pack with everything that these snapshots are made of. */
 export async function packSnapshots(
   store: Store,
   commits: readonly string[],
@@ -25,7 +25,7 @@ export async function packSnapshots(
   await gitToFile(store, args, path, { input, config: ["pack.threads=1"], onBytes });
 }
 
-/** Takes such a pack in, from wherever it comes: git checks every object, and that none is missing. */
+/** Takes in such a pack from any source: git checks every object, and that none is missing. */
 export async function unpackSnapshots(
   store: Store,
   session: string,
@@ -54,7 +54,7 @@ async function readingPack(pack: string, onProgress: OnProgress | undefined): Pr
   return meter.counting(createReadStream(pack) as AsyncIterable<Buffer>);
 }
 
-/** All objects of a pack, into a store of its own; says what git says against it. */
+/** Unpacks all objects of a pack into a store of its own. Returns what git reports against it. */
 export async function takeInPack(
   store: Store,
   pack: string,
@@ -66,8 +66,8 @@ export async function takeInPack(
 }
 
 /**
- * Many small packs are slow to look through: one takes their place. Nothing is dropped, also not what no snapshot
- * names: somebody may be about to name it.
+ * Looking through many small packs is slow: one pack replaces them. Nothing is dropped, even if no snapshot
+ * names it: one may be about to.
  */
 export async function repackStore(store: Store): Promise<void> {
   await git(store, ["repack", "-a", "-d", "-k", "-q"], { config: ["pack.threads=1"] });

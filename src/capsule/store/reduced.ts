@@ -1,6 +1,6 @@
 /**
- * Owns making a snapshot like another, without some of its files. A snapshot's name is the hash of all that is in it,
- * so the smaller one has a name, and a manifest, of its own.
+ * Owns making a snapshot like another one without some of its files. A snapshot's name is the hash of its
+ * content, so the smaller one has a name and a manifest of its own.
  */
 import { sha256Hex } from "../../util/index.ts";
 import { type BytePath, quoted, storedPath, toBytes } from "../files/path.ts";
@@ -10,17 +10,17 @@ import { importObjects, streamRef } from "./objects.ts";
 import type { Store } from "./store.ts";
 
 export interface Reduction {
-  /** Where the snapshot can be read, and the smaller one is written. */
+  /** The store that has the snapshot. The smaller one is written there, too. */
   readonly store: Store;
   readonly manifest: SnapshotManifest;
   readonly contents: ReadonlyMap<BytePath, string>;
   readonly session: string;
   isLeftOut(path: BytePath): boolean;
-  /** Whether what is left out may be named in it. */
+  /** Whether the manifest may name a file that is left out. */
   isNameable(path: BytePath): boolean;
 }
 
-/** Of one that stands on nothing. The same request gives the same snapshot. */
+/** Reduces a snapshot that stands on nothing. The same request gives the same snapshot. */
 export async function reduceSnapshot(reduction: Reduction): Promise<NamedSnapshot> {
   const { store, manifest, isLeftOut, isNameable } = reduction;
   const leftOut = manifest.entries.filter(({ path }) => isLeftOut(path));

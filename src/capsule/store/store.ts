@@ -1,6 +1,6 @@
 /**
- * Owns the store of a repo: a git repo of ours, which no capsule sees, with one commit per snapshot. A
- * snapshot's commit needs no object of the user's: it holds every byte that differs from the base.
+ * Owns the store of a repo: a git repo of Holdfast that no capsule sees, with one commit per snapshot. A
+ * snapshot's commit needs no object of the user's repo: it holds every byte that differs from the base.
  */
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";

@@ -1,7 +1,7 @@
 /**
- * Owns flattening: one layer in the place of many, before there are more than a mount can have. The new layer holds
- * everything that differs from the base, files that no snapshot has included. It is built aside, under a mount of its
- * own, and takes the place of the others when it is whole: a kill leaves the others as they are.
+ * Owns flattening: one layer replaces many, before there are more than a mount can have. The new layer holds
+ * everything that differs from the base, including files that are in no snapshot. It is built under a
+ * temporary mount, and replaces the others when it is whole: a kill leaves the others as they are.
  */
 import { closeSync, constants, openSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,10 @@ import { makeFifo, settle } from "../snapshot/apply.ts";
 import { changesAbove, overlay } from "./overlay.ts";
 import type { Ground } from "./strategy.ts";
 
-/** Of a capsule whose upper layer was just sealed as that snapshot's. Returns what the capsule is now. */
+/**
+ * For a capsule whose upper layer was just sealed as that snapshot's. Returns the new description of the
+ * capsule.
+ */
 export async function flatten(
   ground: Ground,
   layout: CapsuleDir,
@@ -58,7 +61,8 @@ function copyChanges(changes: Iterable<Change>, root: string): void {
     if (entry.kind === "fifo") makeFifo(cursor, entry.path);
     else cursor.inParent(entry.path, (dir, name) => copyEntry(change, dir, name), { make: true });
   }
-  // Last, and the deepest first: a directory may be locked, and its time changes with what is put into it.
+  // Last, and the deepest first: a directory may be locked, and its time changes when an entry is added to
+  // it.
   for (const entry of entries.reverse()) settle(cursor, entry);
 }
 

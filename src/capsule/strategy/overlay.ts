@@ -2,7 +2,7 @@
  * Owns the overlay strategy: an upper layer over an immutable base, mounted in the namespace of one holder.
  * Making one costs the same whatever the size of the repo.
  *
- * K12 One holder per capsule: an upper layer is never mounted twice.
+ * holder-1 One holder per capsule: an upper layer is never mounted twice.
  */
 import { existsSync, lstatSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
@@ -10,6 +10,7 @@ import { join, relative } from "node:path";
 import {
   ComingHolder,
   endHolder,
+  enterFiles,
   enterHolder,
   enterNetwork,
   type Holder,
@@ -30,13 +31,21 @@ export const overlay: Strategy = {
   name: "overlay",
   usesBase: true,
 
-  async populate({ repo }, layout, spec, surroundings) {
+  async populate({ repo, isPassing }, layout, spec, surroundings) {
     for (const dir of [layout.upper, layout.work, layout.tree])
       await mkdir(dir, { recursive: true, mode: 0o700 });
     if (!surroundings) return;
     const { branch, lower } = spec;
     const { index } = openBase(repo, spec.baseKey ?? "");
-    await makeGitdir({ path: join(layout.upper, ".git"), repo, surroundings, branch, commit: lower, index });
+    await makeGitdir({
+      path: join(layout.upper, ".git"),
+      repo,
+      surroundings,
+      branch,
+      commit: lower,
+      index,
+      isPassing,
+    });
   },
 
   async attach(ground, layout, spec) {
@@ -44,7 +53,7 @@ export const overlay: Strategy = {
     const hasNetwork = ground.sandbox !== undefined;
     if (reached?.hasNetwork === hasNetwork) return reached;
     const known = layout.readHolder();
-    // Whatever still has the upper layer mounted must be gone before it is mounted again (K12).
+    // Any process that still has the upper layer mounted must end before it is mounted again (holder-1).
     if (known) await endHolder(known, layout.dir);
     for (const dir of [layout.upper, layout.work, layout.tree])
       await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -71,7 +80,7 @@ export const overlay: Strategy = {
 
   reached(layout) {
     const holder = layout.readHolder();
-    // One that is being killed is there a little longer than what can be reached through it.
+    // A process that is being killed exists a little longer than what can be reached through it.
     if (!holder || !isAlive(holder) || !existsSync(throughHolder(holder, layout.tree))) return undefined;
     return viewThrough(holder, layout);
   },
@@ -79,7 +88,7 @@ export const overlay: Strategy = {
   changes: changesAbove,
 };
 
-/** The one that was begun for this capsule, else a new one. */
+/** The holder that was started for this capsule, otherwise a new one. */
 export async function comingHolder(
   { coming, homeDir, sandbox }: Ground,
   { dir }: CapsuleDir,
@@ -95,13 +104,15 @@ export async function endHolderOf(layout: CapsuleDir): Promise<void> {
   await rm(layout.holderFile, { force: true });
 }
 
-/** All that is in a layer is its user's as soon as its top is: those of an earlier version were root's. */
+/**
+ * Everything in a layer belongs to its user if its top does. Layers of an earlier version belonged to root.
+ */
 function giveLayers({ sandbox }: Ground, layers: readonly string[]): void {
   const user = sandbox?.user;
   for (const layer of layers) if (user && lstatSync(layer).uid !== user.uid) giveTo(user, layer);
 }
 
-/** What differs from the base. */
+/** The changes of the files above the base. */
 export function* changesAbove(
   { repo }: Ground,
   layout: CapsuleDir,
@@ -120,7 +131,7 @@ export function* changesAbove(
   }
 }
 
-/** Of a holder that is there. */
+/** The network of a holder that runs. */
 export function networkOf(holder: Holder): Pick<View, "hasNetwork" | "network"> {
   const hasNetwork = holder.netNamespace !== undefined;
   return { hasNetwork, network: hasNetwork ? enterNetwork(holder) : [] };
@@ -131,6 +142,7 @@ function viewThrough(holder: Holder, layout: CapsuleDir): View {
     root: throughHolder(holder, layout.tree),
     workTree: layout.tree,
     enter: enterHolder(holder),
+    enterFiles: enterFiles(holder),
     ...networkOf(holder),
   };
 }

@@ -1,5 +1,6 @@
 /**
- * Owns the answer to "what can this machine do?": each strategy is tried for real, in the home's own directory.
+ * Owns the answer to "what can this machine do?": each strategy is tried for real, in the home's own
+ * directory.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +22,7 @@ export async function probeStrategies(homeDir: string): Promise<Probe[]> {
   return [await probe("overlay", homeDir), await probe("clone", homeDir), await probe("worktree", homeDir)];
 }
 
-/** As `probe`, but remembered until the next boot: a task should not pay for a question that has its answer. */
+/** Like `probe`, but remembered until the next boot, so that tasks need not wait for a known answer. */
 export async function isAvailable(
   strategy: StrategyName,
   homeDir: string,
@@ -57,14 +58,14 @@ export async function probe(strategy: StrategyName, homeDir: string): Promise<Pr
   }
 }
 
-/** The holder is never let go on after it has mounted: if we are killed meanwhile, it ends by itself (Q1). */
+/** The holder never gets past the mount: if we are killed meanwhile, it ends by itself (holder-2). */
 async function tryOverlay(dir: string): Promise<string> {
   for (const name of ["upper", "work", "tree"]) await mkdir(join(dir, name));
   let isMounted = false;
   const mount = { lowers: ["lower"], upper: "upper", work: "work", target: join(dir, "tree") };
   const record = async () => {
     isMounted = true;
-    throw new Error("that was all we wanted to know");
+    throw new Error("the test of overlays ended");
   };
   await startHolder({ cwd: dir, mark: dir, mount, hasNetwork: false, record }).catch((error: unknown) => {
     if (!isMounted) throw error;
@@ -77,9 +78,9 @@ async function tryClone(dir: string): Promise<string> {
   return "the file system shares blocks between copies";
 }
 
-/** What commonly stands in the way, and how to let it through. */
+/** Common obstacles, and how to remove them. */
 function blockedBy(): string {
-  if (process.platform !== "linux") return " (overlays are Linux's)";
+  if (process.platform !== "linux") return " (overlays exist only on Linux)";
   const setting = (path: string) => readTextOr(`/proc/sys/${path}`, "").trim();
   if (!findOutsideProgram("unshare") || !findOutsideProgram("nsenter"))
     return " (unshare and nsenter are missing: install util-linux)";

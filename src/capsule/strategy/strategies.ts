@@ -10,7 +10,7 @@ import { clone, worktree } from "./worktree.ts";
 
 export const strategies: Readonly<Record<StrategyName, Strategy>> = { overlay, worktree, clone };
 
-/** `auto`: the quickest that this machine can do. */
+/** `auto` stands for the fastest one that works on this machine. */
 export async function chooseStrategy(homeDir: string, wanted: StrategyName | "auto"): Promise<StrategyName> {
   if (wanted === "worktree") return wanted;
   const candidates: readonly StrategyName[] = wanted === "auto" ? ["overlay", "clone"] : [wanted];

@@ -1,5 +1,6 @@
 /**
- * Owns the interface of all strategies: one way to make, reach and compare the files of a capsule.
+ * Owns the interface of all strategies. A strategy is one way to make, reach and compare the files of a
+ * capsule.
  */
 import type { ComingHolder, Sandbox } from "../../process/index.ts";
 import type { Disk, OnProgress } from "../../util/index.ts";
@@ -14,17 +15,22 @@ export interface Ground {
   readonly repo: Repo;
   readonly disk: Disk;
   readonly onProgress?: OnProgress | undefined;
-  /** That the capsule's processes run in; undefined where they have none. */
+  /** The sandbox that the capsule's processes run in; undefined if they have none. */
   readonly sandbox: Sandbox | undefined;
-  /** One that was begun for this capsule before its files were there; it may be gone by now. */
+  /** A holder that was started for this capsule before its files were ready. It may have ended by now. */
   readonly coming?: ComingHolder | undefined;
+  /** Whether the capsule is removed when the process that makes it ends. Then nothing of it is synced. */
+  readonly isPassing?: boolean | undefined;
 }
 
 export interface Strategy {
   readonly name: StrategyName;
-  /** Whether it stands on a base of the cache, or checks its files out for itself. */
+  /** Whether it stands on a base of the cache, or checks out files of its own. */
   readonly usesBase: boolean;
-  /** The files of the base, and a private gitdir unless the files will bring one. Nothing is mounted yet. */
+  /**
+   * Makes the files of the base, and a private gitdir unless the files will bring one. Nothing is mounted
+   * yet.
+   */
   populate(
     ground: Ground,
     layout: CapsuleDir,
@@ -33,9 +39,9 @@ export interface Strategy {
   ): Promise<void>;
   /** Makes the files reachable. A second call gives the same view. */
   attach(ground: Ground, layout: CapsuleDir, spec: CapsuleSpec): Promise<View>;
-  /** Ends whatever makes them reachable, and every process that stands in them. */
+  /** Ends what makes them reachable, and every process that has them open or mounted. */
   detach(layout: CapsuleDir): Promise<void>;
-  /** Where they can be reached now; undefined where nothing makes them so. Starts nothing. */
+  /** Where they can be reached now; undefined if they are not reachable. It starts nothing. */
   reached(layout: CapsuleDir): View | undefined;
   changes(
     ground: Ground,

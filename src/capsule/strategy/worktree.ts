@@ -2,8 +2,8 @@
  * Owns the strategies that give a capsule plain directories of its own: `worktree`, a checkout that works
  * everywhere, and `clone`, a copy of a base that shares its blocks with it.
  *
- * A worktree has a gitdir of its own too, instead of an entry in the user's repo: nothing there is shared, so
- * there is no lock to wait for, and nothing an agent does to its gitdir reaches the user's.
+ * A worktree has a gitdir of its own too, instead of an entry in the user's repo. Nothing there is shared, so
+ * there is no lock to wait for, and nothing that an agent does to its gitdir reaches the user's.
  */
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
@@ -25,7 +25,7 @@ import type { Repo } from "../repo/repo.ts";
 import { comingHolder, endHolderOf, networkOf } from "./overlay.ts";
 import type { Strategy } from "./strategy.ts";
 
-/** The files stand where they are. In a sandbox, their holder is there for its network alone. */
+/** The files are at their own path. In a sandbox, their holder exists for its network alone. */
 const plain: Pick<Strategy, "attach" | "reached" | "detach"> = {
   async attach(ground, layout) {
     const reached = viewOf(layout);
@@ -81,7 +81,7 @@ export const clone: Strategy = {
   async populate({ repo, onProgress }, layout, spec, surroundings) {
     const base = openBase(repo, spec.baseKey ?? "");
     const listing = join(base.dir, LISTING_FILE);
-    // What set-up left in the base, read once for all its clones.
+    // What set-up left in the base is read once for all its clones.
     if (spec.setup !== "" && !existsSync(listing)) await recordSetup(repo, spec, base.tree, listing);
     tellStep(onProgress, "cloning the base");
     await copySharing(base.tree, layout.tree);
@@ -107,7 +107,7 @@ export const clone: Strategy = {
 
 const LISTING_FILE = "listing.json";
 
-/** What the checkout had: from the commit, corrected by what set-up did to it. */
+/** The files of the checkout: those of the commit, corrected by what set-up changed. */
 async function listingOf(repo: Repo, spec: CapsuleSpec, extrasFile: string): Promise<Listing> {
   const listing = new Map<BytePath, Listed>();
   const dirMode = 0o777 & ~spec.umask;
@@ -129,7 +129,7 @@ async function listingOf(repo: Repo, spec: CapsuleSpec, extrasFile: string): Pro
   return listing;
 }
 
-/** Writes down what set-up left in a tree, so that it is not taken for the task's doing. */
+/** Records what set-up left in a tree, so that it is not taken for the task's work. */
 export async function recordSetup(
   repo: Repo,
   spec: CapsuleSpec,

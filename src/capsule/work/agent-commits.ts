@@ -1,19 +1,20 @@
 /**
- * Owns the commits that an agent made in its own git. They are read in the task's sandbox (K17), so what is said of
- * them is the agent's word: bounded here, and checked or made fit to be shown by those who use it.
+ * Owns the commits that an agent made in its own git. They are read in the task's sandbox (confined-1), so
+ * everything about them is the agent's word: its length is limited here, and the callers check it or make it
+ * safe to show.
  */
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HoldfastError } from "../../contract/index.ts";
 import { ConfinedGit } from "../git/confined.ts";
-import { git, runGit } from "../git/git.ts";
+import { type GitPlace, git, runGit } from "../git/git.ts";
 import type { Capsule } from "../life/capsule.ts";
 import { hasObject } from "../repo/commits.ts";
 import { isAncestor, isUsersCommit } from "../repo/refs.ts";
 import { type Repo, userPlace } from "../repo/repo.ts";
 import { userIdentity } from "../repo/settings.ts";
 import { makeAside } from "../store/objects.ts";
-import { assertNotCheckedOut, branchTip, takeInto } from "./publish.ts";
+import { assertNotCheckedOut, branchTip, STREAMED, takeInto } from "./publish.ts";
 
 export interface AgentCommit {
   readonly id: string;
@@ -26,12 +27,18 @@ const MAX_SUBJECT = 200;
 const MAX_LINE_BYTES = 4096;
 const TIMEOUT_MS = 30_000;
 const PACK_TIMEOUT_MS = 5 * 60_000;
+/** What a pack of an agent's may take of memory and time when it is unpacked. */
+const PACK_BOUNDS = { maxAllocBytes: 256 * 1024 * 1024, timeoutMs: PACK_TIMEOUT_MS };
 
 async function ownGit(capsule: Capsule): Promise<ConfinedGit> {
-  return new ConfinedGit({ gitDir: "own", view: await capsule.attach(), sandbox: capsule.sandbox });
+  const view = await capsule.attach();
+  return new ConfinedGit({ gitDir: "own", view, sandbox: capsule.sandbox, config: [STREAMED] });
 }
 
-/** What the commit `head` has beyond others, and the user's repo has not; oldest first. None, where git says nothing. */
+/**
+ * The commits of `head` that neither the user's repo nor the given others have, oldest first. Empty if git
+ * gives no answer.
+ */
 export async function listAgentCommits(
   capsule: Capsule,
   head: string,
@@ -50,7 +57,7 @@ export async function listAgentCommits(
   return commits.filter(({ id }) => !known.has(id)).reverse();
 }
 
-/** Those that the user has: pulled in by a merge, say. */
+/** Those that the user has, for example because a merge pulled them in. */
 async function knownTo(repo: Repo, commits: readonly AgentCommit[]): Promise<ReadonlySet<string>> {
   if (commits.length === 0) return new Set();
   const input = [Buffer.from(commits.map(({ id }) => `${id}\n`).join(""))];
@@ -60,16 +67,19 @@ async function knownTo(repo: Repo, commits: readonly AgentCommit[]): Promise<Rea
 }
 
 export interface CommitsRequest {
-  /** One of the agent's branches; default: what it has checked out. */
+  /** One of the agent's branches; by default, what it has checked out. */
   readonly ofBranch: string | undefined;
   /** The name in the user's repo. */
   readonly branch: string;
-  /** Commits that the user's repo has, and the agent's stand on. */
+  /** Commits of the user's repo that the agent's commits stand on. */
   readonly known: readonly string[];
   readonly maxBytes: number;
 }
 
-/** K9: checked by git as they come in; the branch is new, or moved on. Says which commit it is at. */
+/**
+ * publish-1: git checks them as they come in; the branch is new, or moves forward. Returns the commit that it
+ * is at.
+ */
 export async function publishAgentCommits(
   capsule: Capsule,
   repo: Repo,
@@ -81,13 +91,14 @@ export async function publishAgentCommits(
   if (commit === undefined)
     throw new HoldfastError("base_missing", `the agent's git has no commit ${ofBranch ?? "HEAD"}`);
   if (await isUsersCommit(repo, commit))
-    throw new HoldfastError("publish_refused", "the agent has made no commit of its own there");
+    throw new HoldfastError("publish_refused", "the agent made no commit of its own on it");
   const before = await branchTip(repo, branch);
-  if (!(await hasObject(repo, commit))) await bring(capsule, confined, { repo, commit, known, maxBytes });
+  if (!(await hasObject(repo, commit)))
+    await withPack(capsule, { commit, known, maxBytes }, (pack) => takeAgentsInto(userPlace(repo), pack));
   if (before !== undefined && before !== commit && !(await isAncestor(repo, before, commit)))
     throw new HoldfastError(
       "publish_refused",
-      `the branch ${branch} is there, and is not an earlier one of these commits: rename or delete it`,
+      `the branch ${branch} exists and is not at an earlier one of these commits: rename or delete it`,
     );
   if (before !== undefined && before !== commit) await assertNotCheckedOut(repo, branch);
   const ref = `refs/heads/${branch}`;
@@ -114,16 +125,19 @@ async function resolveIn(confined: ConfinedGit, name: string): Promise<string | 
   return /^([0-9a-f]{40,64})\n$/.exec(answer?.stdout.toString("utf8") ?? "")?.[1];
 }
 
-async function bring(
+/** What the agent's git has checked out; undefined if that is not a commit. It is the agent's word. */
+export const agentHead = async (capsule: Capsule) => resolveIn(await ownGit(capsule), "HEAD");
+
+/** Unpacks a pack of the agent's outside the sandbox, within bounds of memory and time. */
+export const takeAgentsInto = (place: GitPlace, pack: string) => takeInto(place, pack, PACK_BOUNDS);
+
+/** Packed in the sandbox by the agent's own git: the receiver has to check its content. */
+export async function withPack(
   capsule: Capsule,
-  confined: ConfinedGit,
-  {
-    repo,
-    commit,
-    known,
-    maxBytes,
-  }: Pick<CommitsRequest, "known" | "maxBytes"> & { repo: Repo; commit: string },
+  { commit, known, maxBytes }: Pick<CommitsRequest, "known" | "maxBytes"> & { readonly commit: string },
+  use: (pack: string) => Promise<void>,
 ): Promise<void> {
+  const confined = await ownGit(capsule);
   const aside = await makeAside(await capsule.store());
   const pack = join(aside, "commits.pack");
   try {
@@ -138,8 +152,8 @@ async function bring(
     };
     const question = { input, onOutput, timeoutMs: PACK_TIMEOUT_MS, maxOutputBytes: 0 };
     const answer = await confined.ask(args, question).finally(() => handle.close());
-    if (!answer) throw new HoldfastError("publish_refused", "the agent's git does not give its commits");
-    await takeInto(repo, pack);
+    if (!answer) throw new HoldfastError("publish_refused", "the agent's git did not return its commits");
+    await use(pack);
   } finally {
     await rm(aside, { recursive: true, force: true });
   }

@@ -1,6 +1,6 @@
 /**
- * Owns the looking into files that differ between two trees: their modes, sizes and contents, before and after, as far as
- * these are not too large to be looked at.
+ * Owns access to files that differ between two trees: their modes, sizes and contents, before and after, as
+ * far as they are not too large to read.
  */
 import { type BytePath, toText } from "../files/path.ts";
 import { git } from "../git/git.ts";
@@ -11,7 +11,7 @@ import type { Store } from "../store/store.ts";
 
 export interface ChangedFile {
   readonly path: string;
-  /** Null: it was not there, or is not there any more. */
+  /** Null: the file did not exist, or does not exist any more. */
   readonly before: FileVersion | null;
   readonly after: FileVersion | null;
 }
@@ -20,25 +20,40 @@ export interface FileVersion {
   readonly kind: "file" | "executable" | "link" | "submodule";
   /** Zero for a submodule. */
   readonly bytes: number;
-  /** Undefined where it is too large, or a submodule. */
+  /** Undefined if it is too large, or a submodule. */
   readonly content: Buffer | undefined;
 }
 
 export interface Trees {
   readonly from: string;
   readonly to: string;
-  /** Of larger files no content is read. */
+  /** The content of larger files is not read. */
   readonly maxBytes: number;
+  /** Versions, as `versionsBetween` names them, that were already looked at. They are left out. */
+  readonly without?: ReadonlySet<string>;
 }
+
+/** The changed files as they are in the second tree, each as one string: path, mode and content. */
+export async function versionsBetween(
+  repo: Repo,
+  store: Store,
+  from: string,
+  to: string,
+): Promise<ReadonlySet<string>> {
+  const place: Store = { ...store, alternates: [objectsLink(repo)] };
+  return new Set((await rawDiff(place, from, to)).map(versionOf));
+}
+
+const versionOf = ({ path, mode, id }: RawChange) => `${mode} ${id} ${path}`;
 
 /** One after the other, so that no more than two contents are in memory. */
 export async function* readChangedFiles(
   repo: Repo,
   store: Store,
-  { from, to, maxBytes }: Trees,
+  { from, to, maxBytes, without }: Trees,
 ): AsyncGenerator<ChangedFile> {
   const place: Store = { ...store, alternates: [objectsLink(repo)] };
-  const changes = await rawDiff(place, from, to);
+  const changes = (await rawDiff(place, from, to)).filter((change) => !without?.has(versionOf(change)));
   const isContent = (mode: string) => mode !== NO_MODE && mode !== GITLINK_MODE;
   const ids = changes.flatMap(({ oldMode, oldId, mode, id }) => [
     ...(isContent(oldMode) ? [oldId] : []),

@@ -1,7 +1,7 @@
 /**
- * Owns the question which of several works will collide: with each other, and with the branch that they would go into.
- * First by the paths that they change, all with one look; only those that meet somewhere are merged, to see. Whatever
- * that writes is gone afterwards.
+ * Owns the question which works will collide: with each other, and with the branch that they would go into.
+ * First it compares the paths that they change, in one step. Only works that meet on a path are merged, to
+ * find out. Everything that this writes is deleted afterwards.
  */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import type { Store } from "../store/store.ts";
 import { writeCommit } from "./commit-text.ts";
 import { mergePairs } from "./merge.ts";
 
-/** Work of a session: a commit, or a tree that stands on one. */
+/** The work of a session: a commit, or a tree that stands on one. */
 export interface LiveWork {
   readonly session: string;
   readonly commit: string | null;
@@ -23,7 +23,7 @@ export interface LiveWork {
 
 export interface Collision {
   readonly session: string;
-  /** The other session; null: the branch that it would go into. */
+  /** The other session; null for the branch that it would go into. */
   readonly other: string | null;
   readonly paths: readonly BytePath[];
 }
@@ -58,7 +58,7 @@ export async function collisions(
   }
 }
 
-/** What is in no commit yet is put into one, which nothing names. */
+/** Puts a tree that is in no commit yet into a commit, which no ref names. */
 async function commitOf(place: GitPlace, { session, commit, tree }: LiveWork): Promise<Side> {
   if (commit !== null && tree === undefined) return { session, commit };
   return { session, commit: await nameless(place, tree ?? "", commit === null ? [] : [commit]) };
@@ -76,7 +76,7 @@ function nameless(place: GitPlace, tree: string, parents: readonly string[]): Pr
   });
 }
 
-/** Each work with the branch, and with those after it in the list. */
+/** Each work with the branch, and with the works after it in the list. */
 async function pairsThatMeet(
   place: GitPlace,
   sides: readonly Side[],
@@ -84,7 +84,7 @@ async function pairsThatMeet(
   emptyTree: string,
 ): Promise<(readonly [Side, Side])[]> {
   const bases = await basesOf(place, sides, target);
-  // Without a commit that both descend from, all of it is new.
+  // If both descend from no common commit, all of it is new.
   const nothing = bases.includes(undefined) ? await nameless(place, emptyTree, []) : "";
   const own = sides.map(({ commit }, index) => [bases[index] ?? nothing, commit] as const);
   const theirs = sides.map((_, index) => [bases[index] ?? nothing, target] as const);
@@ -100,7 +100,10 @@ async function pairsThatMeet(
   });
 }
 
-/** Where each work left the branch. One process for all; where merges are in between, git is asked for it alone. */
+/**
+ * The commit at which each work left the branch. One process for all. If there are merges in between, git is
+ * asked again.
+ */
 async function basesOf(
   place: GitPlace,
   sides: readonly Side[],
@@ -129,7 +132,7 @@ async function mergeBase(place: GitPlace, tip: string, target: string): Promise<
 
 type Range = readonly [from: string, to: string];
 
-/** Of each range; the same one is asked for once. */
+/** For each range. A range that comes twice is asked for once. */
 async function changedPaths(place: GitPlace, ranges: readonly Range[]): Promise<(readonly BytePath[])[]> {
   const keyOf = ([from, to]: Range) => `${to} ${from}`;
   const wanted = new Map(ranges.filter(([from, to]) => from !== to).map((range) => [keyOf(range), range]));

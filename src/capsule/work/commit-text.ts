@@ -1,5 +1,6 @@
 /**
- * Owns commits as git keeps them: read, and written again on another parent with who made them and what they say.
+ * Owns commits in git's own form: reading them, and writing them with another parent and the same author and
+ * message.
  */
 import { BatchReader } from "../git/batch-reader.ts";
 import { type GitPlace, git, gitLine, type Identity } from "../git/git.ts";
@@ -11,9 +12,12 @@ export interface ReadCommit {
   readonly parents: readonly string[];
   /** With name, address and time, byte for byte. */
   readonly author: string;
+  readonly committer: string;
   /** Byte for byte, in the encoding that it names or in UTF-8. */
   readonly message: string;
   readonly encoding: string | undefined;
+  /** All that stands above the message, those of other programs included. */
+  readonly headers: string;
 }
 
 export async function readCommits(place: GitPlace, ids: readonly string[]): Promise<ReadCommit[]> {
@@ -30,7 +34,8 @@ export async function readCommits(place: GitPlace, ids: readonly string[]): Prom
 function parse(id: string, text: string): ReadCommit {
   const end = text.indexOf("\n\n");
   const headers = (end < 0 ? text : text.slice(0, end)).split("\n");
-  // What belongs to the header before begins with a space: a signature, say, which is not taken along.
+  // A line that begins with a space belongs to the header before it, for example a signature, which is left
+  // out.
   const valuesOf = (name: string) =>
     headers.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1));
   return {
@@ -38,8 +43,10 @@ function parse(id: string, text: string): ReadCommit {
     tree: valuesOf("tree")[0] ?? "",
     parents: valuesOf("parent"),
     author: valuesOf("author")[0] ?? "",
+    committer: valuesOf("committer")[0] ?? "",
     encoding: valuesOf("encoding")[0],
     message: end < 0 ? "" : text.slice(end + 2),
+    headers: headers.join("\n"),
   };
 }
 

@@ -1,9 +1,10 @@
 /**
- * Owns the checkout as it is, as a commit on its HEAD: what `git add -A` would take, by the user's own settings and
- * filters, so that the same files are clean where the commit is checked out. The user's index is copied and never
- * written; nested repos that are no submodules stay out.
+ * Owns the checkout as it is, as a commit on its HEAD: what `git add -A` would take, with the user's own
+ * settings and filters, so that the same files are clean where the commit is checked out. The user's index is
+ * copied and never written. Nested repos that are not submodules are left out.
  *
- * K24 Working tree, index, refs and config of the user are as they were: there is one commit more, under a hidden ref.
+ * dirty-1 Working tree, index, refs and config of the user stay as they were. The only addition is one
+ *    commit, under a hidden ref.
  */
 import { copyFile, mkdir, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,19 +22,22 @@ import { commitWork } from "./work.ts";
 
 export interface DirtyRequest {
   readonly session: string;
-  /** A directory of ours that is not there yet, and is gone afterwards. */
+  /** A temporary directory. It must not exist yet, and is removed afterwards. */
   readonly aside: string;
   readonly atMs: number;
 }
 
-/** HEAD itself where nothing is changed; null where there is nothing at all. */
+/** Returns HEAD itself if nothing is changed, and null if there is nothing at all. */
 export async function commitCheckout(
   repo: Repo,
   { session, aside, atMs }: DirtyRequest,
 ): Promise<string | null> {
   const { checkout, headDir } = repo;
   if (checkout === null)
-    throw new HoldfastError("usage", `the repo ${repo.gitDir} has no checkout that could be dirty`);
+    throw new HoldfastError(
+      "usage",
+      `the repo ${repo.gitDir} is bare: it has no checkout with uncommitted changes`,
+    );
   const head = await resolveCommit(repo);
   await mkdir(aside, { mode: 0o700 });
   try {
@@ -51,7 +55,10 @@ export async function commitCheckout(
   }
 }
 
-/** With its age: what was written in the same moment as an index is read by git, and not taken for unchanged. */
+/**
+ * With its time: a file that was written at the same moment as the index is then read by git, and not taken
+ * for unchanged.
+ */
 async function copyIndex(from: string, to: string): Promise<void> {
   try {
     const seconds = Math.floor((await stat(from)).mtimeMs / 1000);
@@ -74,13 +81,13 @@ async function treeOfFiles(place: GitPlace): Promise<string> {
   const others = await namesOf(place, ["ls-files", "-z", "--others", "--exclude-standard"]);
   const paths = [
     ...changed.filter((_, index) => index % 2 === 1),
-    // A name that ends so is that of a repo inside this one.
+    // A name that ends with a slash is a repo inside this one.
     ...others.filter((path) => !path.endsWith("/")),
   ];
   const input = [toBytes(paths.map((path) => `${path}\0`).join(""))];
   if (paths.length > 0)
     await userGit(place, ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], { input });
-  // What is in the index and not in a partial clone is HEAD's.
+  // Objects that are in the index and not in a partial clone belong to HEAD.
   const tree = await userGit(place, ["write-tree", "--missing-ok"]);
   return tree.toString("latin1").trim();
 }

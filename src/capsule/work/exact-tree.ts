@@ -1,12 +1,12 @@
 /**
- * Owns the making of an exact tree: a directory with the files of base and work, for those who are to see just what
- * a commit would hold: a person, a check, a tool.
+ * Owns making an exact tree: a directory with the files of base and work, for a person, a check or a tool
+ * that must see exactly what a commit would hold.
  *
- * K26 Its files are those of the tree and no others: nothing ignored, nothing aside, nothing of a gitdir that an agent
- *     could write. Its gitdir is fresh; it borrows the user's objects and has copies of the work's own. It names
- *     nothing of the home, so whatever becomes of the store, git works in it.
+ * exact-tree-1 It has the files of the tree and no others: nothing ignored, nothing aside, and nothing of a
+ *    gitdir that an agent could write. Its gitdir is fresh: it borrows the user's objects and has copies of
+ *    the work's own. It names nothing in the home, so git works in it whatever becomes of the store.
  *
- * It is not synced: its caller knows whether it has to be.
+ * It is not synced: the caller knows whether that is needed.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,19 +24,19 @@ import type { Store } from "../store/store.ts";
 import { isOfCommit, type Work } from "./work.ts";
 
 export interface ExactTree {
-  /** Not there yet, or empty. */
+  /** Does not exist yet, or is empty. */
   readonly directory: string;
   readonly repo: Repo;
   readonly store: Store;
   readonly snapshot: Pick<Contents, "contents"> & { readonly manifest: SnapshotManifest };
-  /** The snapshot's. */
+  /** The work of the snapshot. */
   readonly work: Work;
-  /** That its git begins on, at the base: the work is what differs. */
+  /** The branch that its git begins on, at the base: the work is what differs. */
   readonly branch: string;
   readonly onProgress?: OnProgress | undefined;
 }
 
-/** Whatever fails, nothing of it is left. */
+/** If it fails, nothing of it is left. */
 export async function makeExactTree(request: ExactTree): Promise<void> {
   await mkdir(request.directory, { recursive: true });
   try {
@@ -53,8 +53,8 @@ async function make(request: ExactTree): Promise<void> {
   const gitDir = join(directory, ".git");
   const surroundings = await surroundingsOf(repo);
   await makeGitdir({ path: gitDir, repo, surroundings, branch, commit: base, objects: repo.objects });
-  // The files that the changes were measured against; then the index of the base, to show what differs from it.
-  // All of git's work is done before the agent's files are there.
+  // First the files that the changes were measured against, then the index of the base, to show what differs
+  // from it. Git finishes before the agent's files are written.
   const place = { gitDir, workTree: directory };
   await Promise.all([
     lower !== null && checkOut(place, lower, { onProgress }),
@@ -64,7 +64,10 @@ async function make(request: ExactTree): Promise<void> {
   await applySnapshot(directory, store, withTreeOnly(snapshot.manifest), snapshot.contents, { onProgress });
 }
 
-/** What stands where the tree has nothing, or something else, is removed; what is not the tree's is not written. */
+/**
+ * Entries that the tree does not have, or has in another form, are removed. Files that the tree does not have
+ * are not written.
+ */
 function withTreeOnly(manifest: SnapshotManifest): SnapshotManifest {
   const entries = manifest.entries.filter(isOfCommit);
   const others = manifest.entries.filter((entry) => !isOfCommit(entry) && entry.kind !== "dir");

@@ -1,6 +1,7 @@
 /**
- * Owns the merging of commits without a working tree: what two of them give together, and where they collide. It is
- * done where the caller says, never in the user's repo, and by git's own rules alone: no merge driver of a repo is run.
+ * Owns merging commits without a working tree: the result of two of them, and where they collide. It works in
+ * the place that the caller names, never in the user's repo, and by git's own rules alone: no merge driver of
+ * a repo is run.
  */
 import { HoldfastError } from "../../contract/index.ts";
 import type { BytePath } from "../files/path.ts";
@@ -9,17 +10,23 @@ import { type GitPlace, gitLine, runGit } from "../git/git.ts";
 export interface Merged {
   /** With markers in the files that collide. */
   readonly tree: string;
-  /** None where the two go together. */
+  /** Empty if the two can be merged. */
   readonly conflicts: readonly BytePath[];
 }
 
 export type Pair = readonly [one: string, other: string];
 
-/** A file that one side adds to a directory which the other renames stays where it is: nothing moves by a guess. */
+/**
+ * A file that one side adds to a directory that the other renames stays where it is: git must not move it by
+ * a guess.
+ */
 const SETTINGS = ["merge.directoryRenames=false"];
 const UNKNOWN_OPTION = 129;
 
-/** Each pair by the commits that both descend from. One process for all. `isKept`: whether what it writes is to last. */
+/**
+ * Merges each pair, from the commits that both descend from. One process for all. `isKept`: whether the
+ * result will last.
+ */
 export async function mergePairs(
   place: GitPlace,
   pairs: readonly Pair[],
@@ -42,7 +49,7 @@ async function tooOld(place: GitPlace): Promise<HoldfastError> {
   return new HoldfastError("git_too_old", `merging needs git 2.39 or newer, and this is ${version}`);
 }
 
-/** For each: whether it is clean, its tree, the paths that are not, and an empty field. */
+/** For each: whether it is clean, its tree, the paths with conflicts, and an empty field. */
 function parseMerges(text: string): Merged[] {
   const fields = text.split("\0");
   const merges: Merged[] = [];

@@ -1,11 +1,14 @@
 /**
- * Owns the moving of a branch of the user's to a commit that descends from it, because a person asked for it. What has
- * it checked out moves along.
+ * Owns moving a branch of the user's to a commit that descends from it, at a person's request. The working
+ * tree that has it checked out moves along.
  *
- * K28 The branch moves forward only, and from where it was known to be; meanwhile it is locked. A working tree that is
- *     on it gets the new files by the user's own git, filters included and hooks off, before the branch is moved; where
- *     it is not clean, git is in the middle of something there, or a file of no commit stands in the way, nothing is.
- * What a kill leaves: the branch as it was, and files that git had begun to bring up to date. `finishMove` goes on there.
+ * move-1 The branch moves forward only, and only from its known commit; meanwhile it is locked. A working
+ *    tree that is on it gets the new files before the branch is moved, by the user's own git, with filters
+ *    and without hooks. Nothing is moved if the working tree is not clean, if git is in the middle of an
+ *    operation there, or if an uncommitted file is in the way.
+ *
+ * A kill leaves the branch as it was, and files that git had begun to update. `finishMove` continues from
+ * there.
  */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -31,11 +34,11 @@ export interface TargetMove extends Target {
   readonly repo: Repo;
   readonly store: Store;
   readonly disk: Disk;
-  /** Descends from the tip. */
+  /** A descendant of the tip. */
   readonly commit: string;
   readonly reason: string;
   readonly identity: Identity;
-  /** Called before anything is moved, when nothing stands in the way. */
+  /** Called before anything is moved, when all checks have passed. */
   readonly onMove: () => Promise<void>;
 }
 
@@ -62,24 +65,24 @@ async function currentBranch(repo: Repo): Promise<string> {
   throw new HoldfastError("branch_not_found", `${placeOf(repo)} is on no branch: name one with --into`);
 }
 
-/** Of this very name: what only leads to a commit is none. */
+/** The commit of a branch with exactly this name. Other names that lead to a commit do not count. */
 async function exactTip(repo: Repo, branch: string): Promise<string | undefined> {
   const args = ["show-ref", "--verify", "--hash", "--", `refs/heads/${branch}`];
   const { exitCode, stdout } = await runGit(userPlace(repo), args, { accept: [0, 1, 128] });
   return exitCode === 0 ? stdout.toString("utf8").trim() : undefined;
 }
 
-/** Fails where the branch can't be moved as things stand. Says which working tree would move along. */
+/** Fails if the branch can't be moved as things are. Returns the working tree that would move along. */
 export async function assertMovable(repo: Repo, branch: string): Promise<WorkTree | undefined> {
   const [tree, other] = await workTreesOf(repo, branch);
   if (!tree) return undefined;
   const refuse = (why: string) => {
-    throw new HoldfastError("merge_refused", `the branch ${branch} is not moved: ${why}`, { branch });
+    throw new HoldfastError("merge_refused", `the branch ${branch} was not moved: ${why}`, { branch });
   };
   if (other) refuse(`${tree.path} and ${other.path} both have it checked out`);
   if (!existsSync(tree.path))
     refuse(
-      `it is checked out in ${tree.path}, which is not there; if it is gone for good, git worktree prune`,
+      `it is checked out in ${tree.path}, which does not exist; if it is gone for good, run git worktree prune`,
     );
   if (tree.underWay) refuse(`a ${tree.underWay} is under way in ${tree.path}: end it first`);
   const dirty = await whyNotClean(tree);
@@ -87,7 +90,7 @@ export async function assertMovable(repo: Repo, branch: string): Promise<WorkTre
   return tree;
 }
 
-/** False where it has another tip by now: nothing was changed then. */
+/** False if the branch has another tip by now. Then nothing was changed. */
 export async function moveTarget(move: TargetMove): Promise<boolean> {
   const { repo, store, disk, branch, tip, commit, reason, identity, onMove } = move;
   await assertMovable(repo, branch);
@@ -96,7 +99,7 @@ export async function moveTarget(move: TargetMove): Promise<boolean> {
   if (!(await isAncestor(repo, tip, commit)))
     throw new Error(`${commit} does not descend from ${tip}, where ${branch} is`);
   return lockedMove({ repo, disk, branch, tip, commit, reason, identity }, async () => {
-    // Again, now that nothing else can move the branch.
+    // Checked again, now that nothing else can move the branch.
     const tree = await assertMovable(repo, branch);
     const bring = tree && (await bringFiles(tree, tip, commit));
     await onMove();
@@ -112,7 +115,7 @@ async function lockedMove(
 ): Promise<boolean> {
   const ref = `refs/heads/${branch}`;
   const [tree] = await workTreesOf(repo, branch);
-  // The log of a HEAD that is on the branch has it, too.
+  // The log of a HEAD that is on the branch records it too.
   const gitDir = tree?.gitDir ?? repo.gitDir;
   const refusal = await moveRef({ gitDir, ref, from: tip, to: commit, reason, identity }, work);
   if (refusal !== undefined) {
@@ -121,18 +124,21 @@ async function lockedMove(
       branch,
     });
   }
-  // Where refs are files, their directory has the new name.
+  // If refs are files, their directory has the new name.
   const dir = dirname(join(repo.gitDir, ref));
   if (existsSync(dir)) await disk.syncDir(dir);
   return true;
 }
 
-/** A move that was cut off: whether the branch has the commit, or gets it because its working tree has the files. */
+/**
+ * Finishes a move that was cut off. Returns whether the branch has the commit, or gets it because its working
+ * tree already has the files.
+ */
 export async function finishMove(move: Omit<RefOnly, "tip">): Promise<boolean> {
   const { repo, branch, commit } = move;
   const tip = await exactTip(repo, branch);
   if (tip === undefined || !(await hasObject(repo, commit))) return false;
-  // A person may have gone on from there.
+  // A person may have committed on top of it.
   if (tip === commit || (await isAncestor(repo, commit, tip))) return true;
   const [tree, other] = await workTreesOf(repo, branch);
   if (!tree || other || tree.underWay || !existsSync(tree.path)) return false;

@@ -1,6 +1,6 @@
 /**
- * Owns the files of the user's working tree that move along with its branch. All of it is done by the user's own git,
- * as if they had called it: their filters run, their hooks do not.
+ * Owns the files of the user's working tree that move along with its branch. The user's own git does all of
+ * it: their filters run, their hooks do not.
  */
 import { lstatSync, readdirSync } from "node:fs";
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
@@ -13,7 +13,7 @@ const NAMED_PATHS = 5;
 
 const placeOf = ({ path, gitDir }: WorkTree) => ({ gitDir, workTree: path });
 
-/** Undefined where it is: files that are in no commit make no difference. */
+/** Undefined if it is clean. Untracked files make no difference. */
 export async function whyNotClean(tree: WorkTree): Promise<string | undefined> {
   const args = ["status", "--porcelain", "-z", "--untracked-files=no", "--no-renames"];
   const out = await userGit(placeOf(tree), [...args, "--ignore-submodules=dirty"]);
@@ -21,29 +21,32 @@ export async function whyNotClean(tree: WorkTree): Promise<string | undefined> {
   return rows.length === 0 ? undefined : `${named(rows.map((row) => row.slice(3)))} changed`;
 }
 
-/** Fails where a file that is in no commit would be lost. What it returns brings the files. */
+/** Fails if an uncommitted file would be lost. It returns a function that updates the files. */
 export async function bringFiles(tree: WorkTree, from: string, to: string): Promise<() => Promise<void>> {
   const lost = inTheWay(tree, await rawDiff({ gitDir: tree.gitDir }, from, to));
   if (lost.length > 0)
     throw new HoldfastError(
       "merge_refused",
-      `the merge brings ${named(lost)}, and ${tree.path} has a file of its own there: move it away first`,
+      `the merge would overwrite ${named(lost)}, which is not committed in ${tree.path}: move it away first`,
       { paths: lost.map((path) => toText(path)) },
     );
   return async () => {
     const isWriting = true;
     try {
-      // What only looks changed, by its time, is none for git then.
+      // After this, git does not report files whose time alone has changed.
       await userGit(placeOf(tree), ["update-index", "-q", "--refresh", "--ignore-submodules"], { isWriting });
       await userGit(placeOf(tree), ["read-tree", "-m", "-u", from, to], { isWriting });
     } catch (error) {
       if (!isHoldfastError(error, "git_failed")) throw error;
-      throw new HoldfastError("merge_refused", `${tree.path} could not be brought along: ${error.message}`);
+      throw new HoldfastError(
+        "merge_refused",
+        `the files of ${tree.path} could not be updated: ${error.message}`,
+      );
     }
   };
 }
 
-/** Whether index and files are those of the commit. */
+/** Whether the index and the files are those of the commit. */
 export async function isAtCommit(tree: WorkTree, commit: string): Promise<boolean> {
   const questions = [
     ["diff-index", "--cached", "--quiet", "--ignore-submodules", commit],
@@ -59,7 +62,7 @@ export async function isAtCommit(tree: WorkTree, commit: string): Promise<boolea
   return true;
 }
 
-/** Git itself would let go of what it ignores. */
+/** Git itself would overwrite files that it ignores. */
 function inTheWay({ path: root }: WorkTree, changes: readonly RawChange[]): BytePath[] {
   const gone = new Set(changes.filter(({ mode }) => mode === NO_MODE).map(({ path }) => path));
   const added = changes.filter(({ oldMode, mode }) => oldMode === NO_MODE && mode !== GITLINK_MODE);
@@ -77,13 +80,13 @@ function isNoDirectory(root: string, path: BytePath): boolean {
   return lstatSync(at(root, path), { throwIfNoEntry: false })?.isDirectory() === false;
 }
 
-/** What stands there: a file, or all that are in a directory. */
+/** What is at this path: a file, or all files in a directory. */
 function filesAt(root: string, path: BytePath): BytePath[] {
   let isDirectory: boolean | undefined;
   try {
     isDirectory = lstatSync(at(root, path), { throwIfNoEntry: false })?.isDirectory();
   } catch {
-    // A file stands where its directory is to be, and makes way.
+    // A file is where the directory will be. It is removed for it.
     return [];
   }
   if (isDirectory === undefined) return [];

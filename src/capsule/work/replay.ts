@@ -1,11 +1,11 @@
 /**
- * Owns the replay of a session's commits on another commit: one by one, or as one. It is done in the store, with the
- * user's objects at hand, and without a working tree: the user's repo is only read.
+ * Owns the replay of a session's commits on another commit: one by one, or as one. It works in the store,
+ * with access to the user's objects, and without a working tree. The user's repo is only read.
  *
- * K27 A commit that is replayed keeps its author and its message; the user is its committer. One that stands where it
- *     should already stays itself. What the other side has already is left out.
+ * replay-1 A replayed commit keeps its author and its message; the user is its committer. A commit that is
+ *    already in the right place stays itself. Changes that the other side already has are left out.
  *
- * The history that it gives is a line: a merge commit is replayed as what it changed against its first parent.
+ * The resulting history is a line: a merge commit is replayed as its changes against its first parent.
  */
 import { HoldfastError } from "../../contract/index.ts";
 import type { BytePath } from "../files/path.ts";
@@ -22,20 +22,23 @@ export interface ReplayRequest {
   readonly store: Store;
   /** The tip of the work. */
   readonly tip: string;
-  /** The commit that it is to stand on. */
+  /** The commit that the work will stand on. */
   readonly onto: string;
-  /** Up to this commit of the work `onto` has all of it, whatever it looks like there. */
+  /** `onto` has all of the work up to this commit, in whatever form. */
   readonly since?: string | undefined;
   readonly identity: Identity;
   readonly atMs: number;
-  /** All of it as one commit, which says this of the subjects of those that it is made of. */
+  /** Puts all of it into one commit. Given the subjects of the commits, this returns its message. */
   readonly squashedAs?: ((subjects: readonly string[]) => string) | undefined;
 }
 
 export interface Replayed {
   readonly commit: string;
   readonly tree: string;
-  /** What became of each commit, oldest first. Not with those that were left out, nor where all became one. */
+  /**
+   * What became of each commit, oldest first. Commits that were left out are missing, and it is empty if all
+   * became one.
+   */
   readonly commits: readonly { readonly from: string; readonly to: string }[];
 }
 
@@ -45,7 +48,7 @@ export interface Conflicted {
   readonly paths: readonly BytePath[];
   /** With markers in the files. */
   readonly tree: string;
-  /** Whether the work has merge commits: as one commit it may go where these do not. */
+  /** Whether the work has merge commits: as one commit it may fit where its single commits do not. */
   readonly hasMerges: boolean;
 }
 
@@ -104,18 +107,19 @@ async function replayEach(
 }
 
 /**
- * A tree and a commit, by what the commit changed against its first parent: the tree stands on that parent, too, in a
- * commit that nothing names. Git finds the parent as the base of the two then, whatever their histories are.
+ * Merges a tree and a commit, by what the commit changed against its first parent. The tree becomes a commit
+ * on that parent, which no ref names, so git finds the parent as the base of the two, whatever their
+ * histories are.
  */
 async function mergedInto(place: GitPlace, tree: string, commit: Pick<ReadCommit, "id" | "parents">) {
-  const nameless = { author: NOBODY, committer: { name: "none", email: "none" }, atMs: 0, message: "" };
+  const nameless = { author: NO_AUTHOR, committer: { name: "none", email: "none" }, atMs: 0, message: "" };
   const side = await writeCommit(place, { ...nameless, tree, parents: commit.parents.slice(0, 1) });
   const [merged] = await mergePairs(place, [[side, commit.id]]);
   if (!merged) throw new Error("git said nothing of the merge");
   return merged;
 }
 
-const NOBODY = "none <none> 0 +0000";
+const NO_AUTHOR = "none <none> 0 +0000";
 
 async function replayAsOne(
   place: GitPlace,

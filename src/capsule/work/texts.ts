@@ -1,6 +1,6 @@
 /**
- * Owns the search for given texts in commits and in a task's work, by their exact bytes. What is looked for may be a
- * secret: it is in no argument of a program.
+ * Owns the search for given texts in commits and in a task's work, by their exact bytes. A text may be a
+ * secret, so it is in no argument of a program.
  */
 import { isHoldfastError } from "../../contract/index.ts";
 import { type BytePath, toBytes } from "../files/path.ts";
@@ -12,10 +12,10 @@ import { readContents } from "../store/contents.ts";
 import type { Store } from "../store/store.ts";
 import type { Work } from "./work.ts";
 
-/** A large repo is read in seconds; whoever waits for a task waits for this. */
+/** A large repo takes seconds, and a task waits for this. */
 const TIMEOUT_MS = 2 * 60_000;
 
-/** Of these texts, those that are in a file of the commit, as far as git can say. */
+/** Those of these texts that are in a file of the commit, as far as git can tell. */
 export async function textsInCommit(
   repo: Repo,
   commit: string | null,
@@ -25,7 +25,7 @@ export async function textsInCommit(
   const askable = texts.filter((text) => text !== "" && !/[\r\n]/.test(text));
   if (commit === null || askable.length === 0) return new Set();
   try {
-    // Mostly none of them is: that is one walk through the commit for all.
+    // Usually the commit has none of them. Then one walk through the commit is enough.
     if (!(await isAnyIn(repo, commit, askable))) return new Set();
     const found = new Set<string>();
     for (const text of askable) if (await isAnyIn(repo, commit, [text])) found.add(text);
@@ -48,7 +48,7 @@ export interface FoundText {
   readonly text: string;
 }
 
-/** The files that differ between the base and the work, with those of the texts that are in them, or in their names. */
+/** The files that differ between the base and the work, with the texts that are in each or in its name. */
 export async function textsInWork(
   repo: Repo,
   store: Store,
@@ -67,7 +67,7 @@ export async function textsInWork(
   );
 }
 
-/** The files that differ between the base and the work, as far as they have one of these contents. */
+/** The files that differ between the base and the work, and that have one of these contents. */
 export async function contentsInWork(
   repo: Repo,
   store: Store,
@@ -86,7 +86,7 @@ async function changedIn(repo: Repo, store: Store, base: string | null, work: Wo
   return { place, changed: differing.filter(({ mode }) => mode !== NO_MODE) };
 }
 
-/** By the ids of the contents; those in which there is none are not named. */
+/** By the ids of the contents. Contents without any of the texts are left out. */
 export async function textsInContents(
   store: Store,
   ids: readonly string[],

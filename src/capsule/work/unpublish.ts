@@ -1,9 +1,9 @@
 /**
- * Owns what becomes of a session's branches when the session goes for good: whether their commits are anywhere else,
- * and their deletion.
+ * Owns what becomes of a session's branches when the session is removed: whether their commits exist anywhere
+ * else, and their deletion.
  *
- * K25 A branch is deleted from a commit that we put there, never with a person's commits on it, and never while a
- *     working tree has it checked out.
+ * publish-3 A branch is deleted only from a commit that Holdfast put there, never with a person's commits on
+ *    it, and never while a working tree has it checked out.
  */
 import { HoldfastError } from "../../contract/index.ts";
 import { runGit } from "../git/git.ts";
@@ -13,31 +13,31 @@ import { checkedOutIn } from "./work-trees.ts";
 
 export interface OwnBranch {
   readonly name: string;
-  /** Commits that we put there, as the journal says. */
+  /** Commits that Holdfast put there, according to the journal. */
   readonly ours: readonly string[];
 }
 
 export interface FoundBranch {
   readonly name: string;
   readonly tip: string;
-  /** Why it is not deleted, whoever asks; null where it can be. */
+  /** Why it can't be deleted at all; null if it can. */
   readonly stays: string | null;
 }
 
 const BRANCHES = "holdfast/";
 
-/** Undefined where there is no such branch any more. */
+/** Undefined if there is no such branch any more. */
 export async function findBranch(repo: Repo, { name, ours }: OwnBranch): Promise<FoundBranch | undefined> {
   const tip = await branchTip(repo, name);
   if (tip === undefined) return undefined;
-  // Whoever wrote the journal.
-  if (!name.startsWith(BRANCHES)) return { name, tip, stays: "it has no name of ours" };
-  if (!ours.includes(tip)) return { name, tip, stays: "it has commits of a person's" };
+  // The journal may come from elsewhere.
+  if (!name.startsWith(BRANCHES)) return { name, tip, stays: "its name is not one that Holdfast gives" };
+  if (!ours.includes(tip)) return { name, tip, stays: "it has commits that a person made" };
   const place = await checkedOutIn(repo, name);
   return { name, tip, stays: place === undefined ? null : `it is checked out in ${place}` };
 }
 
-/** Only from where it was found. */
+/** Only from the commit where it was found. */
 export async function deleteBranch(repo: Repo, { name, tip }: FoundBranch): Promise<void> {
   const args = ["update-ref", "-d", `refs/heads/${name}`, tip];
   const { exitCode, stderr } = await runGit(userPlace(repo), args, { accept: [0, 1, 128] });
@@ -45,7 +45,10 @@ export async function deleteBranch(repo: Repo, { name, tip }: FoundBranch): Prom
     throw new HoldfastError("git_failed", `the branch ${name} could not be deleted: ${stderr.trim()}`);
 }
 
-/** Whether refs of the user's have all of these commits: not our hidden ones, nor branches that are to go. */
+/**
+ * Whether refs of the user have all of these commits. Our hidden refs do not count, nor do branches that will
+ * be deleted.
+ */
 export async function areKept(
   repo: Repo,
   commits: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Owns the question which working trees of the user's have a branch: checked out, or in the middle of something that
- * will come back to it.
+ * Owns the question which working trees of the user have a branch: checked out, or in an operation that will
+ * return to it.
  */
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -11,13 +11,13 @@ import { type Repo, userPlace } from "../repo/repo.ts";
 export interface WorkTree {
   readonly path: string;
   readonly gitDir: string;
-  /** What git is in the middle of there; null where that is nothing. */
+  /** The git operation that is under way there; null if there is none. */
   readonly underWay: string | null;
 }
 
 const MAX_LINE_BYTES = 4096;
 
-/** What git leaves in a gitdir while it is in the middle of something. */
+/** What git leaves in a gitdir during an operation. */
 const UNDER_WAY = {
   "rebase-merge": "rebase",
   "rebase-apply": "rebase",
@@ -34,7 +34,7 @@ export async function checkedOutIn(repo: Repo, branch: string): Promise<string |
   return found?.path;
 }
 
-/** All that have it checked out, or will go back to it after a rebase or a bisection. */
+/** All that have it checked out, or will return to it after a rebase or a bisection. */
 export function workTreesOf(repo: Repo, branch: string): Promise<WorkTree[]> {
   return workTreesOn(repo, branch, (gitDir) => [rebased(gitDir), bisected(gitDir)]);
 }
@@ -60,7 +60,7 @@ async function workTreesOn(
 function gitDirOf(workTree: string): string {
   const pointer = readPlainFile(join(workTree, ".git"), { maxBytes: MAX_LINE_BYTES });
   const named = /^gitdir: (\S.*)/.exec(pointer?.toString("utf8") ?? "")?.[1]?.trim();
-  // It may be relative to where it stands.
+  // It may be relative to its own place.
   return resolve(workTree, named ?? ".git");
 }
 

@@ -6,7 +6,7 @@
 import { writeFile } from "node:fs/promises";
 import { type BytePath, quoted, toBytes } from "../files/path.ts";
 import { type GitPlace, git, gitLine, gitToFile, type Identity } from "../git/git.ts";
-import { GITLINK_MODE, NO_MODE, rawDiff } from "../git/raw-diff.ts";
+import { GITLINK_MODE, NO_MODE, type RawChange, rawDiff } from "../git/raw-diff.ts";
 import { treeOf } from "../repo/commits.ts";
 import { objectsLink, type Repo, userPlace } from "../repo/repo.ts";
 import type { SnapshotManifest } from "../store/manifest.ts";
@@ -26,15 +26,17 @@ export interface WorkCommit {
   readonly atMs: number;
 }
 
-/** A commit of a tree that is there, on its base. */
-export async function commitWork(
-  store: GitPlace,
-  { tree, base, message, identity, atMs }: WorkCommit,
-): Promise<string> {
+/** Makes a commit of an existing tree, on its base. */
+export async function commitWork(store: GitPlace, work: WorkCommit): Promise<string> {
+  const input = [Buffer.from(commitText(work))];
+  return gitLine(store, ["hash-object", "-t", "commit", "-w", "--stdin"], { input });
+}
+
+/** In git's own form. */
+export function commitText({ tree, base, message, identity, atMs }: WorkCommit): string {
   const who = signature(identity, atMs);
   const parent = base === null ? "" : `parent ${base}\n`;
-  const text = `tree ${tree}\n${parent}author ${who}\ncommitter ${who}\n\n${message}`;
-  return gitLine(store, ["hash-object", "-t", "commit", "-w", "--stdin"], { input: [Buffer.from(text)] });
+  return `tree ${tree}\n${parent}author ${who}\ncommitter ${who}\n\n${message}`;
 }
 
 export const signature = ({ name, email }: Identity, atMs: number) =>
@@ -57,7 +59,7 @@ const COMMIT_MARK = 1;
 export async function makeWork(request: WorkRequest): Promise<Work> {
   const { repo, store, manifest } = request;
   const lowerTree = manifest.lower === null ? null : await treeOf(repo, manifest.lower);
-  // Nothing of it differs: it is its base.
+  // Nothing of it differs, so it is its base.
   const { base, lower } = manifest;
   if (lowerTree !== null && base !== null && base === lower && !hasWork(manifest))
     return { commit: base, tree: lowerTree };
@@ -87,7 +89,7 @@ async function* stream(
   yield Buffer.from(`\n${manifest.base === null ? "" : `from ${manifest.base}\n`}deleteall\n`);
   if (lowerTree !== null) yield Buffer.from(`M 040000 ${lowerTree} ""\n`);
   let lines = [...gitlinks, ...manifest.gone.map((path) => `D ${quoted(path)}`)];
-  // What is not the work's any more leaves the tree, also where something else stands at its path now.
+  // A path that is no longer part of the work leaves the tree, even if something else is at that path now.
   for (const entry of manifest.entries)
     if (!isOfCommit(entry) && entry.kind !== "dir" && entry.role !== "gitdir")
       lines.push(`D ${quoted(entry.path)}`);
@@ -109,7 +111,7 @@ async function* stream(
 export const isOfCommit = ({ role, kind }: SnapshotManifest["entries"][number]) =>
   role === "work" && (kind === "file" || kind === "symlink");
 
-/** Where a submodule points is in no file: the work has what its base has. */
+/** The commit that a submodule points to is in no file: the work has the one of its base. */
 async function movedGitlinks(repo: Repo, lower: string | null, base: string | null): Promise<string[]> {
   if (lower === base) return [];
   const changes = await rawDiff(userPlace(repo), await treeOf(repo, lower), await treeOf(repo, base));
@@ -119,7 +121,7 @@ async function movedGitlinks(repo: Repo, lower: string | null, base: string | nu
   });
 }
 
-/** What a commit would not notice: its own gitdir, and directories. */
+/** Whether there is anything that a commit would show: not its own gitdir, and not directories. */
 function hasWork({ gone, entries }: SnapshotManifest): boolean {
   const isNoticed = ({ role, kind }: SnapshotManifest["entries"][number]) =>
     role !== "gitdir" && kind !== "dir";
@@ -128,7 +130,7 @@ function hasWork({ gone, entries }: SnapshotManifest): boolean {
 
 const asLines = (lines: readonly string[]) => lines.map((line) => `${line}\n`).join("");
 
-/** What `git diff` shows between two trees, into a new file. */
+/** Writes what `git diff` shows between two trees into a new file. */
 export async function writePatch(
   repo: Repo,
   store: Store,
@@ -144,8 +146,11 @@ export async function writePatch(
 
 /** The paths that differ between two trees. */
 export async function changedPaths(repo: Repo, store: Store, from: string, to: string): Promise<BytePath[]> {
-  const place = { gitDir: store.gitDir, alternates: [objectsLink(repo)] };
-  return (await rawDiff(place, from, to)).map(({ path }) => path);
+  return (await changesBetween(repo, store, from, to)).map(({ path }) => path);
+}
+
+export function changesBetween(repo: Repo, store: Store, from: string, to: string): Promise<RawChange[]> {
+  return rawDiff({ gitDir: store.gitDir, alternates: [objectsLink(repo)] }, from, to);
 }
 
 export interface DiffStat {

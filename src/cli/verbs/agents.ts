@@ -1,16 +1,16 @@
 import type { Command } from "commander";
 import { keyNotes } from "../../broker/index.ts";
 import { type AgentDefinition, isHoldfastError } from "../../contract/index.ts";
+import { listAgents } from "../../face/index.ts";
 import type { Home } from "../../home/index.ts";
 import { readRepoFile } from "../../task/index.ts";
 import { printable } from "../../util/index.ts";
 import { abilitiesOf, abilityLines } from "../agent-abilities.ts";
-import { listAgents } from "../agent-choice.ts";
 import { definitionText } from "../definition-text.ts";
 import { say, sayJson } from "../screen.ts";
 import { type CommonOptions, openDispatcher, verb } from "../verb.ts";
 
-/** As far as they were accepted. None where no repo is. */
+/** Only the definitions that were accepted. Empty where there is no repo. */
 async function definedHere(home: Home): Promise<AgentDefinition[]> {
   try {
     const { agents } = (await readRepoFile(home, { repo: "." })).config;
@@ -24,7 +24,7 @@ async function definedHere(home: Home): Promise<AgentDefinition[]> {
 export function command(): Command {
   return verb(
     "agents",
-    "List the agents that are known: whether each is here, whose models it can use with the keys that were found, and what it was seen to do. The first that can be used is given a task of plain words, unless settings.yaml or --agent names another. Below them, those that holdfast.yaml of this repo defines.",
+    "List the agents that Holdfast knows: whether each is installed, which providers it can reach with the keys that were found, and what it was seen to do. holdfast run TEXT takes the first one that is installed and has a key, unless settings.yaml or --agent names another. The agent definitions of this repo's holdfast.yaml follow.",
     ["holdfast agents"],
   ).action(async (options: CommonOptions) => {
     const { home } = await openDispatcher(options, { create: true });
@@ -52,6 +52,6 @@ export function command(): Command {
       if (path !== undefined) for (const line of abilityLines(agent)) say(`           ${printable(line)}`);
     }
     for (const definition of defined)
-      say(printable(`${definition.name.padEnd(10)} ${definitionText(definition)}, of holdfast.yaml`));
+      say(printable(`${definition.name.padEnd(10)} ${definitionText(definition)}, from holdfast.yaml`));
   });
 }

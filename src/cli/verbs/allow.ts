@@ -7,11 +7,15 @@ import { SESSION_HELP, sessionOf } from "../which-session.ts";
 export function command(): Command {
   return verb(
     "allow",
-    "Let the task that runs in a session reach a host, until it ends. It is on record. The next task knows nothing of it: run --host names hosts for one task, a lane of holdfast.yaml for many.",
+    "Let the task that is running in a session reach one more host, until the task ends. The session's record names the host. The next task does not get it: use run --host for one task, or a lane in holdfast.yaml for many.",
     ["holdfast allow fix-login registry.npmjs.org", "holdfast allow fix-login localhost:5432"],
   )
     .argument("<session>", SESSION_HELP)
-    .argument("<host>", "a name, perhaps with a port: example.org, *.example.org, localhost:5432", parseHost)
+    .argument(
+      "<host>",
+      "a host name, with or without a port: example.org, *.example.org, localhost:5432",
+      parseHost,
+    )
     .action(async (prefix: string, host: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
       const { id, label } = await sessionOf(dispatcher.holdfast, prefix, options);

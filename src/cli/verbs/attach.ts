@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import type { Dispatcher, SessionView } from "../../dispatch/index.ts";
 import { drivenTask } from "../../session/index.ts";
@@ -7,13 +6,14 @@ import { lookOn } from "../looking-on.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { inWindow } from "../session-window.ts";
 import { TaskView } from "../task-view.ts";
+import { TypedLines } from "../typed-lines.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 export function command(): Command {
   return verb(
     "attach",
-    "Look on while a session works: its stages and its output. What you type goes to its inbox, a message a line. A session with a terminal (run -i) is shown as it is; Ctrl-] leaves it. Otherwise Ctrl-C interrupts the turn, and a second one leaves.",
+    "Watch a session while it works: its stages and its output. Each line that you type is sent to its inbox as a message. Ctrl-C interrupts the turn; a second Ctrl-C detaches and leaves the session running. If the session has a terminal (run -i), you get that terminal; Ctrl-] detaches.",
     ["holdfast attach fix-login"],
   )
     .argument("<session>", SESSION_HELP)
@@ -29,17 +29,13 @@ export function command(): Command {
       const request = drivenTask({ task })?.request ?? null;
       const wasShown = running?.terminal != null;
       const view = new TaskView({ session: named, user, json: options.json ?? false, wasShown });
-      const lines = sendLines(dispatcher, id, options);
-      const looking = { session: named, ...scope(options), view, request, fromSeq: records + 1 };
-      try {
-        process.exitCode = await lookOn(dispatcher, looking);
-      } finally {
-        lines.close();
-      }
+      const typed = sendLines(dispatcher, id, options);
+      const looking = { session: named, ...scope(options), view, request, fromSeq: records + 1, typed };
+      process.exitCode = await lookOn(dispatcher, looking);
     });
 }
 
-/** Nothing runs: how its last task ended, and what lies there for the next. */
+/** When nothing runs: how its last task ended, and which messages wait for the next one. */
 function tellRest(label: string, shown: SessionView, options: CommonOptions): void {
   if (options.json) {
     sayJson(shown);
@@ -52,22 +48,21 @@ function tellRest(label: string, shown: SessionView, options: CommonOptions): vo
   }
   const last = task
     ? `task ${task.number} ${task.outcome ?? "did not end"}${task.branch ? `, branch ${task.branch}` : ""}`
-    : "it had no task yet";
+    : "it has had no task yet";
   say(`${label} is ${status}: ${last}`);
-  if (unread > 0) note(`${plural(unread, "message")} unread: for its next task`);
-  note(`holdfast log ${label} tells more; holdfast run --session ${label} gives it a task`);
+  if (unread > 0) note(`${plural(unread, "message")} unread: its next task takes them in`);
+  note(`holdfast log ${label} shows what happened; holdfast run --session ${label} gives it a task`);
 }
 
-/** What is typed, or piped in, becomes messages. */
-function sendLines(dispatcher: Dispatcher, id: string, options: CommonOptions) {
-  const input = process.stdin;
-  const lines = createInterface({ input });
+/** What a person types or pipes in becomes messages, unless it answers a question. */
+function sendLines(dispatcher: Dispatcher, id: string, options: CommonOptions): TypedLines {
   let sending: Promise<unknown> = Promise.resolve();
-  lines.on("line", (line) => {
+  const typed = new TypedLines((line) => {
     if (line === "") return;
     sending = sending
       .then(() => dispatcher.send(id, line, scope(options)))
       .catch((error: unknown) => note(error instanceof Error ? error.message : String(error)));
   });
-  return lines;
+  typed.open();
+  return typed;
 }

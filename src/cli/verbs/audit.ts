@@ -11,11 +11,11 @@ type Options = CommonOptions & { readonly deep?: boolean };
 export function command(): Command {
   return verb(
     "audit",
-    "Check every record, blob and artifact, the manifest, the witness, the cached fold, and that every snapshot is there. Exits with 6 when something is damaged.",
+    "Check everything that a session has on disk: each record, blob and artifact, the manifest, the witness and the cached fold, and that each snapshot is there. Exits with 6 if something is damaged.",
     ["holdfast audit fix-login", "holdfast audit fix-login --deep"],
   )
     .argument("<session>", SESSION_HELP)
-    .option("--deep", "read every byte of its snapshots and of the packs that hold them, too")
+    .option("--deep", "also read every byte of its snapshots, and of the packs that contain them")
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
       const { id, label } = await sessionOf(home, prefix, options);
@@ -33,22 +33,24 @@ export function command(): Command {
       }
       if (tornBytes > 0)
         say(
-          `${paint("yellow", "torn")}  ${tornBytes} bytes at the end that nobody was told of; resume sets them aside`,
+          `${paint("yellow", "torn")}  ${tornBytes} bytes of an unfinished write at the end, never acknowledged; holdfast resume sets them aside`,
         );
       if (ignoredBytes > 0)
         say(
-          `${paint("yellow", "ignored")}  ${plural(ignoredBytes, "byte")} behind the ends of segments, which no record names`,
+          `${paint("yellow", "ignored")}  ${plural(ignoredBytes, "byte")} after the ends of segments, which belong to no record`,
         );
       if (unseen > 0)
-        say(`${paint("yellow", "unseen")}  ${plural(unseen, "snapshot")}: the session has no repo here`);
+        say(
+          `${paint("yellow", "unseen")}  ${plural(unseen, "snapshot")} not checked: the session has no repo here`,
+        );
       else if (snapshots > 0 && !deep)
-        say(`${paint("yellow", "unread")}  without --deep the contents of snapshots are not read`);
+        say(`${paint("yellow", "unread")}  the contents of snapshots; --deep reads them`);
       const verdict =
         findings.length === 0
           ? paint("green", "whole")
           : goodRecords < records || findings.some(({ file }) => isOfRecord(file))
             ? `${goodRecords} records are good; holdfast doctor --repair ${id} keeps them`
-            : "every record is good; holdfast fork --at goes on from a turn whose files are";
+            : "every record is good; holdfast fork --at continues from a turn whose files are good, too";
       const counted = [
         plural(records, "record"),
         plural(blobs, "blob"),
@@ -59,5 +61,5 @@ export function command(): Command {
     });
 }
 
-/** What a repair can do something about. */
+/** The kinds of damage that a repair can mend. */
 const isOfRecord = (file: string) => !/^(tasks|repos)(\/|$)|^snapshots\.pack$/.test(file);

@@ -9,7 +9,7 @@ type Options = CommonOptions & { readonly reviewed?: boolean; readonly commits?:
 export function command(): Command {
   return verb(
     "branch",
-    "Publish what a session has on its branch, as one commit: also what a task left that failed or was interrupted. With --commits, the commits that the agent made itself become a branch beside it, as they are.",
+    "Publish a session's work on its branch, as one commit. This includes the work of a task that failed or was interrupted. With --commits, the commits that the agent itself made become a second branch, unchanged.",
     [
       "holdfast branch fix-login",
       "holdfast branch fix-login --reviewed",
@@ -19,9 +19,12 @@ export function command(): Command {
     .argument("<session>", SESSION_HELP)
     .option(
       "--reviewed",
-      "you looked at it: at what the agent left unfinished, or at a value of its environment in it",
+      "you have looked at the work: publish it although the agent left git unfinished, or a value of its environment is in it",
     )
-    .option("--commits [branch]", "the agent's own commits, of that branch of its own (default: its HEAD)")
+    .option(
+      "--commits [branch]",
+      "publish the agent's own commits, from this branch of its git (default: its HEAD)",
+    )
     .action(async (prefix: string, options: Options) => {
       const { holdfast } = await openDispatcher(options);
       const { id } = await sessionOf(holdfast, prefix, options);
@@ -30,6 +33,6 @@ export function command(): Command {
         ...present({ isReviewed: options.reviewed, commits: options.commits }),
       });
       if (options.json) return sayJson({ session: id, branch, commit, isNew });
-      say(`${printable(branch)} ${isNew ? "is at" : "has all of it, at"} ${commit.slice(0, 12)}`);
+      say(`${printable(branch)} ${isNew ? "is now at" : "already has all of it, at"} ${commit.slice(0, 12)}`);
     });
 }

@@ -9,19 +9,19 @@ import { type NamedSession, SESSION_HELP, sessionOf } from "../which-session.ts"
 type Options = CommonOptions & { readonly raise?: Budget };
 
 const LIMITS: readonly BudgetLimit[] = ["tokens", "usd", "minutes", "turns"];
-/** Digits behind the point. */
+/** Digits after the decimal point. */
 const PRECISION: Readonly<Record<BudgetLimit, number>> = { tokens: 0, usd: 4, minutes: 1, turns: 0 };
 
 export function command(): Command {
   return verb(
     "budget",
-    "What a session may spend, what it has spent, and what is left; or raise it, also while the session runs. A request that the budget holds goes through then, and a task that was parked for it goes on.",
+    "Show what a session may spend, what it has spent, and what is left. With --raise, raise its limits, also while it runs: a request that the budget held goes through, and a task that was parked for it goes on.",
     ["holdfast budget fix-login", "holdfast budget fix-login --raise usd=5,turns=10"],
   )
     .argument("<session>", SESSION_HELP)
     .option(
       "--raise <amounts>",
-      "add to the limits in force: usd=5 allows 5 more, beside what is left; tokens, usd, minutes, turns",
+      "add to its limits (tokens, usd, minutes, turns): usd=5 allows 5 more than before",
       parseAmounts,
     )
     .action(async (prefix: string, options: Options) => {
@@ -31,7 +31,7 @@ export function command(): Command {
       if (!raise) return tell(named, await dispatcher.show(named.id, scope(options)), options);
       const { state, process } = await dispatcher.raiseBudget(named.id, raise, scope(options));
       tell(named, state, options);
-      if (process === "in line") note(`it waits for a free place: holdfast show ${named.label} says why`);
+      if (process === "in line") note(`it waits in line: holdfast show ${named.label} says why`);
       else if (process === "started" || process === "there") note(`${named.label} goes on`);
     });
 }
@@ -62,7 +62,7 @@ function tell({ id, label }: NamedSession, state: Budgeted, options: Options): v
   ]);
   if (parked) say(`task ${state.task?.number} is parked: ${parkedText(parked)}`);
   const [first] = reached;
-  if (first !== undefined) note(`holdfast budget ${label} --raise ${first}=AMOUNT lets it go on`);
+  if (first !== undefined) note(`to let it go on: holdfast budget ${label} --raise ${first}=AMOUNT`);
 }
 
 /** `usd=5,turns=10`. */
@@ -74,7 +74,7 @@ function parseAmounts(text: string): Budget {
     return [limit, amount === "" ? Number.NaN : Number(amount)] as const;
   });
   if (new Set(pairs.map(([limit]) => limit)).size < pairs.length)
-    throw new InvalidArgumentError("a limit is named twice.");
+    throw new InvalidArgumentError("the same limit is named twice.");
   try {
     return parseBudget(Object.fromEntries(pairs));
   } catch (error) {

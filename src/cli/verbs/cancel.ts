@@ -6,18 +6,18 @@ import { SESSION_HELP, sessionOf } from "../which-session.ts";
 export function command(): Command {
   return verb(
     "cancel",
-    "Take a task back that waits in a session, also while the session is paused; or interrupt the one that runs, or end the one that is parked, whose work is kept.",
+    "Cancel a task of a session. A task that waits in the queue is removed from it, also while the session is paused. A task that runs is interrupted, and one that is parked is ended; the work of both is kept.",
     ["holdfast cancel fix-login 4fq0c2"],
   )
     .argument("<session>", SESSION_HELP)
-    .argument("<request>", "its request, or the end of it: holdfast queue lists them")
+    .argument("<request>", "the task's request id, or its last characters; holdfast queue lists them")
     .action(async (prefix: string, name: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
       const { id } = await sessionOf(dispatcher.holdfast, prefix, options);
       const cancelled = await dispatcher.cancelByName(id, name, scope(options));
       const { request, wasRunning, wasParked } = cancelled;
       if (options.json) sayJson({ session: id, ...cancelled });
-      else if (wasParked) say(`${request} was parked, and is cancelled: its work is kept`);
-      else say(wasRunning ? `${request} runs, and is asked to end` : `${request} is taken back`);
+      else if (wasParked) say(`${request} was parked and is now cancelled; its work is kept`);
+      else say(wasRunning ? `${request} is running, and was asked to end` : `${request} is cancelled`);
     });
 }

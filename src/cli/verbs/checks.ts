@@ -13,11 +13,11 @@ type Options = CommonOptions & { readonly output?: string };
 export function command(): Command {
   return verb(
     "checks",
-    "Show what the checks said of a task's work: each receipt with the tree that it is of and its age, and whether it still counts. A receipt counts for its own tree alone.",
+    "Show the results of the checks that ran on a task's work. Each receipt names the tree that was checked, its age, and whether it still counts: a receipt counts only for the tree that it names.",
     ["holdfast checks fix-login", "holdfast checks fix-login/2", "holdfast checks fix-login --output test"],
   )
     .argument("<session>", TASK_HELP)
-    .option("--output <check>", "only what that check wrote")
+    .option("--output <check>", "print only the output of this check")
     .action(async (target: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
       const { holdfast, home } = dispatcher;
@@ -42,26 +42,27 @@ type Row = Omit<CheckReceipt, "output"> & { readonly counts: boolean };
 function show(rows: readonly Row[], tree: string | null, nowMs: number): void {
   table([
     ["CHECK", "RESULT", "TREE", "TOOK", "AGE", "COUNTS"].map((head) => paint("dim", head)),
-    ...rows.map(({ check, passed, tree: of, durationMs, at, counts }) => [
+    ...rows.map(({ check, passed, tree: of, durationMs, at, into, counts }) => [
       printable(check),
       passed ? "PASS" : "FAIL",
       of.slice(0, 12),
       elapsed(durationMs),
       ago(at, nowMs),
-      counts ? "yes" : "no",
+      counts ? "yes" : into === null ? "no" : `for ${printable(into)}`,
     ]),
   ]);
   for (const { check, reason } of rows)
     if (reason !== null) note(`${printable(check)}: ${printable(reason)}`);
-  if (rows.some(({ counts }) => !counts))
+  if (rows.some(({ counts, into }) => !counts && into === null))
     note(`the tree is ${tree?.slice(0, 12) ?? "not known"} by now: receipts of another one no longer count`);
 }
 
+/** What it wrote when it ran last. */
 function showOutput(receipts: readonly CheckReceipt[], check: string, label: string): void {
-  const found = receipts.find((one) => one.check === check);
+  const found = receipts.findLast((one) => one.check === check);
   if (!found)
     throw new HoldfastError("check_not_found", `${label} has no receipt of a check ${check}`, {
-      known: receipts.map((one) => one.check),
+      known: [...new Set(receipts.map((one) => one.check))],
     });
   stream(process.stdout, Buffer.from(found.output));
 }

@@ -2,7 +2,9 @@ import { Argument, type Command } from "commander";
 import { say, sayJson } from "../screen.ts";
 import { bareVerb } from "../verb.ts";
 
-/** Each asks `holdfast __complete` for every word; where that knows none, the shell offers files. */
+/**
+ * Each script asks `holdfast __complete` for every word. Where that has no answer, the shell offers files.
+ */
 const scripts = {
   bash: `_holdfast() {
   local line tab=$'\\t'
@@ -46,7 +48,7 @@ complete -c holdfast -n __holdfast_found -f -k -a '$__holdfast_candidates'`,
 export function command(): Command {
   return bareVerb(
     "completion",
-    "Print a completion script for your shell: verbs, flags, and sessions by name or short id.",
+    "Print a completion script for your shell. It completes verbs, options, and sessions by name or short id.",
     [
       'eval "$(holdfast completion bash)"',
       "holdfast completion fish > ~/.config/fish/completions/holdfast.fish",

@@ -10,7 +10,7 @@ const SHOWN_PATHS = 5;
 export function command(): Command {
   return verb(
     "conflicts",
-    "Which sessions will collide when they are merged: with each other, and with the branch that the checkout of their repo is on. Sessions that are closed or archived, and work that is merged, do not count. Nothing is changed.",
+    "Show which sessions will conflict when they are merged: with each other, and with the branch that the checkout of their repo is on. It leaves out sessions that are closed or archived, and work that is merged. It changes nothing.",
     ["holdfast conflicts", "holdfast conflicts --json"],
   ).action(async (options: CommonOptions) => {
     const holdfast = await openHome(options);
@@ -21,8 +21,8 @@ export function command(): Command {
     const nameOf = (id: string) => printable(labels.get(id) ?? id);
     for (const { repo, into, sessions: count, conflicts } of found) {
       if (count === 0) continue;
-      say(`${printable(repo)}: ${plural(count, "session")} with work that is not merged`);
-      if (conflicts.length === 0) say("  nothing collides");
+      say(`${printable(repo)}: ${plural(count, "session")} with unmerged work`);
+      if (conflicts.length === 0) say("  no conflicts");
       for (const { session, other, paths } of conflicts) {
         const more = paths.length > SHOWN_PATHS ? ` and ${paths.length - SHOWN_PATHS} more` : "";
         const against = other === null ? printable(into ?? "HEAD") : nameOf(other);
@@ -30,6 +30,6 @@ export function command(): Command {
         say(`  ${nameOf(session)} and ${against}: ${shown.join(", ")}${more}`);
       }
     }
-    if (found.every(({ sessions: count }) => count === 0)) say("no session has work that is not merged");
+    if (found.every(({ sessions: count }) => count === 0)) say("no session has unmerged work");
   });
 }

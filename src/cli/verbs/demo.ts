@@ -1,5 +1,6 @@
 /**
- * The tour: what holdfast does today, on this machine, with real processes. No key, no server, nothing kept.
+ * Owns the tour: it shows what Holdfast does, on this machine, with real processes. It needs no key and no
+ * server, and keeps nothing.
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,23 +24,26 @@ interface Options {
 }
 
 const TITLES = ["fix the login timeout", "write the migration", "speed the search up"];
-/** Has the form of a GitHub token, and is none; put together here, so that no scanner takes a file for a leak. */
+/**
+ * Looks like a GitHub token but is none. It is put together here, so that no scanner reports this file as a
+ * leak.
+ */
 const fakeToken = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
-/** Something is wrong with a tour that takes longer than this at one step. */
+/** A step of the tour that takes longer than this has failed. */
 const WAIT_MS = 60_000;
 
 export function command(): Command {
   return bareVerb(
     "demo",
-    "A tour: three parallel sessions on one repo, one of them killed, resumed, forked, torn down, moved and checked.",
+    "Take a tour: three sessions work on one repo at once, and one of them is killed, resumed, forked, torn down, moved and checked. It runs in a temporary directory and needs no key.",
     ["holdfast demo", "holdfast demo --keep"],
   )
-    .option("--keep", "leave the tour's directory there, to look around")
+    .option("--keep", "keep the tour's directory, so that you can look at it")
     .action(async ({ keep, json }: Options) => {
       const guide = new Guide(json ?? false);
       const directory = mkdtempSync(join(tmpdir(), "holdfast-demo-"));
       const dispatcher = await Dispatcher.open({ home: join(directory, "home") });
-      // However it ends: a signal, or a reader that has seen enough.
+      // Cleans up however the tour ends, also by a signal, or when the reader of its output closes the pipe.
       process.once("exit", () => {
         for (const pid of processesOf(dispatcher)) endIfThere(pid);
         if (keep) return;
@@ -49,7 +53,7 @@ export function command(): Command {
       for (const signal of ["SIGINT", "SIGTERM"] as const)
         process.once(signal, () => process.exit(exitStatus.interrupted));
       await tour(guide, dispatcher, directory);
-      if (keep) guide.tell(`\nkept: HOLDFAST_HOME=${join(directory, "home")} holdfast ls`);
+      if (keep) guide.tell(`\nkept; to look around: HOLDFAST_HOME=${join(directory, "home")} holdfast ls`);
     });
 }
 
@@ -59,10 +63,12 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   await makeDemoRepo(repo);
   const hasWall = findOutsideProgram("bwrap") !== undefined;
   if (!hasWall)
-    guide.tell("bubblewrap is not installed: the tour goes on without a sandbox (apt install bubblewrap)");
+    guide.tell(
+      "bubblewrap is not installed, so the tour runs without a sandbox (to install it: apt install bubblewrap)",
+    );
   const shell = (script: string) => taskOf(script, hasWall);
 
-  guide.step("Three sessions work at once on one repo, each in a process and a capsule of its own");
+  guide.step("Three sessions work on one repo at once, each in its own process and capsule");
   const begun = await Promise.all(
     TITLES.map((title) => dispatcher.begin({ title, repo }, shell(`echo "${title}, step 1" >> notes.txt`))),
   );
@@ -71,7 +77,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
     guide.tell(`  ${begun[index]?.name ?? id}  process ${dispatcher.processOf(id)?.pid ?? "gone"}`);
   const [victim = "", other = ""] = ids;
 
-  guide.step("Each has a queue: the next task goes on with the files of the last");
+  guide.step("Each session has a queue: its next task starts with the files that its last one left");
   for (const [index, id] of ids.entries())
     await dispatcher.submit(id, shell(`echo "${TITLES[index]}, step 2" >> notes.txt`));
   const half = await dispatcher.submit(
@@ -83,7 +89,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   await untilSaid(dispatcher, victim, half, "working");
   await list(guide, home);
 
-  guide.step("One of them is killed in the middle of a command (SIGKILL); the others go on");
+  guide.step("One session is killed in the middle of a command (SIGKILL); the others go on");
   await dispatcher.send(victim, "a message that must not get lost");
   await untilShown(dispatcher, victim, ({ unread }) => unread === 1);
   for (const pid of processesOf(dispatcher, [victim])) endIfThere(pid);
@@ -92,7 +98,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   await list(guide, home);
 
   guide.step(
-    "It is resumed: history, files and messages are of the same moment, and the open call says that its outcome is unknown",
+    "It is resumed: history, files and messages are from the same moment, and the call that was cut off has an unknown outcome",
   );
   await dispatcher.resume(victim);
   await untilShown(dispatcher, victim, ({ task }) => task?.outcome === "interrupted");
@@ -110,7 +116,7 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   await show(guide, home, victim, 5);
   for (const id of ids) await untilPaused(dispatcher, id);
 
-  guide.step("The work is in branches; the checkout is as it was");
+  guide.step("The work is on branches, and the checkout is unchanged");
   for (const line of await gitLines(repo, "log", "--oneline", "--branches", "--not", "main"))
     guide.tell(`  ${line}`);
   const changes = await gitLines(repo, "status", "--porcelain");
@@ -122,36 +128,38 @@ async function tour(guide: Guide, dispatcher: Dispatcher, directory: string): Pr
   await follow(guide, dispatcher, fork.id, shell("cat notes.txt"));
   await untilPaused(dispatcher, fork.id);
 
-  guide.step("A capsule is torn down, and brought back");
+  guide.step("A capsule is torn down and restored");
   const receipt = await home.tearDownSession(victim);
   guide.tell(`  snapshot ${receipt.snapshot?.slice(0, 12)}, ${receipt.freedBytes} bytes freed`);
   guide.tell(`  restored: ${(await home.restoreSession(victim)).strategy}`);
 
-  guide.step("Another user's session is not there");
+  guide.step("Another user can't find the session");
   const denied = await home
     .showSession(victim, { user: "someone-else" })
     .catch((error: Error) => error.message);
   guide.tell(`  ${String(denied)}`);
 
-  guide.step("The session moves to another home, checked on arrival, and goes on there with its files");
+  guide.step("The session moves to another home, is checked on arrival, and goes on there with its files");
   const file = join(directory, "moved.holdfast");
   const { head, files } = await home.exportSession(victim, file);
   const elsewhere = await openHoldfast({ home: join(directory, "other") });
   await elsewhere.importSession(file, { repo });
   const moved = await elsewhere.resumeSession(victim);
   guide.tell(
-    `  ${head.seq} records in ${files.length} files, head ${head.hash.slice(0, 12)}…, now at turn ${moved.state.turns} over there`,
+    `  ${head.seq} records in ${files.length} files, head ${head.hash.slice(0, 12)}…; the session is at turn ${moved.state.turns} over there`,
   );
   await moved.pause();
 
-  guide.step("Every byte is checked");
+  guide.step("Every byte of every session is checked");
   for (const one of await home.listSessions()) {
     const { records, findings } = await home.auditSession(one.id);
     guide.tell(
       `  ${labelOf(one)}  ${records} records, ${findings.length === 0 ? paint("green", "whole") : paint("red", "damaged")}`,
     );
   }
-  guide.tell("\nThat was all real: git, processes, mounts, a kill. holdfast --help lists the verbs.");
+  guide.tell(
+    "\nAll of this was real: git, processes, mounts, a kill. Next: holdfast --help lists the verbs.",
+  );
 }
 
 function taskOf(script: string, sandbox: boolean): TaskSpec {
@@ -162,7 +170,7 @@ function taskOf(script: string, sandbox: boolean): TaskSpec {
   };
 }
 
-/** Gives a session a task, and tells what it says. */
+/** Gives a session a task, and prints its output. */
 async function follow(
   guide: Guide,
   dispatcher: Dispatcher,
@@ -180,7 +188,7 @@ async function follow(
   throw new Error(`a task of the tour did not end: ${id}`);
 }
 
-/** Once the process of a task has said a word, what stands before that word in its script has happened. */
+/** Once a task has written a word, everything before that word in its script has happened. */
 async function untilSaid(
   dispatcher: Dispatcher,
   id: string,
@@ -224,7 +232,7 @@ function endIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It is gone.
+    // It has already ended.
   }
 }
 
@@ -233,7 +241,7 @@ const indented = (chunk: Buffer) =>
 
 async function makeDemoRepo(dir: string): Promise<void> {
   mkdirSync(dir);
-  writeFileSync(join(dir, "notes.txt"), "the notes of everybody\n");
+  writeFileSync(join(dir, "notes.txt"), "shared notes\n");
   await gitLines(dir, "init", "-q", "-b", "main");
   await gitLines(dir, "add", "-A");
   await gitLines(dir, "commit", "-qm", "begin");
@@ -250,7 +258,7 @@ async function list(guide: Guide, home: Holdfast): Promise<void> {
     guide.tell(`  ${labelOf(session).padEnd(22)}  ${session.status.padEnd(11)}  ${session.turns} turns`);
 }
 
-/** Of all that is on record, what a call and its task came to. */
+/** The records that show what became of a call and its task. */
 const TOLD: readonly string[] = [
   "session_resumed",
   "tool_called",
@@ -266,7 +274,7 @@ async function show(guide: Guide, home: Holdfast, id: string, last: number): Pro
   for (const record of records.slice(-last)) guide.tell(`  ${formatRecord(record, 120)}`);
 }
 
-/** Says what the tour is at: to a person, or as one line of JSON each. */
+/** Reports what the tour is doing: as text for a person, or as one line of JSON each. */
 class Guide {
   readonly #isJson: boolean;
   #steps = 0;

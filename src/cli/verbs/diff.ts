@@ -11,7 +11,7 @@ type Options = CommonOptions & { readonly stat?: boolean; readonly all?: boolean
 export function command(): Command {
   return verb(
     "diff",
-    "What a task changes against its base; while its command runs, what it has changed so far. With --all, what the session changed in all since it last began clean. With two sessions of a repo, what the second has otherwise than the first.",
+    "Show what a task changed since its base; while its command runs, what it has changed so far. With --all, show everything that the session has changed since it last began clean. With two sessions of one repo, show how the second differs from the first.",
     [
       "holdfast diff fix-login",
       "holdfast diff fix-login/2 --stat",
@@ -20,12 +20,15 @@ export function command(): Command {
     ],
   )
     .argument("<session>", TASK_HELP)
-    .argument("[other]", "another session of the same repo, or a task of one")
-    .option("--stat", "only the names of the files")
-    .option("--all", "the whole session, not only its task")
+    .argument("[other]", "another session of the same repo, or one of its tasks")
+    .option("--stat", "print only the names of the changed files")
+    .option("--all", "the changes of the whole session, not only of one task")
     .action(async (target: string, other: string | undefined, options: Options) => {
       if (options.all && other !== undefined)
-        throw new HoldfastError("usage", "--all is about one session: leave one of the two out");
+        throw new HoldfastError(
+          "usage",
+          "--all compares nothing: give it one session, or leave it out to compare two",
+        );
       const dispatcher = await openDispatcher(options);
       const { holdfast } = dispatcher;
       const { id, label } = await resolveTarget(dispatcher, target, options);
@@ -45,7 +48,7 @@ export function command(): Command {
           ...stat,
           ...(!options.stat && { patch: patch.toString("utf8") }),
         });
-      if (isSoFar) note(`${label} goes on: this is what it has done so far`);
+      if (isSoFar) note(`${label} is still working: this is what it has changed so far`);
       if (options.stat) for (const path of stat.paths) say(printable(path));
       else stream(process.stdout, patch);
     });

@@ -12,13 +12,13 @@ type Options = CommonOptions & { readonly repair?: string; readonly deep?: boole
 export function command(): Command {
   return homeVerb(
     "doctor",
-    "What this machine can do, and how every session stands: its record, its artifacts, its snapshots. Exits with 6 when something is damaged, with 1 when something else does not work.",
+    "Report what this machine can do, and check every session: its record, its artifacts, its snapshots. Exits with 6 if something is damaged, and with 1 if something else does not work.",
     ["holdfast doctor", "holdfast doctor --deep", "holdfast doctor --repair fix-login"],
   )
-    .option("--deep", "read every byte of every snapshot and of the packs that hold them, too")
+    .option("--deep", "also read every byte of every snapshot, and of the packs that contain them")
     .option(
       "--repair <session>",
-      "fork the good records of a damaged session; the damaged one stays as it is",
+      "fork the good records of a damaged session into a new one; the damaged session stays as it is",
     )
     .action(async (options: Options) => {
       const home = await openHome(options, { create: options.repair === undefined });
@@ -49,12 +49,12 @@ async function limitsText(options: Options): Promise<string> {
     ...(maxMemoryBytes === null ? [] : [`${Math.round(maxMemoryBytes / 1024 / 1024)} MB`]),
   ];
   return limits.length === 0
-    ? "none but the memory that is free: holdfast serve --max-sessions sets one"
-    : `${limits.join(" and ")} at once: holdfast serve --max-… changes that`;
+    ? "no limit other than free memory; to set one: holdfast serve --max-sessions N"
+    : `${limits.join(" and ")} at once; to change that: holdfast serve --max-sessions N or --max-memory MB`;
 }
 
 async function repair(home: Holdfast, prefix: string, options: Options): Promise<void> {
-  // Whoever looks after a home repairs anybody's session in it.
+  // A repair looks at the sessions of all users of the home, because it is done by the owner of the home.
   const { id, name } = await home.resolveSession(prefix, { user: null, ...present({ here: here() }) });
   const label = name ?? id;
   const { user } = (await home.listSessions({ user: null })).find((one) => one.id === id) ?? {};
@@ -62,12 +62,15 @@ async function repair(home: Holdfast, prefix: string, options: Options): Promise
   if (options.json) return sayJson(result);
   if (result.findings.length === 0) {
     const beside = (await home.auditSession(id, present({ user }))).findings.length;
-    if (beside === 0) say(`${label} is whole: nothing to repair`);
+    if (beside === 0) say(`${label} is whole: there is nothing to repair`);
     else
       say(
-        `every record of ${label} is good; what is damaged of its files can't be mended: holdfast audit ${label} says what`,
+        `every record of ${label} is good, but some of its files are damaged and can't be repaired: holdfast audit ${label} names them`,
       );
   } else if (result.session === null)
-    say(`${label}: the cached fold was spoiled and is gone; the journal is whole`);
-  else say(`${result.session} has the ${result.keptRecords} good records of ${label}, which stays as it is`);
+    say(`${label}: its cached fold was damaged and has been removed; the journal is whole`);
+  else
+    say(
+      `${result.session} is a fork with the ${result.keptRecords} good records of ${label}; ${label} stays as it is`,
+    );
 }

@@ -9,15 +9,15 @@ import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 type Options = CommonOptions & { readonly output?: string; readonly withHome?: boolean };
 
-/** So many are named; `--json` has all. */
+/** The most files that are named on the terminal; `--json` has all. */
 const NAMED = 20;
 const AS_THEY_ARE =
-  "tasks of this session had values of yours in their environments (--env): the export has the files of the capsule and the agent's own commits as they are, so a value that the agent wrote into one is in the export, too";
+  "tasks of this session had values of yours in their environment (--env). The export contains the capsule's files and the agent's own commits unchanged: if the agent wrote such a value into one of them, the export contains it";
 
 export function command(): Command {
   return verb(
     "export",
-    "Write everything of a session into one file, with a manifest of hashes. Files of its HOME in which a secret is found are left out, and named.",
+    "Write a whole session into one file, with a manifest of hashes: history, files, HOME, unread messages, artifacts. Credentials are not in it. Files of its HOME in which a secret is found are left out, and named.",
     [
       "holdfast export fix-login",
       "holdfast export fix-login -o login-timeout.holdfast",
@@ -25,8 +25,8 @@ export function command(): Command {
     ],
   )
     .argument("<session>", SESSION_HELP)
-    .option("-o, --output <file>", "where to (default: <session>.holdfast here)")
-    .option("--with-home", "all of HOME, also files in which a secret is found")
+    .option("-o, --output <file>", "the file to write (default: <session>.holdfast in this directory)")
+    .option("--with-home", "include all of HOME, also the files in which a secret is found")
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
       const { id, label } = await sessionOf(home, prefix, options);
@@ -45,11 +45,11 @@ export function command(): Command {
     });
 }
 
-/** Never the secret itself. */
+/** The secret itself is never printed. */
 function tellMissing({ leftOut, missing }: Exported): void {
   for (const { path, rules } of leftOut.slice(0, NAMED))
     note(`left out of HOME: ${printable(path)} (${rules.map(printable).join(", ")})`);
-  if (leftOut.length > NAMED) note(`and ${plural(leftOut.length - NAMED, "file")} more`);
-  if (leftOut.length > 0) note("--with-home takes all of it");
+  if (leftOut.length > NAMED) note(`left out of HOME: ${plural(leftOut.length - NAMED, "file")} more`);
+  if (leftOut.length > 0) note("to include them: --with-home");
   for (const { what, why } of missing) note(`not in the export: ${printable(what)}: ${why}`);
 }

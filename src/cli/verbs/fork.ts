@@ -9,13 +9,17 @@ type Options = CommonOptions & { readonly at?: number; readonly name?: string; r
 export function command(): Command {
   return verb(
     "fork",
-    "A new session with the history up to a turn. It inherits no approvals, no token, and nothing that was spent.",
+    "Make a new session with the history and the files of another up to a turn. It inherits no approvals and no token, and has spent nothing.",
     ["holdfast fork fix-login", 'holdfast fork fix-login --at 3 --title "the other way"'],
   )
     .argument("<session>", SESSION_HELP)
-    .option("--at <turn>", "the last turn that it has (default: the last that ended; 0: none)", parseCount)
-    .option("--name <name>", "what the fork is called (default: made from the title, or the parent's name)")
-    .option("--title <text>", "what the fork is about (default: the parent's)")
+    .option(
+      "--at <turn>",
+      "the last turn that the fork has (default: the last that ended; 0: none)",
+      parseCount,
+    )
+    .option("--name <name>", "the name of the fork (default: made from the title, or from the parent's name)")
+    .option("--title <text>", "the title of the fork (default: the parent's)")
     .action(async (prefix: string, options: Options) => {
       const home = await openHome(options);
       const { id } = await sessionOf(home, prefix, options);

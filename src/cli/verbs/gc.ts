@@ -13,18 +13,18 @@ type Options = CommonOptions & {
 export function command(): Command {
   return homeVerb(
     "gc",
-    "Archive sessions that were closed long ago, clear what crashes left, and say how much of the disk that gave back. Deletes no session unless told to, and none that is kept (holdfast keep).",
+    "Archive old closed sessions, remove what crashes left behind, and report how much disk space that freed. It deletes no session unless you ask for it, and never one that is kept (holdfast keep).",
     ["holdfast gc --dry-run", "holdfast gc --archive-closed-days 7"],
   )
-    .option("--dry-run", "only say what would be done")
+    .option("--dry-run", "only report what would be done")
     .option(
       "--archive-closed-days <n>",
-      "archive what was closed so long ago (default: as settings.yaml says, else 30)",
+      "archive sessions that were closed at least this many days ago (default: as settings.yaml sets it, else 30)",
       parseCount,
     )
     .option(
       "--delete-archived-days <n>",
-      "delete archived sessions that are so old (default: as settings.yaml says, else never)",
+      "delete sessions that were archived at least this many days ago (default: as settings.yaml sets it, else never)",
       parseCount,
     )
     .action(async (options: Options) => {
@@ -38,7 +38,7 @@ export function command(): Command {
           `${options.dryRun ? "would " : ""}${action}  ${printable(what)}  (${why})${gainText(freedBytes)}`,
         );
       for (const { action, what, reason } of result.left)
-        note(`left: ${action}  ${printable(what)}: ${printable(reason)}`);
+        note(`not done: ${action}  ${printable(what)}: ${printable(reason)}`);
       if (result.done.length + result.left.length === 0) return say("nothing to do");
       const isAll = result.done.every(({ freedBytes }) => freedBytes !== null);
       say(

@@ -16,7 +16,7 @@ type Options = CommonOptions &
 export function command(): Command {
   const handoff = verb(
     "handoff",
-    "Give a session's files to a person, in a real directory with a fresh git; --return takes them back as a turn of theirs. Asks before it ends a running agent.",
+    "Give a session's files to a person, in an ordinary directory with a git of its own. --return takes them back: what the person changed becomes a turn of the session. Asks before it ends a running agent.",
     [
       "holdfast handoff fix-login",
       "holdfast handoff fix-login --to ~/fix",
@@ -25,10 +25,13 @@ export function command(): Command {
   );
   return withForce(handoff)
     .argument("<session>", SESSION_HELP)
-    .option("--to <dir>", "where the files go (default: beside the repo); with --return, where they are now")
+    .option(
+      "--to <dir>",
+      "the directory to write (default: one beside the repo); with --return, where the files are now",
+    )
     .option("--person <name>", "who gets them (default: your user name)")
-    .option("--return", "take back what the person changed")
-    .option("--unchanged", "with --return: go on without what the person has")
+    .option("--return", "take the files back, with what the person changed")
+    .option("--unchanged", "with --return: end the hand-off and ignore what the person changed")
     .action(async (prefix: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
       const home = dispatcher.holdfast;
@@ -43,7 +46,7 @@ export function command(): Command {
         });
         if (options.json) return sayJson({ session: id, ...returned });
         const { turn, isChanged, branch, unpublished } = returned;
-        say(`${label} is back: turn ${turn}, ${isChanged ? "with changes" : "nothing was changed"}`);
+        say(`${label} is back: turn ${turn}, ${isChanged ? "with changes" : "without changes"}`);
         if (branch) say(`published on ${branch}`);
         if (unpublished) say(`not published: ${printable(unpublished.reason)}`);
         return;
@@ -54,7 +57,7 @@ export function command(): Command {
         home.handOffSession(id, { ...scope(options), ...where, to: options.person ?? user }),
       );
       if (options.json) return sayJson({ session: id, ...handed });
-      say(`${label} is with ${printable(handed.to)} now: ${printable(handed.directory)}`);
-      say(`give it back with: holdfast handoff ${label} --return`);
+      say(`the files of ${label} are handed to ${printable(handed.to)}: ${printable(handed.directory)}`);
+      say(`to give them back: holdfast handoff ${label} --return`);
     });
 }

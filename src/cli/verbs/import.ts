@@ -12,11 +12,11 @@ type Options = CommonOptions & { readonly repo?: string };
 export function command(): Command {
   return verb(
     "import",
-    "Take a session in from an export. All of it is checked first; it lands paused, as yours.",
+    "Import a session from a file that holdfast export wrote. The whole file is checked first. The session is then paused, and yours.",
     ["holdfast import login-timeout.holdfast --repo ."],
   )
-    .argument("<file>", "the export")
-    .option("--repo <dir>", "the repo that it goes on with here: its files are brought back too")
+    .argument("<file>", "the exported file")
+    .option("--repo <dir>", "the repo on this machine that it continues with; its files are restored, too")
     .action(async (file: string, options: Options) => {
       const home = await openHome(options, { create: true });
       const id = await home.importSession(resolve(file), {
@@ -30,7 +30,7 @@ export function command(): Command {
         const { task, lacksRepo } = session;
         const files = task?.snapshot
           ? lacksRepo
-            ? ", its files kept aside: they need --repo"
+            ? ", its files set aside until it has a repo (--repo)"
             : ", with its files"
           : "";
         say(`${labelOf(session)} imported, paused${files}`);
@@ -38,15 +38,12 @@ export function command(): Command {
     });
 }
 
-/** What was for somebody else is not handed to whoever imports it. */
+/** Unread messages for another user are not given to the person who imports the session. */
 async function tellDropped(home: Holdfast, id: string, options: Options): Promise<void> {
   let owner = "";
   for await (const { type, data } of home.readJournal(id, scope(options))) {
     const dropped = type === "session_imported" ? Number(data["droppedMessages"] ?? 0) : 0;
-    if (dropped > 0)
-      note(
-        `${plural(dropped, "unread message")} ${dropped === 1 ? "was" : "were"} for ${printable(owner)}, and ${dropped === 1 ? "was" : "were"} dropped`,
-      );
+    if (dropped > 0) note(`dropped ${plural(dropped, "unread message")} for ${printable(owner)}`);
     owner = typeof data["user"] === "string" ? data["user"] : owner;
   }
 }

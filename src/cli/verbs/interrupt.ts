@@ -4,15 +4,17 @@ import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 export function command(): Command {
-  return verb("interrupt", "End the turn that a session is at. Its work is kept, and its session goes on.", [
-    "holdfast interrupt fix-login",
-  ])
+  return verb(
+    "interrupt",
+    "End the turn that is open in a session. The work is kept, and the session goes on.",
+    ["holdfast interrupt fix-login"],
+  )
     .argument("<session>", SESSION_HELP)
     .action(async (prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
       const { id, label } = await sessionOf(dispatcher.holdfast, prefix, options);
       await dispatcher.interrupt(id, scope(options));
       if (options.json) sayJson({ session: id });
-      else say(`${label} is asked to end its turn`);
+      else say(`asked ${label} to end its turn`);
     });
 }

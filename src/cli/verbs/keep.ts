@@ -6,18 +6,18 @@ import { SESSION_HELP, sessionOf } from "../which-session.ts";
 type Options = CommonOptions & { readonly undo?: boolean };
 
 export function command(): Command {
-  return verb("keep", "Keep a session, whatever its age: neither retention nor gc archives or deletes it.", [
+  return verb("keep", "Keep a session, however old it is: neither retention nor gc archives or deletes it.", [
     "holdfast keep fix-login",
     "holdfast keep fix-login --undo",
   ])
     .argument("<session>", SESSION_HELP)
-    .option("--undo", "leave it to retention again")
+    .option("--undo", "let retention and gc have it again")
     .action(async (prefix: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
       const { id, label } = await sessionOf(dispatcher.holdfast, prefix, options);
       const isKept = !options.undo;
       await dispatcher.keep(id, isKept, scope(options));
       if (options.json) sayJson(await dispatcher.show(id, scope(options)));
-      else say(isKept ? `${label} is kept` : `${label} is not kept any more`);
+      else say(isKept ? `${label} is kept` : `${label} is no longer kept`);
     });
 }

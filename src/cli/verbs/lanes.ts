@@ -15,13 +15,13 @@ const WIDTH = 9;
 export function command(): Command {
   return homeVerb(
     "lanes",
-    "What tasks of this repo may do: each lane in plain words, those that come with holdfast and those of holdfast.yaml. A task is given one with run --lane; without it, the default. What no person has accepted is not in them, and is named.",
+    "Show what tasks of this repo may do: each lane in plain words, both those that come with Holdfast and those of holdfast.yaml. holdfast run --lane chooses the lane of a task. What holdfast.yaml asks for and you have not accepted is listed, but has no effect.",
     ["holdfast lanes", "holdfast lanes --repo ../app --json"],
   )
     .option("--repo <dir>", "the repo (default: where you are)")
     .option(
       "--base <ref>",
-      "as holdfast.yaml of this commit has them (default: what a new session begins with)",
+      "use holdfast.yaml of this commit (default: the one that a new session begins with)",
     )
     .action(async ({ repo = ".", base, ...options }: Options) => {
       const { home } = await openDispatcher(options);
@@ -33,11 +33,11 @@ export function command(): Command {
         for (const word of notAccepted)
           say(`  ${"not yet".padEnd(WIDTH)}${wideningText(word)} (not accepted)`);
       }
-      if (file.open.length > 0) say("holdfast trust shows what is not accepted, and accepts it");
+      if (file.open.length > 0) say("to see what is not accepted, and to accept it: holdfast trust");
     });
 }
 
-/** Each lane as it counts, with what of it does not. */
+/** Each lane as it counts now, with the parts that do not count yet. */
 function explained({ config, open }: RepoFile) {
   return listLanes(config).map((lane) => ({
     ...lane,

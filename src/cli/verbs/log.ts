@@ -18,7 +18,7 @@ type Options = CommonOptions & {
 export function command(): Command {
   return verb(
     "log",
-    "What happened in a session, as a story: its tasks, their turns, who said and did what, how long it took. --raw and --json show every record instead.",
+    "Show what happened in a session, as a story: its tasks and turns, what was said and done, and how long it took. --raw and --json show every record instead.",
     [
       "holdfast log fix-login",
       "holdfast log fix-login -f",
@@ -27,10 +27,10 @@ export function command(): Command {
     ],
   )
     .argument("<session>", `${SESSION_HELP}; S/2 is its task 2 alone (default: all of them)`)
-    .option("-f, --follow", "go on with what is appended, until Ctrl-C")
-    .option("--from <seq>", "begin with this record", parseCount)
-    .option("--raw", "every record, a line each")
-    .option("--full", "do not shorten long text to the width of the terminal")
+    .option("-f, --follow", "keep printing new records, until Ctrl-C")
+    .option("--from <seq>", "begin with the record of this number", parseCount)
+    .option("--raw", "show every record, one line each")
+    .option("--full", "do not cut long text to the width of the terminal")
     .action(async (target: string, options: Options) => {
       const home = await openHome(options);
       const { id } = await resolveTarget({ holdfast: home }, target, options);

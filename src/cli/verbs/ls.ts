@@ -28,17 +28,17 @@ const COLOURS: Partial<Record<Standing, Parameters<typeof paint>[0]>> = {
 };
 const OVER: readonly Standing[] = ["closed", "archived"];
 const HEADS = ["NAME", "STATUS", "REPO", "BRANCH", "LANE", "FILES", "COST", "LAST", "TITLE"];
-/** All the sessions of a home have no bell in common. */
+/** The sessions of a home share no bell, so --watch looks again this often. */
 const LOOK_MS = 500;
 const TITLE_LENGTH = 60;
 const WHY_LENGTH = 40;
-/** To the top of the screen, and nothing below what comes. */
+/** Moves to the top of the screen, and clears what is below. */
 const REDRAW = "\u001b[H\u001b[J";
 
 export function command(): Command {
   return verb(
     "ls",
-    "List sessions, oldest first: what each is at, and what it has done. Without --all: those that are neither closed nor archived.",
+    "List sessions, oldest first: how each stands, and what it has done. Closed and archived sessions are left out unless you give --all.",
     [
       "holdfast ls",
       "holdfast ls --repo . --watch",
@@ -46,12 +46,15 @@ export function command(): Command {
       "holdfast ls --all --json",
     ],
   )
-    .option("--all", "closed and archived ones too")
-    .option("--repo <dir>", "only those of this repo")
+    .option("--all", "include closed and archived sessions")
+    .option("--repo <dir>", "only sessions of this repo")
     .addOption(
-      new Option("--status <list>", `only those that are one of these: ${standings.map(typed).join(", ")}`),
+      new Option(
+        "--status <list>",
+        `only sessions with one of these statuses, separated by commas: ${standings.map(typed).join(", ")}`,
+      ),
     )
-    .option("--watch", "go on showing what changes, until Ctrl-C")
+    .option("--watch", "keep showing changes, until Ctrl-C")
     .action(async (options: Options) => {
       const dispatcher = await openDispatcher(options);
       const list = await listing(dispatcher, options);
@@ -65,7 +68,7 @@ export function command(): Command {
 
 interface Listed {
   readonly sessions: readonly SessionView[];
-  /** Whether there are others, which are not shown. */
+  /** Whether the scope has any sessions, shown or not. */
   readonly isAny: boolean;
   readonly atMs: number;
 }
@@ -84,7 +87,7 @@ async function listing(dispatcher: Dispatcher, options: Options): Promise<() => 
   };
 }
 
-/** As one word, so that nobody has to quote it; the whole words are understood too. */
+/** One word, so that a shell needs no quotes. The form with spaces is understood, too. */
 const typed = (standing: Standing) =>
   standing === "waiting for you" ? "waiting" : standing.replaceAll(" ", "-");
 
@@ -94,16 +97,16 @@ function parseStandings(text: string): Standing[] {
     if (found) return found;
     throw new HoldfastError(
       "usage",
-      `--status: ${JSON.stringify(word)} is none of ${standings.map(typed).join(", ")}`,
+      `--status: ${JSON.stringify(word)} is no status; the statuses are ${standings.map(typed).join(", ")}`,
     );
   });
 }
 
 function emptyText(isAny: boolean, { repo, status }: Options): string {
-  if (!isAny) return "no sessions yet: holdfast run -- CMD makes one";
+  if (!isAny) return "no sessions yet; holdfast run makes one";
   return repo === undefined && status === undefined
-    ? "all sessions are closed: holdfast ls --all"
-    : "no session is like that: holdfast ls --all shows them all";
+    ? "all sessions are closed; holdfast ls --all lists them"
+    : "no session matches; holdfast ls --all lists all of them";
 }
 
 async function watch(list: () => Promise<Listed>, options: Options): Promise<void> {

@@ -31,14 +31,14 @@ export function command(): Command {
   ])
     .option(
       "--name <name>",
-      "what it is called, and its branch (default: made from the title, or the repo's)",
+      "the name of the session and of its branch (default: made from the title, else from the repo's name)",
     )
-    .option("--title <text>", "what it is about")
+    .option("--title <text>", "what the session is about")
     .option(
       "--agent <name>",
-      "the agent definition of holdfast.yaml that it is opened from, or an agent that is known",
+      "an agent definition of holdfast.yaml to open it from, or an agent that holdfast agents lists",
     )
-    .option("--repo <dir>", "the repo that it works on (default: where you are, if that is one)");
+    .option("--repo <dir>", "the repo that it works on (default: the repo that you are in, if any)");
   return withBudget(opening).action(async (options: Options) => {
     const dispatcher = await openDispatcher(options, { create: true });
     const { holdfast: home } = dispatcher;
@@ -57,7 +57,7 @@ export function command(): Command {
   });
 }
 
-/** One that is named has to be one; where nobody names any, there may be none. */
+/** A repo that the person names must be one. Without --repo there may be none. */
 async function repoOf(home: Holdfast, named: string | undefined): Promise<string | undefined> {
   try {
     return await home.resolveRepo(named ?? ".");

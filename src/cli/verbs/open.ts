@@ -12,22 +12,22 @@ type Options = CommonOptions & ForceOptions & { readonly print?: boolean };
 export function command(): Command {
   const open = verb(
     "open",
-    "Open a session's files in your editor ($VISUAL, else $EDITOR) and print where they are: the live capsule where that has a path, else a directory that they are handed over to, which holdfast handoff --return takes back.",
+    "Open a session's files in your editor ($VISUAL, else $EDITOR) and print where they are. If the capsule has a path on this machine, that path is opened. Otherwise the files are handed off into a directory, and holdfast handoff --return takes them back.",
     ["holdfast open fix-login", 'cd "$(holdfast open fix-login --print)"'],
   )
     .argument("<session>", SESSION_HELP)
-    .option("--print", "only say where they are");
+    .option("--print", "only print where they are");
   return withForce(open).action(async (text: string, options: Options) => {
     const dispatcher = await openDispatcher(options);
     const session = await sessionOf(dispatcher.holdfast, text, options);
     const { directory, isHandedOver } = await filesOf(dispatcher, session, options);
     if (options.json) return sayJson({ session: session.id, directory, isHandedOver });
     say(printable(directory));
-    if (isHandedOver) note(`give them back with: holdfast handoff ${session.label} --return`);
+    if (isHandedOver) note(`to give them back: holdfast handoff ${session.label} --return`);
     const editor = process.env["VISUAL"] || process.env["EDITOR"];
     if (options.print || !process.stdout.isTTY) return;
-    if (!editor) return note("set $EDITOR to have them opened");
-    // As git does it: the variable may have words of its own.
+    if (!editor) return note("no editor was opened: set $EDITOR");
+    // As in git, the variable may contain arguments.
     process.exitCode = await runInForeground(["sh", "-c", `${editor} "$@"`, editor, directory], directory);
   });
 }

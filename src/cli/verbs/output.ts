@@ -11,11 +11,11 @@ type Options = CommonOptions & { readonly follow?: boolean };
 export function command(): Command {
   return verb(
     "output",
-    "What a task wrote, both streams as they came and without secrets. It is kept whole up to a limit, 64 MB unless output_mb says otherwise; where it is longer, its end says how much is missing. Of a task that runs: what there is by now, as it was written.",
+    "Print what a task's commands wrote to stdout and stderr, in the order in which it came, without secrets. Up to 64 MB are kept (output_mb changes that); the end of a longer output says how much is missing. While a task runs, its output so far is printed as it was written.",
     ["holdfast output fix-login", "holdfast output fix-login/2 | less", "holdfast output fix-login -f"],
   )
     .argument("<session>", TASK_HELP)
-    .option("-f, --follow", "go on until the task is over")
+    .option("-f, --follow", "keep printing until the task is over")
     .action(async (target: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
       const { id, label, task: latest } = await resolveTarget(dispatcher, target, options);
@@ -34,7 +34,10 @@ export function command(): Command {
     });
 }
 
-/** Its number, when it begins: whoever sends a session off and looks at once comes before its first task does. */
+/**
+ * Waits for the task's number, because a person who starts a session and looks at once may come before its
+ * first task has begun.
+ */
 async function firstTask(
   dispatcher: Dispatcher,
   id: string,
@@ -59,10 +62,10 @@ interface Show {
 }
 
 const NOTES = {
-  cut: (_of: string) => "not all of it was kept: its end says how much is missing",
+  cut: (_of: string) => "not all of the output was kept: its end says how much is missing",
   excerpt: (of: string) =>
-    `the whole output of ${of} is not kept: this is the beginning and the end that the journal has`,
-  goes_on: (of: string) => `${of} is not over`,
+    `the whole output of ${of} was not kept: this is its beginning and its end, from the journal`,
+  goes_on: (of: string) => `${of} is still running`,
 } as const;
 
 function plainShow(of: string): Show {
@@ -73,7 +76,7 @@ function plainShow(of: string): Show {
   };
 }
 
-/** A line a piece; a character that two pieces share is in the second. */
+/** Prints line by line. A character whose bytes are in two chunks is printed with the second. */
 function jsonShow(session: string, task: number): Show {
   const decoder = new StringDecoder("utf8");
   const tell = (text: string) => {

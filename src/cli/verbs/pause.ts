@@ -3,7 +3,7 @@ import { transition } from "../transition.ts";
 export const command = () =>
   transition(
     "pause",
-    "Pause a session. Nothing of it is lost, and it costs no process.",
+    "Pause a session: its processes end, and everything is kept. holdfast resume makes it ready again.",
     "paused",
     async (dispatcher, id, options) => void (await dispatcher.pause(id, options)),
   );

@@ -9,7 +9,7 @@ const ASKED_CHARS = 60;
 export function command(): Command {
   return verb(
     "queue",
-    "What waits in a session, in the order of beginning: higher priorities first, then first come first served.",
+    "List the tasks that wait in a session, in the order in which they will begin: higher priorities first, then older ones.",
     ["holdfast queue fix-login", "holdfast queue fix-login --json"],
   )
     .argument("<session>", SESSION_HELP)
@@ -25,7 +25,7 @@ export function command(): Command {
           );
       };
       if (waiting.length === 0) {
-        note(`nothing waits in ${label}`);
+        note(`no task waits in ${label}`);
         return tellParked();
       }
       const nowMs = dispatcher.home.io.clock.nowMs();
@@ -39,7 +39,7 @@ export function command(): Command {
           printable(why ?? "about to begin"),
         ]),
       ]);
-      note(`holdfast cancel ${label} REQUEST takes one back`);
+      note(`to cancel one: holdfast cancel ${label} REQUEST`);
       tellParked();
     });
 }

@@ -9,11 +9,11 @@ type Options = CommonOptions & { readonly onto?: string };
 export function command(): Command {
   return verb(
     "rebase",
-    "Bring a session that is not merged onto a newer branch of yours: its commits are put on the tip of that branch, and its files are brought up to date. What its branch was at before is kept. On a conflict nothing is changed.",
+    "Rebase a session that is not merged onto a branch of yours: its commits are put on the tip of that branch, and its files are brought up to date. The old tip of its branch is kept. A conflict changes nothing.",
     ["holdfast rebase fix-login", "holdfast rebase fix-login --onto develop"],
   )
     .argument("<session>", SESSION_HELP)
-    .option("--onto <branch>", "the branch that it is to stand on (default: the one that the checkout is on)")
+    .option("--onto <branch>", "the branch to rebase onto (default: the one that your checkout is on)")
     .action(async (prefix: string, options: Options) => {
       const { holdfast } = await openDispatcher(options);
       const { id, label } = await sessionOf(holdfast, prefix, options);
@@ -23,8 +23,10 @@ export function command(): Command {
       });
       if (options.json) return sayJson({ session: id, ...rebased });
       const onto = printable(rebased.onto);
-      if (!rebased.isNew) return say(`${label} stands on ${onto} already`);
-      say(`${label} stands on ${onto}: ${printable(rebased.branch)} is at ${rebased.commit.slice(0, 12)}`);
+      if (!rebased.isNew) return say(`${label} is already based on ${onto}`);
+      say(
+        `${label} is now based on ${onto}: ${printable(rebased.branch)} is at ${rebased.commit.slice(0, 12)}`,
+      );
       say(`  next       holdfast merge ${label}`);
     });
 }

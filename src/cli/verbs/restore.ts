@@ -5,7 +5,7 @@ import { type CommonOptions, openHome, scope, verb } from "../verb.ts";
 import { SESSION_HELP, sessionOf } from "../which-session.ts";
 
 export function command(): Command {
-  return verb("restore", "Bring a session's files back after a teardown: those of its last checkpoint.", [
+  return verb("restore", "Restore a session's files after a teardown: the files of its last checkpoint.", [
     "holdfast restore fix-login",
   ])
     .argument("<session>", SESSION_HELP)
@@ -15,8 +15,9 @@ export function command(): Command {
       const restored = await home.restoreSession(id, scope(options));
       if (options.json) return sayJson({ session: id, ...restored });
       say(
-        `${label} task ${restored.task}: files of snapshot ${restored.snapshot.slice(0, 12)} are back (${restored.strategy})`,
+        `${label} task ${restored.task}: restored the files of snapshot ${restored.snapshot.slice(0, 12)} (${restored.strategy})`,
       );
-      for (const path of restored.left) say(`  not brought back, it has no content: ${printable(path)}`);
+      for (const path of restored.left)
+        say(`  not restored, because its content was not kept: ${printable(path)}`);
     });
 }

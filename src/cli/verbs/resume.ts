@@ -17,7 +17,7 @@ type Options = CommonOptions & BudgetOptions & { readonly takeOver?: boolean };
 export function command(): Command {
   const resume = verb(
     "resume",
-    "Make a session ready to go on: after a pause, a close, an archive or a crash. A task that is parked goes on.",
+    "Make a session ready to go on after a pause, a close, an archive or a crash. If a task of it is parked, the task goes on.",
     [
       "holdfast resume fix-login",
       "holdfast resume fix-login --budget-usd 10",
@@ -25,7 +25,7 @@ export function command(): Command {
     ],
   )
     .argument("<session>", SESSION_HELP)
-    .option("--take-over", "end the process that has it open, if one does");
+    .option("--take-over", "first end the process that has the session open, if there is one");
   return withBudget(resume).action(async (prefix: string, options: Options) => {
     const dispatcher = await openDispatcher(options);
     const home = dispatcher.holdfast;
@@ -37,18 +37,16 @@ export function command(): Command {
     });
     const { tornBytes, brokenFile } = recovery;
     if (tornBytes > 0)
-      note(
-        `${tornBytes} bytes of an unfinished write were set aside in ${brokenFile}; nobody had been told of them`,
-      );
+      note(`${tornBytes} bytes of an unfinished write, never acknowledged, were set aside in ${brokenFile}`);
     if (options.json) return sayJson(await dispatcher.show(id, scope(options)));
-    if (process === "there") return say(`${label} goes on: its process was not gone`);
+    if (process === "there") return say(`${label} goes on: its process was still running`);
     say(`${label} resumed at turn ${state.turns}`);
     if (process === "none" && state.repo !== null)
-      note(`nothing is under way in it: holdfast run --session ${label} gives it a task`);
-    if (process === "in line") note(`it waits for a free place: holdfast show ${label} says why`);
+      note(`no task is under way in it: holdfast run --session ${label} gives it one`);
+    if (process === "in line") note(`it waits in line: holdfast show ${label} says why`);
     if (process === "started")
       note(
-        `its process is there again: holdfast attach ${label} looks on, holdfast retry ${label} runs a task that was cut off again`,
+        `its process is running: holdfast attach ${label} shows it, and holdfast retry ${label} runs a task that was cut off again`,
       );
   });
 }

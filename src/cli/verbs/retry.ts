@@ -11,12 +11,12 @@ type Options = CommonOptions & EnvironmentOptions & LaneOptions & { readonly det
 export function command(): Command {
   const retry = verb(
     "retry",
-    "Run the last task of a session again: the same command, from the same base, in a fresh capsule, in the same lane, with the same variables as they are set here and now; one that was asked for elsewhere, of a fork or an import, gets none by itself. What the last attempt left is in its snapshot. Refused while a task runs or waits in the session.",
+    "Run the last task of a session again: the same command, from the same base, in the same lane, in a fresh capsule. It gets the variables that the task was given by name, with the values that they have now. If the task was first asked for in another session (the parent of a fork, or an imported session), name them with --env. What the last attempt left is in its snapshot. Refused while a task runs or waits in the session.",
     ["holdfast retry fix-login", "holdfast retry fix-login --detach"],
   )
     .argument("<session>", SESSION_HELP)
-    .option("-d, --detach", "do not wait for it");
-  return withLane(withEnvironment(retry), "as it was asked for").action(
+    .option("-d, --detach", "do not wait for the task");
+  return withLane(withEnvironment(retry), "the lane that the task had").action(
     async (prefix: string, options: Options) => {
       const dispatcher = await openDispatcher(options);
       const session = await sessionOf(dispatcher.holdfast, prefix, options);
@@ -33,12 +33,12 @@ export function command(): Command {
   );
 }
 
-/** Names in a record of elsewhere choose none of the caller's variables. */
+/** Names in a record that came from elsewhere do not choose any of the caller's variables. */
 function tellWithheld(names: readonly string[], { env = [] }: Options): void {
   const given = env.map((entry) => entry.split("=", 1)[0]);
   const left = names.filter((name) => !given.includes(name));
   if (left.length > 0)
     note(
-      `the last task was asked for elsewhere, with ${left.join(", ")} of its environment: it runs without; --env ${left[0]} gives it yours`,
+      `the last task was asked for elsewhere, with ${left.join(", ")} in its environment. It now runs without; to give it your value: --env ${left[0]}`,
     );
 }

@@ -16,14 +16,17 @@ const TITLE_LENGTH = 60;
 export function command(): Command {
   return verb(
     "rm",
-    "Remove sessions for good: journal, files, HOME, artifacts, messages and snapshots. Asks first, in a terminal. Refuses what has work that is published nowhere. Its branch in your repo stays, and so do sessions that were forked from it; holdfast archive keeps a session, and takes less room.",
+    "Remove sessions for good: journal, files, HOME, artifacts, messages and snapshots. In a terminal, it asks first. It refuses a session with unpublished work. The session's branch in your repo stays, and so do the sessions that were forked from it. To keep a session in less space, use holdfast archive.",
     ["holdfast rm fix-login", "holdfast rm fix-login other-way --branches", "holdfast rm fix-login --force"],
   )
-    .argument("<session...>", "their names, their ids or the beginnings of these")
-    .option("--branches", "delete its branches too, unless you added to them or have them checked out")
+    .argument("<session...>", "their names, ids, or the first characters of ids")
+    .option(
+      "--branches",
+      "also delete its branches, unless you added commits to them or have them checked out",
+    )
     .option(
       "--force",
-      "do not ask; also unpublished work, a running agent, and what is kept, handed off or damaged",
+      "do not ask, and remove also a session that has unpublished work, has a running agent, is kept, is handed off or is damaged",
     )
     .action(async (prefixes: readonly string[], options: Options) => {
       const dispatcher = await openDispatcher(options);
@@ -33,7 +36,7 @@ export function command(): Command {
         try {
           await one(dispatcher, prefix, options);
         } catch (error) {
-          // One that stays must not keep the others; Ctrl-C is for all of them.
+          // A session that can't be removed must not hold up the others. Ctrl-C ends all of it.
           if (!isHoldfastError(error) || error.facts["isSignal"]) throw error;
           note(`${printable(prefix)}: ${error.code}: ${printable(error.message)} (${error.wayOut})`);
           process.exitCode ??= error.exitStatus;
@@ -43,7 +46,7 @@ export function command(): Command {
 }
 
 async function one(dispatcher: Dispatcher, prefix: string, options: Options): Promise<void> {
-  // Not by what stands for the last one: what is removed can't be brought back.
+  // `@` is not accepted here, because what is removed can't be brought back.
   const session = await namedSessionOf(dispatcher.holdfast, prefix, options);
   const { id, label } = session;
   const removal = { force: options.force ?? false, branches: options.branches ?? false };
@@ -71,7 +74,7 @@ const sizeOf = ({ turns, tasks, bytes: size }: Removal) =>
 const headOf = (label: string, plan: Removal) =>
   `${label}${plan.title === null ? "" : ` (${clip(plan.title, TITLE_LENGTH)})`}: ${sizeOf(plan)}`;
 
-/** What a person may want to know of it, before and after. */
+/** What a person may want to know about a session before and after it is removed. */
 function detailsOf(removal: Removal, going: "goes" | "went"): string[] {
   const { unpublished, unread, queued, forks, branches } = removal;
   return [
@@ -82,6 +85,6 @@ function detailsOf(removal: Removal, going: "goes" | "went"): string[] {
       ({ name, stays }) =>
         `  branch ${printable(name)} ${stays === null ? going : `stays: ${printable(stays)}`}`,
     ),
-    ...(forks > 0 ? [`  ${plural(forks, "fork")} of it: whole, and not touched`] : []),
+    ...(forks > 0 ? [`  ${plural(forks, "fork")} of it: not affected`] : []),
   ];
 }

@@ -9,9 +9,17 @@ import { environmentOf, withEnvironment } from "../environment.ts";
 import { withLane } from "../lane-options.ts";
 import { lookOn } from "../looking-on.ts";
 import { placeInQueue } from "../queue-text.ts";
-import { type AskedFor, agentAsked, assertWords, commandAsked, type RunOptions } from "../run-asked.ts";
+import {
+  type AskedFor,
+  agentAsked,
+  assertWords,
+  commandAsked,
+  type RunOptions,
+  scriptAsked,
+} from "../run-asked.ts";
 import { type BeginningPlace, placeOf, tellUnseen, withPlace } from "../run-place.ts";
 import { note, say, sayJson } from "../screen.ts";
+import { withScript } from "../script-asked.ts";
 import { inWindow } from "../session-window.ts";
 import { TaskView } from "../task-view.ts";
 import { askTrust } from "../trust-question.ts";
@@ -22,11 +30,12 @@ import { assertWindow } from "../window.ts";
 export function command(): Command {
   const run = verb(
     "run",
-    "Give an agent a task in plain words, or run a command as one: in a capsule of its own, sandboxed, with a checkpoint at its end. What it changed becomes one commit on the session's branch; the checkout is not touched. It starts in the directory that you are in, as the capsule has it, in a process of its session that outlives this terminal. Ctrl-C interrupts it, a second one leaves it to itself.",
+    "Give an agent a task in plain words, or run a command as a task. The task runs sandboxed in a capsule of its own, starts in the directory that you are in, and ends with a checkpoint. What it changed becomes one commit on the session's branch; your checkout is not touched. The task goes on when this terminal closes. Ctrl-C interrupts it; a second Ctrl-C detaches and leaves it running.",
     [
       'holdfast run "fix the login timeout"',
       'holdfast run --session fix-login --continue "and add a test"',
       "holdfast run -i --agent claude",
+      "holdfast run --script steps.yaml --var issue=42",
       "holdfast run -- npm test",
       "holdfast run --detach -- make",
       "holdfast run --session fix-login -- make",
@@ -38,82 +47,90 @@ export function command(): Command {
   )
     .argument(
       "[words...]",
-      "what an agent is asked to do, in your own words; or, behind --, the command to run: everything after -- belongs to it",
+      "what the agent should do, in your own words; or, after --, the command to run with its arguments",
     )
     .option(
       "--agent <name>",
-      "the agent for a task of plain words (default: agent of settings.yaml, else the first that is here and has a key; holdfast agents lists them)",
+      "the agent for a task in plain words (default: agent of settings.yaml, else the first one that is installed and has a key; holdfast agents lists them)",
     )
-    .option("--model <name>", "the model that the agent uses, PROVIDER/MODEL for agents that know several")
+    .option("--model <name>", "the model to use; PROVIDER/MODEL for an agent with several providers")
     .option(
       "--continue",
-      "with --session: go on in the conversation of its last task, not in a fresh one that is told what happened",
+      "with --session: go on in the conversation of its last task (default: a fresh conversation, which is told what happened)",
     )
     .option(
       "--session <id>",
-      "a new task in this session, on what its last one left; queued while one runs (default: a new session)",
+      "run a new task in this session, on the files that its last one left; it is queued while another one runs (default: a new session)",
     )
-    .option("--repo <dir>", "the repo (default: where you are)")
+    .option("--repo <dir>", "the repo (default: the one that you are in)")
     .option(
       "--base <ref>",
-      "begin clean, with this commit, origin/main say (default: what the session's last task left, else base of holdfast.yaml, else HEAD)",
+      "begin clean with this commit, for example origin/main (default: what the session's last task left, else base of holdfast.yaml, else HEAD)",
     )
     .option(
       "--fresh",
-      "begin clean, with base of holdfast.yaml, else HEAD, whatever the session's last task left",
+      "begin clean with base of holdfast.yaml, else with HEAD, and not with what the session's last task left",
     )
-    .option("--name <name>", "what a new session is called, and its branch (default: made from the title)")
-    .option("--title <text>", "what it is about (default: the command)")
-    .option("-d, --detach", "do not wait for it: say which session, and return")
-    .option("-i, --interactive", "in a terminal of its own, which outlives this one; Ctrl-] leaves it")
-    .option("--messages", "feed it the session's messages on its standard input, a line of JSON each")
+    .option("--name <name>", "the name of the new session and of its branch (default: made from the title)")
+    .option("--title <text>", "what the session is about (default: the task's words or command)")
+    .option("-d, --detach", "do not wait for the task: print the session's name and return")
+    .option("-i, --interactive", "run it in a terminal of its own, which outlives this one; Ctrl-] detaches")
+    .option("--messages", "write the session's messages to the command's stdin, one line of JSON each")
     .option(
       "--restart",
-      "start it again when its session is resumed after a crash, by holdfast resume or serve: for loops that know how to go on",
+      "start the command again when its session is resumed after a crash (by holdfast resume or serve); for commands that can continue where they were",
     )
     .option(
       "--priority <n>",
-      "earlier than others, in the session's queue and where sessions wait for a free place (default: 0)",
+      "tasks with a higher priority begin earlier, in the session's queue and in the line of all sessions (default: 0)",
       parsePriority,
     )
-    .option("--max-memory <mb>", "wait while our agents need more than this together", parsePositiveCount)
-    .option("--max-sessions <n>", "wait while so many sessions run", parsePositiveCount)
+    .option("--max-memory <mb>", "wait while all agents together use more than this", parsePositiveCount)
+    .option("--max-sessions <n>", "wait while this many sessions run", parsePositiveCount)
     .option(
       "--exit-code",
-      "end with the command's own exit status, 128 and the signal's number for a signal: then 1 to 255 may be its status or one of ours",
+      "exit with the command's own exit status, or 128 plus the number of the signal that ended it; a status from 1 to 255 can then be the command's or Holdfast's",
     )
     .option(
       "--no-sandbox",
-      "without a wall: the command can do whatever you can, but gets no secrets of your shell",
+      "run without a sandbox: the command can do everything that you can do; it gets only the harmless variables of your shell",
     );
   withLane(run, "lane of holdfast.yaml, else repo-fix");
-  return withBudget(withEnvironment(withPlace(run))).action(async (words: string[], options: RunOptions) => {
-    if (options.interactive && !options.detach) assertWindow();
-    if (options.interactive && options.messages)
-      throw new HoldfastError("usage", "--interactive and --messages are two ways to feed it: choose one");
-    if (options.interactive && options.json && !options.detach)
-      throw new HoldfastError("usage", "--interactive shows a terminal, --json is for programs: choose one");
-    if (options.exitCode && options.detach)
-      throw new HoldfastError("usage", "--exit-code waits for the command, --detach does not: choose one");
-    if (options.session !== undefined && options.repo !== undefined)
-      throw new HoldfastError("usage", "a session keeps its repo: --repo goes with a new one");
-    if (options.session !== undefined && options.name !== undefined)
-      throw new HoldfastError("usage", "a session keeps its name: --name goes with a new one");
-    if (options.fresh && options.base !== undefined)
-      throw new HoldfastError(
-        "usage",
-        "--fresh begins with HEAD, --base with the commit that it names: choose one",
-      );
-    const hasCommand = process.argv.includes("--");
-    assertWords(words, hasCommand, options);
-    const dispatcher = await openDispatcher(options, { create: true });
-    const asked = hasCommand
-      ? commandAsked(words, options)
-      : await agentAsked(dispatcher, words.join(" "), options);
-    await (options.session === undefined
-      ? runNew(dispatcher, asked, options)
-      : runIn(dispatcher, options.session, asked.spec, options));
-  });
+  return withBudget(withEnvironment(withPlace(withScript(run)))).action(
+    async (words: string[], options: RunOptions) => {
+      if (options.interactive && !options.detach) assertWindow();
+      if (options.interactive && options.messages)
+        throw new HoldfastError("usage", "--interactive and --messages both use stdin: choose one");
+      if (options.interactive && options.json && !options.detach)
+        throw new HoldfastError(
+          "usage",
+          "--interactive needs a terminal, and --json is for programs: choose one",
+        );
+      if (options.exitCode && options.detach)
+        throw new HoldfastError("usage", "--exit-code waits for the command, --detach does not: choose one");
+      if (options.session !== undefined && options.repo !== undefined)
+        throw new HoldfastError("usage", "--repo is for a new session: leave it out with --session");
+      if (options.session !== undefined && options.name !== undefined)
+        throw new HoldfastError("usage", "--name is for a new session: leave it out with --session");
+      if (options.fresh && options.base !== undefined)
+        throw new HoldfastError(
+          "usage",
+          "--fresh begins with the default base, and --base with the commit that it names: choose one",
+        );
+      const hasCommand = process.argv.includes("--");
+      assertWords(words, hasCommand, options);
+      const dispatcher = await openDispatcher(options, { create: true });
+      const prompt = words.join(" ");
+      const asked = hasCommand
+        ? commandAsked(words, options)
+        : options.script === undefined
+          ? await agentAsked(dispatcher, prompt, options)
+          : await scriptAsked(options.script, prompt, options);
+      await (options.session === undefined
+        ? runNew(dispatcher, asked, options)
+        : runIn(dispatcher, options.session, asked.spec, options));
+    },
+  );
 }
 
 async function runNew(
@@ -124,7 +141,8 @@ async function runNew(
   const repo = options.repo ?? ".";
   const env = await environmentOf(options, dispatcher.home.dir, spec.env);
   const secrets = secretsIn(env);
-  // Before a name is made of them: that changes their letters, and no value would be found there.
+  // Values are looked for before a name is made from these words: that changes their letters, so a value
+  // would no longer be found.
   const shown = words.map((word) => takeOut(word, secrets));
   const session = {
     ...scope(options),
@@ -144,7 +162,7 @@ async function runNew(
   await lookAt(dispatcher, { ...begun, session: named, isNew: true, fromSeq: 0 }, spec, options);
 }
 
-/** The first that has letters which a name can have. */
+/** The first of the texts that has letters which a name can have. */
 function nameSource(command: readonly string[], { title, repo }: RunOptions): string | undefined {
   const sources = [title, nameFromCommand(command), basename(resolve(repo || ".")), "session"];
   return sources.find((text) => text !== undefined && nameFromText(text) !== undefined);
@@ -160,7 +178,7 @@ async function runIn(
   await runAgain(dispatcher, session, spec, options, placeOf(options));
 }
 
-/** A task in a session that is there. */
+/** A task in an existing session. */
 export async function runAgain(
   dispatcher: Dispatcher,
   session: NamedSession,
@@ -186,7 +204,7 @@ export async function runAgain(
   await lookAt(dispatcher, { ...task, session, user, isNew: false, fromSeq: records + 1 }, spec, options);
 }
 
-/** Whose file the task goes by. */
+/** The user whose settings the task follows. */
 function fileOf({ base, isFresh, snapshot }: TaskSpec, { isDirty }: BeginningPlace) {
   return present({ base, isFresh, snapshot, isDirty });
 }
@@ -199,12 +217,12 @@ function submitOptions({ priority, maxSessions, maxMemory }: RunOptions): Submit
 interface Target extends Asked {
   readonly session: NamedSession;
   readonly user: string;
-  /** Made for this task: not left behind if it can't be started. */
+  /** A session that was made for this task is removed again if the task can't be started. */
   readonly isNew: boolean;
   readonly fromSeq: number;
 }
 
-/** Looks on, unless it is to be left to itself. */
+/** Shows the task on this terminal, unless --detach was given. */
 async function lookAt(
   dispatcher: Dispatcher,
   { session, user, request, outputFd, isNew, fromSeq, unseen }: Target,
@@ -221,7 +239,9 @@ async function lookAt(
     closeSync(outputFd);
     say(label);
     await tellUnseen({ unseen }, options);
-    return note(`it goes on by itself: holdfast attach ${label} looks on, holdfast log ${label} tells`);
+    return note(
+      `the task goes on without this terminal: holdfast attach ${label} shows it live, holdfast log ${label} what happened`,
+    );
   }
   const wasShown = spec.agent.input === "terminal";
   const view = new TaskView({ session, user, json: options.json ?? false, request, wasShown });
@@ -242,7 +262,7 @@ async function lookAt(
   }
 }
 
-/** A session that was opened for a task that can't be started is not left behind. */
+/** Removes a session that was opened for a task that can't be started. */
 async function discard(
   dispatcher: Dispatcher,
   { id, label }: NamedSession,
@@ -253,11 +273,11 @@ async function discard(
     const session = await holdfast.resumeSession(id, { ...scope(options), files: false });
     if (!(await holdfast.discardUnused(session))) await session.pause();
   });
-  // Why the task was refused is what the person has to know.
+  // The reason why the task was refused is what the person has to know, not a failure to remove the session.
   await discarding.catch(() => undefined);
 }
 
 function parsePriority(text: string): number {
   if (/^-?\d{1,6}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("a whole number is needed.");
+  throw new InvalidArgumentError("give a whole number.");
 }

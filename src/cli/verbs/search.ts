@@ -10,11 +10,11 @@ type Options = CommonOptions & { readonly limit: number };
 export function command(): Command {
   return verb(
     "search",
-    "Find records that hold all of these words, the best first. Exits with 1 when there are none.",
+    "Find the records of all sessions that contain all of these words, best matches first. Exits with 1 if there are none.",
     ["holdfast search login timeout", "holdfast search --limit 5 retry"],
   )
-    .argument("<words...>", "the words")
-    .option("--limit <n>", "at most so many", parseCount, 20)
+    .argument("<words...>", "the words to look for")
+    .option("--limit <n>", "show at most this many records", parseCount, 20)
     .action(async (words: string[], options: Options) => {
       const home = await openHome(options);
       const hits = await home.search(words, { ...scope(options), limit: options.limit });

@@ -17,7 +17,7 @@ type Options = CommonOptions & {
 export function command(): Command {
   return verb(
     "send",
-    "Send a message to a session. It is on disk when this returns, and is taken in once. In a session at rest whose last task was an agent's, the agent goes on with it. An agent in a terminal (run -i) does not read it there: --type types it instead, with Enter behind it.",
+    "Send a message to a session's agent. When this command returns, the message is on disk; the session takes it in once. If the session is at rest and its last task was an agent's, the agent starts again with the message. An agent in a terminal (run -i) does not read messages: use --type, which types the text into its terminal and presses Enter.",
     [
       "holdfast send fix-login 'the tests are in test/auth'",
       "holdfast send --from review fix-login 'your turn'",
@@ -25,23 +25,23 @@ export function command(): Command {
     ],
   )
     .argument("<session>", SESSION_HELP)
-    .argument("<text>", "what to say; - reads it from standard input")
-    .option("--from <session>", "in the name of another session of yours (default: you)")
-    .option("--id <id>", "msg_…: sent again under the same id, it arrives once")
-    .option("--type", "type it into the session's terminal, as a paste where the program knows pastes")
+    .argument("<text>", "the text of the message; - reads it from standard input")
+    .option("--from <session>", "send it in the name of another session of yours (default: you)")
+    .option(
+      "--id <id>",
+      "the message's id, msg_…; a message that is sent twice with the same id arrives once",
+    )
+    .option("--type", "type the text into the session's terminal, as a paste if the program supports that")
     .option(
       "--no-wake",
-      "leave it unread in a session that is at rest (default: an agent that is known goes on with it)",
+      "leave the message unread in a session that is at rest (default: the session's agent starts again with it)",
     )
-    .option("--no-enter", "with --type: without Enter behind it")
+    .option("--no-enter", "with --type: do not press Enter after the text")
     .action(async (prefix: string, text: string, options: Options) => {
       if (!options.enter && !options.type)
-        throw new HoldfastError("usage", "--no-enter goes with --type: a message has no Enter");
+        throw new HoldfastError("usage", "--no-enter needs --type: a message is not typed");
       if (options.id !== undefined && options.type)
-        throw new HoldfastError(
-          "usage",
-          "--id is for what lies in an inbox: what is typed can't be taken back",
-        );
+        throw new HoldfastError("usage", "--id is for messages in an inbox: leave it out with --type");
       const dispatcher = await openDispatcher(options);
       const { holdfast } = dispatcher;
       const { id, label } = await sessionOf(holdfast, prefix, options);
@@ -57,19 +57,19 @@ export function command(): Command {
         ...scope(options),
         ...present({ from, id: options.id }),
       });
-      // Only a person wakes a session, never a message of another one.
+      // Only a message from a person wakes a session, never one from another session.
       const mayWake = options.wake && sent.isNew && !sent.isHeard && from === undefined;
       const isWoken =
         mayWake &&
         (await wake(dispatcher, { id, label }, await holdfast.showSession(id, scope(options)), options));
       if (options.json) return sayJson({ session: id, ...sent, isWoken });
       say(sent.message);
-      if (!sent.isNew) return note(`${sent.message} was sent before: this one was not`);
-      if (isWoken) return note(`${label} goes on with it: holdfast attach ${label} looks on`);
-      if (!sent.isHeard) note(`${label} is at rest: the message is on disk, and taken in when it next runs`);
+      if (!sent.isNew) return note(`${sent.message} was sent before: nothing was sent now`);
+      if (isWoken) return note(`${label} goes on with the message: holdfast attach ${label} shows it`);
+      if (!sent.isHeard) note(`${label} is at rest: the message is on disk, and its next task takes it in`);
       if (dispatcher.processOf(id)?.terminal)
         note(
-          `the agent of ${label} runs in a terminal and does not read its inbox: the message stays there for one that does; holdfast send --type ${label} … types it`,
+          `the agent of ${label} runs in a terminal and does not read its inbox: the message waits there for an agent that does. To type it into the terminal: holdfast send --type ${label} TEXT`,
         );
     });
 }

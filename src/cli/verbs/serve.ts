@@ -15,21 +15,28 @@ const MEGABYTE = 1024 * 1024;
 export function command(): Command {
   return homeVerb(
     "serve",
-    "Look after a home: resume what crashed, start what waits, carry messages, archive what is old; and answer its API. Sessions do not need it, and go on when it ends.",
+    "Look after a home, and answer its API. It resumes sessions that crashed, starts those that wait, carries messages between sessions, and archives old sessions. Sessions do not depend on it: they go on when it ends.",
     ["holdfast serve", "holdfast serve --listen 127.0.0.1:7070", "holdfast serve --max-sessions 8"],
   )
-    .option("--listen <address>", "a loopback address and a port (default: a socket that only you can open)")
+    .option(
+      "--listen <address>",
+      "the loopback address and port to listen on (default: a socket that only you can open)",
+    )
     .option(
       "--max-memory <mb>",
-      "agents of this home need no more than this together; kept; 0: no limit",
+      "how much memory the agents of this home may use together; the limit stays in force after serve ends; 0: no limit",
       parseCount,
     )
-    .option("--max-sessions <n>", "so many sessions run at once at most; kept; 0: no limit", parseCount)
+    .option(
+      "--max-sessions <n>",
+      "how many sessions may run at once; the limit stays in force after serve ends; 0: no limit",
+      parseCount,
+    )
     .action(async (options: Options) => {
       const address = options.listen === undefined ? undefined : parseAddress(options.listen);
       const dispatcher = await openDispatcher(options, { create: true, isQuiet: true });
       const { maxSessions, maxMemory } = options;
-      // 0 lifts it.
+      // 0 removes the limit.
       await dispatcher.limit({
         ...(maxSessions !== undefined && { maxSessions: maxSessions || null }),
         ...(maxMemory !== undefined && { maxMemoryBytes: maxMemory * MEGABYTE || null }),
@@ -44,7 +51,7 @@ export function command(): Command {
           const token = apiTokenPath(dispatcher.home, defaultUser());
           if (options.json) return sayJson({ address: where, token });
           say(`serving ${dispatcher.home.dir} at ${where}`);
-          note(`the API wants the token in ${token}; docs/protocol.md says how`);
+          note(`requests to the API need the token in ${token}; docs/protocol.md shows how`);
         },
       });
     });

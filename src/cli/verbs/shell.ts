@@ -7,18 +7,18 @@ import { assertWindow, openWindow } from "../window.ts";
 export function command(): Command {
   return verb(
     "shell",
-    "A shell in the files of a task that runs, inside the same sandbox. It ends with the task's command at the latest; what you change there becomes part of the task. Ctrl-] leaves, and ends it.",
+    "Open a shell in the files of a running task, inside its sandbox. What you change there becomes part of the task. The shell ends when you press Ctrl-], or when the task's command ends.",
     ["holdfast shell fix-login", "holdfast shell @ -- htop"],
   )
     .argument("<session>", SESSION_HELP)
-    .argument("[command...]", "what to run there (default: your shell)")
+    .argument("[command...]", "the command to run (default: your shell)")
     .action(async (text: string, words: string[], options: CommonOptions) => {
       assertWindow();
       const dispatcher = await openDispatcher(options);
       const { id, label } = await sessionOf(dispatcher.holdfast, text, options);
       const path = await dispatcher.openShell(id, words.length > 0 ? words : [ownShell()], scope(options));
       const end = await openWindow(path);
-      if (end === "ended") note(`\r\nthe shell in ${label} is over`);
+      if (end === "ended") note(`\r\nthe shell in ${label} has ended`);
     });
 }
 

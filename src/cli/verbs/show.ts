@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import type { Command } from "commander";
 import { parseSessionId } from "../../contract/index.ts";
 import type { SessionView } from "../../dispatch/index.ts";
+import { endingText } from "../../face/index.ts";
 import { type Home, sessionDirOf } from "../../home/index.ts";
 import type { LaneState, Spent, TaskState } from "../../session/index.ts";
 import type { SessionDiskUse } from "../../upkeep/index.ts";
@@ -12,13 +13,12 @@ import { hostsText } from "../lane-text.ts";
 import { nextSteps } from "../next-step.ts";
 import { say, sayJson } from "../screen.ts";
 import { parseTarget, resolveTarget, TASK_HELP } from "../target.ts";
-import { endingText } from "../task-outcome.ts";
 import { type CommonOptions, openDispatcher, scope, verb } from "../verb.ts";
 
 export function command(): Command {
   return verb(
     "show",
-    "What a session is, how it stands, and what to do next. The disk use leaves out its snapshots, which share their bytes with those of other sessions.",
+    "Show a session: what it is, how it stands, and what you can do next. The disk use does not count its snapshots, because they share their bytes with those of other sessions.",
     ["holdfast show fix-login", "holdfast show fix-login/2 --json"],
   )
     .argument("<session>", TASK_HELP)
@@ -39,7 +39,10 @@ export function command(): Command {
       line("user", session.user);
       if (session.title) line("title", session.title);
       if (session.agent) line("agent", agentText(session));
-      line("repo", session.repo ?? (session.lacksRepo ? "not here: its files wait for it" : "no repo"));
+      line(
+        "repo",
+        session.repo ?? (session.lacksRepo ? "not on this machine: its files are set aside" : "no repo"),
+      );
       line("opened", session.createdAt);
       line("last", session.updatedAt);
       line("turns", `${session.turns} (${plural(session.records, "record")})`);
@@ -57,7 +60,7 @@ export function command(): Command {
       if (session.task) line("task", taskText(session.task, session.pid !== null));
       if (session.task?.lane) line("lane", laneText(session.task.lane));
       if (session.task && !session.task.isSandboxed)
-        line("sandbox", "none: its command can do whatever you can");
+        line("sandbox", "none: its command can do everything that you can do");
       if (session.branch?.tip) line("branch", `${session.branch.name} at ${session.branch.tip.slice(0, 12)}`);
       if (session.task?.changed) line("files", changedText(session.task.changed));
       if (artifacts) line("artifacts", `${artifacts.names.join(", ")} in ${artifacts.directory}`);
@@ -66,7 +69,7 @@ export function command(): Command {
       if (session.inbox + session.unread > 0)
         line("messages", `${session.unread} unread, ${session.inbox} in the inbox`);
       if (session.refused > 0)
-        line("refused", `${plural(session.refused, "request")} of its command, without its token`);
+        line("refused", `${plural(session.refused, "request")} without the session's token`);
       if (session.crashes > 0) line("crashes", `${session.crashes} in a row`);
       if (session.handoff) line("with", `${session.handoff.to}, in ${session.handoff.directory}`);
       if (parent) line("fork of", `${parent.id} at turn ${parent.turn}`);
@@ -78,7 +81,7 @@ export function command(): Command {
     });
 }
 
-/** What its task left beside its work; null while there is nothing. */
+/** What a task of the session left beside its work; null while there is nothing. */
 function artifactsOf(home: Home, id: string, task: number) {
   const directory = artifactsDir(sessionDirOf(home, parseSessionId(id)), task);
   const names = existsSync(directory) ? readdirSync(directory).filter((name) => !name.startsWith(".")) : [];
@@ -123,7 +126,7 @@ function spentText(spent: Spent): string {
   return `${tokens}, ${spent.usd.toFixed(4)} usd, ${minutes} minutes, ${plural(spent.turns, "turn")}`;
 }
 
-/** With what it was defined as when the session was opened. */
+/** Includes what the agent was defined as when the session was opened. */
 function agentText({ agent, definition }: Pick<SessionView, "agent" | "definition">): string {
   return definition ? `${agent}: ${definitionText(definition)}` : (agent ?? "");
 }

@@ -13,19 +13,19 @@ type Options = CommonOptions & ForceOptions & { readonly failed?: boolean; reado
 export function command(): Command {
   const teardown = verb(
     "teardown",
-    "Take a session's capsule away. All of it is in a snapshot first; holdfast restore brings it back. Caches in its HOME are given back too. Asks before it ends a running agent.",
+    "Remove a session's capsule, after a snapshot of all of it; holdfast restore brings it back. The caches in its HOME are deleted, too. Asks before it ends a running agent.",
     ["holdfast teardown fix-login", "holdfast teardown --failed"],
   );
   return withForce(teardown)
     .argument("[session]", SESSION_HELP)
     .option(
       "--failed",
-      "of every session of yours, of any repo, whose last task failed, was cancelled or was interrupted, and that neither runs nor is closed",
+      "tear down every session of yours, of any repo, whose last task failed, was cancelled or was interrupted, and that is neither running nor closed",
     )
-    .option("--drop-ignored", "let ignored files beyond max_ignored_mb go")
+    .option("--drop-ignored", "tear it down although ignored files beyond max_ignored_mb are lost")
     .action(async (prefix: string | undefined, options: Options) => {
       if ((prefix === undefined) !== Boolean(options.failed))
-        throw new HoldfastError("usage", "name a session, or say --failed");
+        throw new HoldfastError("usage", "name a session, or give --failed");
       const dispatcher = await openDispatcher(options);
       const home = dispatcher.holdfast;
       if (prefix !== undefined) {
@@ -44,13 +44,13 @@ export function command(): Command {
         try {
           await one(dispatcher, { id, label: name ?? id }, options);
         } catch (error) {
-          // One that can't be taken away must not keep the others.
+          // A capsule that can't be taken away must not hold up the others.
           if (!isHoldfastError(error)) throw error;
           note(`${name ?? id}: ${error.code}: ${printable(error.message)}`);
           process.exitCode = exitStatus.refused;
         }
       }
-      if (failed.length === 0 && !options.json) say("no capsule of a failed task is there");
+      if (failed.length === 0 && !options.json) say("no failed task has a capsule");
     });
 }
 
@@ -62,7 +62,7 @@ async function one(dispatcher: Dispatcher, { id, label }: NamedSession, options:
   const { task, snapshot, freedBytes, cacheBytes, ports, omitted, wasMissing } = receipt;
   say(`${label} task ${task}: capsule torn down`);
   say(
-    `  snapshot   ${snapshot ?? "none: its files were gone before one was taken"}${wasMissing && snapshot ? " (the last one: its files were gone)" : ""}`,
+    `  snapshot   ${snapshot ?? "none: the files were gone before one was taken"}${wasMissing && snapshot ? " (the last one, because the files were gone)" : ""}`,
   );
   say("  processes  none left");
   say(`  ports      ${ports.length > 0 ? `${ports.join(", ")} released` : "none leased"}`);

@@ -6,10 +6,10 @@ import { SESSION_HELP, sessionOf } from "../which-session.ts";
 export function command(): Command {
   return verb(
     "token",
-    "Change a session's token, or take it away: whoever has the old one is out at once. It is never shown; the agent reads it from the file that HOLDFAST_TOKEN_FILE names.",
+    "Replace or revoke a session's token. The old token stops working at once. The token is never shown: the agent reads it from the file that HOLDFAST_TOKEN_FILE names.",
     ["holdfast token rotate fix-login", "holdfast token revoke fix-login"],
   )
-    .addArgument(new Argument("<action>", "what to do with it").choices(["rotate", "revoke"]))
+    .addArgument(new Argument("<action>", "what to do with the token").choices(["rotate", "revoke"]))
     .argument("<session>", SESSION_HELP)
     .action(async (action: "rotate" | "revoke", prefix: string, options: CommonOptions) => {
       const dispatcher = await openDispatcher(options);
@@ -17,6 +17,6 @@ export function command(): Command {
       if (action === "rotate") await dispatcher.rotateToken(id, scope(options));
       else await dispatcher.revokeToken(id, scope(options));
       if (options.json) sayJson({ session: id, action });
-      else say(`${label}: the token was ${action === "rotate" ? "changed" : "revoked"}`);
+      else say(`${label}: the token was ${action === "rotate" ? "replaced" : "revoked"}`);
     });
 }

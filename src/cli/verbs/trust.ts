@@ -23,18 +23,24 @@ type Options = CommonOptions & {
 export function command(): Command {
   return homeVerb(
     "trust",
-    "Show what holdfast.yaml of a repo asks for that a task does not have by itself: hosts, lanes with hosts, files of your checkout, a wider default lane, variables of yours for an agent, a wide lane or a higher budget for one. It counts when you accept it here, for this repo on this machine, until the file asks for something else.",
+    "Show what a repo's holdfast.yaml asks for beyond what a task may do by default, and accept it. It can ask for hosts, lanes with hosts, files of your checkout, a wider default lane, and for an agent: variables of yours, a wider lane or a higher budget. Nothing of that has an effect until you accept it here. You accept it for this repo on this machine, until the file asks for something else.",
     ["holdfast trust", "holdfast trust --yes", "holdfast trust --list", "holdfast trust --forget"],
   )
     .option("--repo <dir>", "the repo", ".")
-    .option("--base <ref>", "holdfast.yaml of this commit (default: of what a new session begins with)")
-    .option("--dirty", "holdfast.yaml of the checkout, as it is")
-    .option("--yes", "accept it without asking: for scripts")
-    .option("--list", "what was accepted of this repo so far")
-    .option("--forget", "accept nothing of this repo any more; a task that runs keeps what it has")
+    .option(
+      "--base <ref>",
+      "use holdfast.yaml of this commit (default: the one that a new session begins with)",
+    )
+    .option("--dirty", "use holdfast.yaml of the checkout, with uncommitted changes")
+    .option("--yes", "accept without asking, for scripts")
+    .option("--list", "list what was accepted for this repo so far")
+    .option(
+      "--forget",
+      "withdraw everything that was accepted for this repo; a running task keeps what it has",
+    )
     .action(async (options: Options) => {
       if ([options.yes, options.list, options.forget].filter(Boolean).length > 1)
-        throw new HoldfastError("usage", "--yes, --list and --forget are three things: choose one");
+        throw new HoldfastError("usage", "--yes, --list and --forget exclude each other: choose one");
       const dispatcher = await openDispatcher(options, { create: true });
       if (options.list) return list(dispatcher, options);
       if (options.forget) return forget(dispatcher, options);
@@ -48,16 +54,16 @@ async function decide({ home }: Dispatcher, { repo, base, dirty, ...options }: O
   const isAsked = isOpen && !options.yes && !options.json && canAsk();
   const isAccepted = isAsked ? await askAbout(file) : !isOpen || options.yes === true;
   if (isAsked || (isOpen && isAccepted)) await decideOnFile(home, file, isAccepted ? "accept" : "decline");
-  // Whoever waits for it knows that a person has to say it.
+  // A program that waits for this learns that a person has to accept it.
   if (!isAccepted) process.exitCode = exitStatus.held;
   if (options.json) return sayJson({ ...asked(file), isAccepted });
   if (!isOpen) return say(nothingOpen(file));
   if (!isAsked) tellOpen(file);
-  if (isAccepted) say("accepted: it counts from the next task on");
-  else note("not accepted: tasks run without it; holdfast trust --yes accepts it");
+  if (isAccepted) say("accepted, from the next task on");
+  else note("not accepted: tasks run without it; to accept it: holdfast trust --yes");
 }
 
-/** What the file asks for, and which of it was new. */
+/** What the file asks for, and which parts of it were new. */
 function asked({ repo, widenings, open }: RepoFile) {
   const words = widenings.map(({ key, value }) => ({ key, value }));
   return { repo: repo.checkout ?? repo.gitDir, words, open: open.map(({ key, value }) => ({ key, value })) };
@@ -72,7 +78,7 @@ function nothingOpen({ widenings }: RepoFile): string {
 async function list({ home }: Dispatcher, { repo, json }: Options): Promise<void> {
   const { accepted } = await trustOf(home, repo);
   if (json) return sayJson(accepted.map((one) => ({ ...one, words: one.words.map(readWord) })));
-  if (accepted.length === 0) return note("nothing was accepted of this repo");
+  if (accepted.length === 0) return note("nothing was accepted for this repo");
   for (const { hash, at, words } of accepted) {
     say(`${hash.slice(0, 12)}  ${printable(at)}`);
     for (const word of words) say(`  ${wideningText(readWord(word))}`);
@@ -83,6 +89,6 @@ async function forget({ home }: Dispatcher, { repo, json }: Options): Promise<vo
   const { accepted } = await forgetTrust(home, repo);
   if (json) return sayJson({ forgotten: accepted.length });
   say(
-    `${plural(accepted.length, "acceptance")} forgotten: the next task has nothing that has to be accepted`,
+    `${plural(accepted.length, "acceptance")} withdrawn: from the next task on, nothing is accepted for this repo`,
   );
 }

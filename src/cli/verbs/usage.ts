@@ -11,7 +11,7 @@ const WAYS = ["session", "user", "agent", "model", "repo", "day"] as const;
 type Way = (typeof WAYS)[number];
 type Options = CommonOptions & { readonly by: Way };
 
-/** A part of what a session spent, and what it is added up under. */
+/** A part of what a session spent, and the key that it is added up under. */
 interface Part {
   readonly key: string;
   readonly session: string;
@@ -22,10 +22,10 @@ interface Part {
 export function command(): Command {
   return verb(
     "usage",
-    "What sessions have spent: tokens, money, minutes, turns. Money is counted by a list of prices, which settings.yaml can override. Tokens are all that models read and wrote, cached or not; days are those of UTC.",
+    "Show what sessions have spent: tokens, money, minutes, turns. Money is computed from a list of prices, which settings.yaml can override. Tokens are everything that models read and wrote, cached or not. Days are in UTC.",
     ["holdfast usage", "holdfast usage --by model", "holdfast usage --by day --json"],
   )
-    .addOption(new Option("--by <what>", "add up by").choices(WAYS).default("session"))
+    .addOption(new Option("--by <what>", "what to add up by").choices(WAYS).default("session"))
     .action(async (options: Options) => {
       const home = await openHome(options);
       const { by } = options;
@@ -44,11 +44,13 @@ export function command(): Command {
       ]);
       const unpriced = entries.reduce((count, [, sum]) => count + sum.facts().unpriced, 0);
       if (unpriced > 0)
-        note(`${unpriced} of the requests are of models without a price: prices in settings.yaml says one`);
+        note(
+          `${unpriced} of the requests went to models without a known price, so their cost is not counted; prices in settings.yaml can set one`,
+        );
     });
 }
 
-/** By agent, by model and by day, journals are read; the rest is known without. */
+/** To add up by agent, model or day, journals are read; the rest is known without reading them. */
 async function partsOf(home: Holdfast, session: SessionSummary, by: Way): Promise<Part[]> {
   const { id, user, spent } = session;
   if (by !== "agent" && by !== "model" && by !== "day") {
@@ -56,7 +58,7 @@ async function partsOf(home: Holdfast, session: SessionSummary, by: Way): Promis
     return [{ key, session: id, spent, isPriced: true }];
   }
   const expenses = await expensesIn(home.readJournal(id, { user }));
-  // One that spent nothing is its agent's, too.
+  // A session that spent nothing is listed under its agent, too.
   if (by === "agent" && expenses.length === 0)
     return [{ key: session.agent ?? "-", session: id, spent, isPriced: true }];
   return expenses.map(({ at, agent, model, isPriced, ...rest }) => ({

@@ -1,25 +1,27 @@
 import type { Command } from "commander";
 import { exitStatus } from "../../contract/index.ts";
+import { endingText, type Waited, waitFor } from "../../face/index.ts";
 import { note, say, sayJson } from "../screen.ts";
 import { parseTarget, resolveTarget } from "../target.ts";
-import { endingText } from "../task-outcome.ts";
 import { type CommonOptions, openDispatcher, parsePositiveCount, scope, verb } from "../verb.ts";
-import { type Waited, waitFor } from "../waiting.ts";
 
 type Options = CommonOptions & { readonly timeout?: number };
 
 export function command(): Command {
   return verb(
     "wait",
-    "Wait until each of the sessions has no task under way and none that waits, and say how its last task ended. A task that is parked until a time goes on then; one that waits for a person is not waited for. Ends with the first result that is not 0: 1 failed, 3 needs a review or a key, 130 cancelled or interrupted, 7 budget or usage limit; see docs/errors.md.",
+    "Wait until each of the sessions has no task that runs or waits, and print how its last task ended. A task that is parked until a certain time is waited for; a task that is parked until a person acts is not. Exits with the first status that is not 0: 1 failed, 3 needs a review or a key, 7 budget or usage limit, 130 cancelled or interrupted; see docs/errors.md.",
     [
       "holdfast wait fix-login",
       "holdfast wait fix-login other-way",
       "holdfast wait fix-login/2 --timeout 600",
     ],
   )
-    .argument("<sessions...>", "their names, their ids or the beginnings of these; S/2 is task 2 of S alone")
-    .option("--timeout <seconds>", "wait no longer, and end with 130", parsePositiveCount)
+    .argument(
+      "<sessions...>",
+      "their names, ids, or the first characters of ids; S/2 waits only for task 2 of S",
+    )
+    .option("--timeout <seconds>", "wait no longer than this, and exit with 130", parsePositiveCount)
     .action(async (targets: string[], options: Options) => {
       const dispatcher = await openDispatcher(options);
       const stop = new AbortController();
@@ -34,7 +36,7 @@ export function command(): Command {
           };
         }),
       );
-      // Asked for by the person.
+      // For Ctrl-C of the person, and for the timeout.
       const timer = options.timeout && setTimeout(() => stop.abort(), options.timeout * MS);
       process.once("SIGINT", () => stop.abort());
       let status: number | undefined;
@@ -52,7 +54,7 @@ export function command(): Command {
       } finally {
         if (timer) clearTimeout(timer);
       }
-      if (stop.signal.aborted) note("not all of them are over: what runs goes on");
+      if (stop.signal.aborted) note("stopped waiting before all of them were done; the sessions go on");
       process.exitCode = status ?? exitStatus.done;
     });
 }
@@ -73,6 +75,6 @@ function textOf(label: string, waited: Waited): string {
 
 const OTHER: Readonly<Record<string, string>> = {
   none: "has had no task",
-  refused: "did not begin its task: holdfast log tells why",
-  waits: "is paused, and has tasks that wait",
+  refused: "did not begin its task: holdfast log shows why",
+  waits: "is paused, and tasks wait in it",
 };

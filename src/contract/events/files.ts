@@ -1,8 +1,16 @@
 /**
- * Owns the forms of the events of a task's files: its capsule, its snapshots, and its work in the user's repo.
+ * Owns the forms of the events of a task's files: its capsule, its snapshots, and its work in the user's
+ * repo.
  */
 import * as z from "zod/mini";
 import { count, fields, gitObject, home, name, sha256, task } from "./fields.ts";
+
+/** For a merge that kept the agent's own commits. `authors`: those other than the user. */
+const kept = {
+  isKept: z.optional(z.boolean()),
+  isReviewed: z.optional(z.boolean()),
+  authors: z.optional(z.array(z.string())),
+};
 
 export const fileEvents = {
   capsule_created: () =>
@@ -11,13 +19,13 @@ export const fileEvents = {
       strategy: name,
       base: z.optional(gitObject),
       ports: z.optional(z.record(name, count)),
-      /** Of `capsule.include`, what was not there. */
+      /** The paths of `capsule.include` that did not exist. */
       missing: z.optional(z.array(z.string())),
       durationMs: z.optional(count),
     }),
   /**
-   * `omitted`: ignored files beyond the limit, which are not in it. `unanswered`: files that are in it and not part of
-   * the tree, because git gave no answer about them; some of them are named.
+   * `omitted`: ignored files beyond the limit, which are not in it. `unanswered`: files that are in it and
+   * not part of the tree, because git gave no answer about them; some of them are named.
    */
   snapshot_taken: () =>
     fields({
@@ -34,11 +42,14 @@ export const fileEvents = {
   checkpoint_taken: () => fields({ turn: count, snapshot: z.optional(gitObject) }),
   capsule_restored: () => fields({ task, snapshot: gitObject }),
   capsule_torn_down: () => fields({ task, snapshot: z.optional(gitObject), freedBytes: count }),
-  /** The intent: on disk before the branch is moved, so that a tip which we set is known for ours after a crash. */
+  /**
+   * The intent: on disk before the branch is moved, so that after a crash a tip that we set is recognized as
+   * ours.
+   */
   publishing_started: () => fields({ task, branch: name, commit: gitObject }),
   /**
-   * `replaced`: the tip of ours that the branch was moved away from, which is kept. `base`: of a rebase, what the task's
-   * work is measured against from then on.
+   * `replaced`: the tip of ours that the branch was moved away from, which is kept. `base`: after a rebase,
+   * what the task's work is compared with from then on.
    */
   work_published: () =>
     fields({
@@ -47,10 +58,14 @@ export const fileEvents = {
       commit: gitObject,
       replaced: z.optional(gitObject),
       base: z.optional(gitObject),
+      isReviewed: z.optional(z.boolean()),
     }),
   /** The agent's own commits, as a branch beside the session's. */
   commits_published: () => fields({ task: count, branch: name, commit: gitObject }),
-  /** The intent: on disk before the branch `into` is moved, so that a merge which was cut off is known for done. */
+  /**
+   * The intent: on disk before the branch `into` is moved, so that a merge that was cut off is recognized as
+   * done.
+   */
   merge_started: () =>
     fields({
       task,
@@ -59,8 +74,11 @@ export const fileEvents = {
       from: gitObject,
       isSquashed: z.optional(z.boolean()),
       isUnverified: z.optional(z.boolean()),
+      ...kept,
     }),
-  /** `from`: the commit of the session's branch that was merged. `isUnverified`: a person wanted no checks. */
+  /**
+   * `from`: the commit of the session's branch that was merged. `isUnverified`: a person asked for no checks.
+   */
   work_merged: () =>
     fields({
       task,
@@ -69,6 +87,7 @@ export const fileEvents = {
       from: z.optional(gitObject),
       isSquashed: z.optional(z.boolean()),
       isUnverified: z.optional(z.boolean()),
+      ...kept,
     }),
   merge_conflicted: () => fields({ task, into: name, paths: z.array(z.string()) }),
 } as const;

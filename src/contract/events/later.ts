@@ -1,5 +1,5 @@
 /**
- * Owns the forms of events of the room that is not built yet, memory, so that journals stay readable.
+ * Owns the forms of events for a part that is not built yet, memory, so that journals stay readable.
  */
 import { content, count, fields, name } from "./fields.ts";
 

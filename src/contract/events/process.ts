@@ -1,5 +1,5 @@
 /**
- * Owns the forms of the events of processes: commands, shells beside them, and what they took too much of.
+ * Owns the forms of the events of processes: commands, shells beside them, and quotas that they exceeded.
  */
 import * as z from "zod/mini";
 import { count, fields, host, name } from "./fields.ts";
@@ -7,14 +7,17 @@ import { count, fields, host, name } from "./fields.ts";
 const contact = z.strictObject({ host, connections: count });
 
 export const processEvents = {
-  /** More than its share of the disk, of files, of processes or of memory: its turn was ended. */
+  /** It used more than its quota of the disk, of files, of processes or of memory, so its turn was ended. */
   quota_reached: () =>
     fields({
       limit: z.enum(["bytes", "files", "processes", "free_space", "memory"]),
       used: count,
       allowed: count,
     }),
-  /** Hosts that the task's processes asked for during a turn, and how often; `more`: of further hosts. Turn 0: its set-up. */
+  /**
+   * Hosts that the task's processes asked for during a turn, and how often; `more`: the number of further
+   * hosts. Turn 0: its set-up.
+   */
   network_used: () =>
     fields({
       task: count,
@@ -24,7 +27,7 @@ export const processEvents = {
       more: z.optional(z.strictObject({ allowed: count, refused: count })),
     }),
   process_started: () => fields({ pid: count, command: z.string() }),
-  /** A person looks into the files of a command that runs, from beside it. */
+  /** A person opened a shell beside a running command, in its files. */
   shell_opened: () => fields({ shell: name, by: name }),
   shell_closed: () => fields({ shell: name }),
   process_ended: () => fields({ pid: count, exitCode: z.nullable(z.int()), signal: z.nullable(z.string()) }),

@@ -1,8 +1,9 @@
 /**
- * Owns the forms of the events of what is asked of a person, and of what is refused or let through without one.
+ * Owns the forms of the events of requests to a person, and of what is refused or let through without one.
  */
 import * as z from "zod/mini";
-import { content, fields, host, moment, name, sha256, task } from "./fields.ts";
+import { toolClasses } from "../lane.ts";
+import { content, fields, gitObject, host, moment, name, sha256, task, turn } from "./fields.ts";
 
 export const requestEvents = {
   question_asked: () =>
@@ -15,15 +16,44 @@ export const requestEvents = {
       tool: name,
       args: content,
       task: z.optional(task),
+      turn: z.optional(turn),
+      /** The class of the tool, which is why a person is asked. */
+      class: z.optional(z.enum(toolClasses)),
+      lane: z.optional(name),
+      /** What exactly is asked for, as an `Action`: the fingerprint is of its canonical form. */
+      action: z.optional(content),
+      /** The tree of the work that it would act on, and the commit that a person compares it with. */
+      tree: z.optional(gitObject),
+      base: z.optional(gitObject),
+      /**
+       * What a person should know beside the action: what would be reached, as which commit, with which
+       * variables.
+       */
+      facts: z.optional(content),
+      /** An approval of the same action that was spent, with an unknown outcome. */
+      previous: z.optional(name),
       /** From then on it can't be granted. */
       expiresAt: z.optional(moment),
     }),
-  approval_granted: () => fields({ approval: name, by: name, grant: content }),
+  /** `expiresAt`: from then on it can't be spent. */
+  approval_granted: () => fields({ approval: name, by: name, grant: content, expiresAt: z.optional(moment) }),
   approval_denied: () => fields({ approval: name, by: name, reason: z.optional(z.string()) }),
   approval_expired: () => fields({ approval: name }),
+  /** The intent: on disk before a granted action begins. */
+  action_begun: () => fields({ approval: name, task, tool: name }),
   approval_spent: () => fields({ approval: name }),
+  /** The outcome. `unknown`: it was spent, and what came of it can't be told. */
+  action_ended: () =>
+    fields({
+      approval: name,
+      task,
+      tool: name,
+      outcome: z.enum(["ok", "error", "unknown"]),
+      exitCode: z.optional(z.int()),
+      output: z.optional(content),
+    }),
   tool_refused: () => fields({ tool: name, reason: z.string() }),
   sandbox_waived: () => fields({ task, reason: z.string() }),
-  /** A person let the task that runs reach one more host, until it ends. */
+  /** A person let the running task reach one more host, until the task ends. */
   host_allowed: () => fields({ task, host, by: name }),
 } as const;

@@ -2,14 +2,19 @@
  * Owns the forms of the events of a task, and of what it leaves.
  */
 import * as z from "zod/mini";
+import { toolClasses } from "../lane.ts";
 import { content, count, fields, gitObject, home, host, moment, name, sha256, task, turn } from "./fields.ts";
 
-/** What a task goes through, in order. */
+/** The stages of a task, in order. */
 export const stages = ["route", "capsule", "plan", "act", "verify", "approve", "persist"] as const;
 export type Stage = (typeof stages)[number];
 
-/** `budget`: that of the session is reached. `usage_limit`: that of the provider is. `key`: none can be had for it. */
-export const parkReasons = ["budget", "usage_limit", "key"] as const;
+/**
+ * `budget`: the session's budget is reached. `usage_limit`: the provider's limit is reached. `key`: there is
+ * no key for it. `approval`, `answer`: a person has to decide something, or to answer.
+ */
+export const parkReasons = ["budget", "usage_limit", "key", "approval", "answer"] as const;
+/** Why a task is parked. */
 export type ParkReason = (typeof parkReasons)[number];
 
 /** Why a task stands still, with no process, until it is let go on. */
@@ -17,17 +22,17 @@ export interface Parked {
   readonly reason: ParkReason;
   /** From then on it may go on by itself. */
   readonly until?: string | undefined;
-  /** What is to be known beside it: which limit, or which provider's key. */
+  /** The detail: which limit, or which provider's key. */
   readonly detail?: string | undefined;
 }
 
 export const taskEvents = {
-  /** A task gets its number when it starts: until then it goes by its request. */
+  /** A task gets its number when it starts. Until then it is named by its request. */
   task_queued: () => fields({ request: name, spec: content, priority: z.optional(z.int()) }),
   /**
-   * `snapshot`: its files began with this one, not with the base alone. `carried`: they are those that a task before it
-   * left; with that task's outcome, the commit that they stood on and their tree, and whether some of its work is in no
-   * commit of the base.
+   * `snapshot`: its files began with this one, not with the base alone. `carried`: its files are those that
+   * an earlier task left; with that task's outcome, the commit that they were based on and their tree, and
+   * whether some of its work is in no commit of the base.
    */
   task_started: () =>
     fields({
@@ -50,18 +55,30 @@ export const taskEvents = {
       ),
       home: z.optional(home),
       lane: z.optional(name),
-      /** Of its lane: whether its capsule is read-only, whether its agent may run no commands, and which hosts it may reach. */
+      /**
+       * From its lane: whether its capsule is read-only, whether its agent may run no commands, and which
+       * hosts it may reach.
+       */
       isReadOnly: z.optional(z.boolean()),
       isWithoutCommands: z.optional(z.boolean()),
       hosts: z.optional(z.array(host)),
+      /** From its lane, if they are not the usual ones: its tools by class, and which classes ask. */
+      tools: z.optional(
+        z.looseObject({
+          read: z.array(name),
+          write: z.array(name),
+          external: z.array(name),
+          approval: z.array(z.enum(toolClasses)),
+        }),
+      ),
       /** What the repo's file asked for beyond that, and no person has accepted. */
       notAccepted: z.optional(z.array(z.looseObject({ key: name, value: content }))),
     }),
   stage_started: () => fields({ task, stage: z.enum(stages) }),
   stage_ended: () => fields({ task, stage: z.enum(stages), outcome: z.optional(name) }),
-  /** It never began: it could not be started, or was taken back. */
+  /** It never began: it could not be started, or was cancelled. */
   task_refused: () => fields({ request: name, code: name, reason: z.string() }),
-  /** It began, and what it left can't be kept as it should: its capsule stays as it is. */
+  /** It began, and what it left can't be kept as it should be: its capsule stays as it is. */
   task_halted: () => fields({ task, code: name, reason: z.string() }),
   /** It is open, and has no process. Its turns are closed, and its files are in a checkpoint. */
   task_parked: () =>
@@ -82,12 +99,12 @@ export const taskEvents = {
       files: z.optional(count),
       insertions: z.optional(count),
       deletions: z.optional(count),
-      /** The commit that the agent's own git stands on. */
+      /** The commit that HEAD of the agent's own git is at. */
       head: z.optional(gitObject),
       /** Why its work is not on the session's branch, where it should be. */
       unpublished: z.optional(z.looseObject({ code: name, reason: z.string() })),
     }),
-  /** `turn`, of the output: the last turn whose output is in it. `isCut`: not all of it is. */
+  /** `turn`, for the output: the last turn whose output is in it. `isCut`: some of it is missing. */
   artifact_written: () =>
     fields({
       task,

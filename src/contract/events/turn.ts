@@ -5,18 +5,27 @@ import * as z from "zod/mini";
 import { content, count, fields, name, task, turn } from "./fields.ts";
 
 const usd = z.number().check(z.nonnegative());
-/** What a turn says of itself. It adds to what was metered: an agent whose requests are metered ends turns without it. */
+/**
+ * The usage that a turn reports itself. It is added to what was metered: an agent whose requests are metered
+ * ends turns without it.
+ */
 const usageSchema = z.strictObject({
+  /** Without those that were read from a cache or written to one. */
   inputTokens: z.optional(count),
   outputTokens: z.optional(count),
+  cacheReadTokens: z.optional(count),
+  cacheWriteTokens: z.optional(count),
   usd: z.optional(usd),
+  /** The model that was asked, by its provider's name for it. */
+  model: z.optional(name),
 });
+/** What a turn used, as it is reported at its end. */
 export type Usage = z.infer<typeof usageSchema>;
 
 export const turnEvents = {
   /**
-   * The agent's own conversation, by the agent's own id. `how`: it is new; it is new and was told what had happened in
-   * the session before; or an earlier one goes on.
+   * The agent's own conversation, by the agent's own id. `how`: it is new; it is new and was told what had
+   * happened in the session before; or an earlier one goes on.
    */
   conversation_begun: () =>
     fields({ task, agent: name, conversation: name, how: z.enum(["new", "primed", "resumed"]) }),
@@ -31,6 +40,8 @@ export const turnEvents = {
       call: name,
       outcome: z.enum(["ok", "error", "refused", "interrupted"]),
       output: content,
+      /** What a program reads from it: an exit status, a handle. */
+      facts: z.optional(content),
     }),
   turn_ended: () =>
     fields({
@@ -40,12 +51,14 @@ export const turnEvents = {
       durationMs: count,
     }),
   /**
-   * One request to a model was answered, wholly or in part. `inputTokens`: those that were neither read from a cache nor
-   * written to one. `isPriced`: whether the price of the model is known; without it there is no `usd`.
+   * One request to a model was answered, wholly or in part. `inputTokens`: those that were neither read from a cache
+   * nor written to one. `isPriced`: whether the price of the model is known; without it there is no `usd`.
+   * `isEstimated`: the answer did not tell all of this.
    */
   usage_metered: () =>
     fields({
-      task,
+      /** None where a loop without a task reports it. */
+      task: z.optional(task),
       turn: z.optional(turn),
       request: name,
       provider: name,
@@ -56,5 +69,6 @@ export const turnEvents = {
       cacheWriteTokens: count,
       usd: z.optional(usd),
       isPriced: z.boolean(),
+      isEstimated: z.optional(z.boolean()),
     }),
 } as const;

@@ -1,5 +1,5 @@
 /**
- * Owns the forms of the events of verification: checks with their receipts, what they add up to, and what the policy
+ * Owns the forms of the events of verification: checks with their receipts, the verdict, and what the policy
  * names in a task's work.
  */
 import * as z from "zod/mini";
@@ -9,7 +9,7 @@ import { content, count, fields, gitObject, name, task } from "./fields.ts";
 export const verdicts = ["passed", "failed", "unverified"] as const;
 export type Verdict = (typeof verdicts)[number];
 
-/** What makes a person look at work before it is published. */
+/** Reasons for a person to look at work before it is published. */
 const policyRules = [
   "secret",
   "markers",
@@ -19,6 +19,7 @@ const policyRules = [
   "submodule",
   "link",
   "protected",
+  "message",
 ] as const;
 export type PolicyRule = (typeof policyRules)[number];
 
@@ -34,21 +35,22 @@ export const verifyEvents = {
       check: name,
       tree: gitObject,
       passed: z.boolean(),
-      /** Missing where it was ended by a signal, by us or by the kernel. */
+      /** Missing if the check was ended by a signal, of ours or of the kernel. */
       exitCode: z.optional(z.int()),
       signal: z.optional(name),
-      /** Why it failed, where its exit status does not say so. */
+      /** Why it failed, if its exit status does not tell. */
       reason: z.optional(z.string()),
       command: z.optional(z.string()),
       durationMs: z.optional(count),
-      /** The commit that the tree is measured against. */
+      /** The commit that the tree is compared with. */
       base: z.optional(gitObject),
       lane: z.optional(name),
       output: content,
     }),
   /**
-   * `into`: the branch that the tree was to become, of a merge. `skipped`: checks none of whose paths changed. `watched`:
-   * changed files that have a say in what the checks do. `uncovered`: changed files that no check covers.
+   * `into`: for a merge, the branch that the tree was to become. `skipped`: checks none of whose paths
+   * changed. `watched`: changed files that decide what the checks do. `uncovered`: changed files that no
+   * check covers.
    */
   verification_ended: () =>
     fields({
@@ -60,12 +62,16 @@ export const verifyEvents = {
       watched: z.optional(z.array(z.looseObject({ path, why: name }))),
       uncovered: z.optional(paths),
     }),
-  /** Before work is published. `more`: findings that are not named. Never with the value of a secret. */
+  /**
+   * Before work is published. `more`: the number of findings that are not named. Never with the value of a
+   * secret.
+   */
   policy_applied: () =>
     fields({
       task,
       tree: gitObject,
       findings: z.array(z.looseObject({ rule: z.enum(policyRules), path, detail: z.optional(z.string()) })),
       more: z.optional(count),
+      stat: z.optional(z.looseObject({ files: count, insertions: count, deletions: count })),
     }),
 } as const;

@@ -1,33 +1,34 @@
 /**
- * The opener: a program that runs in the network namespace of a sandbox and opens sockets there for the process that
- * started it. `main listen PORT…` listens on loopback, hands the listening sockets over, and ends with its starter's
- * word. `main connect` connects to a port of loopback whenever it is asked to, and hands the connection over.
+ * The opener: a program that runs in the network namespace of a sandbox and opens sockets there for the
+ * process that started it. `main listen PORT…` listens on loopback, passes the listening sockets on, and ends
+ * when its starter says so. `main connect` connects to a port of loopback whenever it is asked to, and passes
+ * the connection on.
  *
- * It reads nothing of a socket that it opened, and ends when its starter is gone. It imports nothing of ours: it is
- * started for every task.
+ * It reads nothing from a socket that it opened, and ends when its starter has ended. It imports no other
+ * module of ours, because it is started for every task.
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** What the starter is told, with the socket beside it. */
+/** The answer to the starter, with the socket beside it. */
 export type OpenerAnswer =
   | { readonly kind: "listening"; readonly port: number }
   | { readonly kind: "all_listening" }
   | { readonly kind: "connected"; readonly request: number }
   | { readonly kind: "failed"; readonly request?: number; readonly reason: string };
 
-/** What it is asked for. */
+/** A request of the starter. */
 export interface ConnectRequest {
   readonly request: number;
   readonly port: number;
 }
 
 const LOOPBACK = ["127.0.0.1", "::1"] as const;
-/** Where IPv6 is switched off, nobody inside will ask for it. */
+/** If IPv6 is switched off, no program inside will ask for it. */
 const NO_IPV6 = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
-/** A program inside may listen and never take a connection. */
+/** A program inside may listen and never accept a connection. */
 const CONNECT_MS = 5000;
 
-/** How soon it is gone after its starter: Node does not tell of that while a socket is on its way to it. */
+/** How soon it ends after its starter: Node does not report that while a socket is being passed. */
 const GONE_MS = 100;
 
 const [task, ...ports] = process.argv.slice(2);
@@ -77,7 +78,7 @@ async function connectTo({ request, port }: ConnectRequest): Promise<void> {
 function connected(port: number, host: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host });
-    // What the other side says first is for the starter to read.
+    // The first bytes of the other side are for the starter to read.
     socket.pause();
     const timer = setTimeout(() => socket.destroy(new Error("it does not answer")), CONNECT_MS);
     socket.once("close", () => clearTimeout(timer));
@@ -89,7 +90,7 @@ function connected(port: number, host: string): Promise<Socket> {
   });
 }
 
-/** Resolves when it is on its way; the starter may be gone, and then so are we. */
+/** Resolves when the answer was sent. If the starter has ended, so do we. */
 function answer(what: OpenerAnswer, socket?: Server | Socket): Promise<void> {
   return new Promise((resolve) => void process.send?.(what, socket, {}, () => resolve()));
 }

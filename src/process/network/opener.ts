@@ -1,10 +1,11 @@
 /**
- * Owns how a socket of ours comes to stand in another network namespace. A socket belongs to the namespace that it was
- * made in, whoever holds it: so a program of ours enters the namespace, opens the socket there, and hands it to us.
- * No process of ours stays inside for it, and a command in the sandbox costs nothing more.
+ * Owns how a socket of ours comes to be in another network namespace. A socket belongs to the namespace in
+ * which it was made, whichever process holds it. So a program of ours enters the namespace, opens the socket
+ * there, and passes it to us. No process of ours stays inside for it, and a command in the sandbox costs
+ * nothing more.
  *
- * V7 What is opened is loopback of that namespace, and nothing else: neither can the machine's own network reach it,
- *    nor does it reach that.
+ * opener-1 It opens only the loopback of that namespace: the machine's own network can't reach it, and it
+ *    does not reach the machine's network.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +17,7 @@ import { onlyStdio } from "../descriptors.ts";
 import { ownProgram } from "../own-program.ts";
 import type { ConnectRequest, OpenerAnswer } from "./main.ts";
 
-/** The words that make a program stand in the namespace: `nsenter -t PID -n --`. */
+/** The words that start a program in the namespace: `nsenter -t PID -n --`. */
 export type EnterWords = readonly string[];
 
 export interface InsideListener {
@@ -24,17 +25,18 @@ export interface InsideListener {
 }
 
 const START_MS = 20_000;
-/** How long an opener that connects is kept after its last use: a page asks for many files. */
+/** How long an opener that connects is kept after its last use: a web page asks for many files. */
 const IDLE_MS = 5000;
 const STDERR_KEPT = 2000;
-/** How long an opener may take that nobody waits for any more. */
+/** How long an opener may take to end when it is no longer needed. */
 const TAKEN_MS = 5000;
-/** Its end is told to nobody: it is not our child. */
+/** It is not our child, so its end is not reported to us. */
 const AGAIN_MS = 50;
 
 /**
- * Listens on these ports of loopback in there. `onConnection` hears of every connection, from the first. The session
- * process before us may have been killed while an opener of its own was at work: that lets go of the ports soon.
+ * Listens on these ports of loopback inside. `onConnection` gets every connection, from the first one on. An
+ * earlier session process may have been killed while its opener was at work: that opener soon releases the
+ * ports.
  */
 export async function listenInside(
   enter: EnterWords,
@@ -69,11 +71,14 @@ async function listenOnce(
         onAnswer: (answer, socket) => {
           if (answer.kind === "listening" && socket instanceof Server) {
             socket.on("connection", (one) => onConnection(one, answer.port));
-            // A program of one's own ends when its work is done, whether it closed this or not.
+            // A program of the user's own ends when its work is done, whether it closed this or not.
             socket.unref();
             servers.push(socket);
           } else if (answer.kind === "all_listening") resolve();
-          else reject(notOpened(answer.kind === "failed" ? answer.reason : "a socket was lost on its way"));
+          else
+            reject(
+              notOpened(answer.kind === "failed" ? answer.reason : "a socket was lost while it was passed"),
+            );
           if (answer.kind !== "listening") end(opener);
         },
         onEnd: (said) => reject(notOpened(said)),
@@ -86,7 +91,7 @@ async function listenOnce(
   }
 }
 
-/** Connects to ports of loopback in there, with an opener that is started when it is needed. */
+/** Connects to ports of loopback inside, with an opener that is started when it is needed. */
 export class InsideConnector {
   readonly #enter: EnterWords;
   readonly #waiting = new Map<number, { resolve(socket: Socket): void; reject(error: Error): void }>();
@@ -98,7 +103,7 @@ export class InsideConnector {
     this.#enter = enter;
   }
 
-  /** Fails with `network_failed` when nothing listens there. */
+  /** Fails with `network_failed` if nothing listens there. */
   connect(port: number): Promise<Socket> {
     clearTimeout(this.#idle);
     const opener = this.#opener?.connected ? this.#opener : this.#start();
@@ -107,7 +112,7 @@ export class InsideConnector {
     const answered = new Promise<Socket>((resolve, reject) =>
       this.#waiting.set(asked.request, { resolve, reject }),
     );
-    // One that is gone already shows in its end.
+    // If it has ended, its end shows that.
     opener.send(asked, () => {});
     return answered;
   }
@@ -136,7 +141,10 @@ export class InsideConnector {
     const waiting = this.#waiting.get(answer.request);
     this.#waiting.delete(answer.request);
     if (socket instanceof Socket) waiting ? waiting.resolve(socket) : socket.destroy();
-    else waiting?.reject(notOpened(answer.kind === "failed" ? answer.reason : "it was lost on its way"));
+    else
+      waiting?.reject(
+        notOpened(answer.kind === "failed" ? answer.reason : "it was lost while it was passed"),
+      );
     if (this.#waiting.size > 0) return;
     this.#idle = setTimeout(() => this.close(), IDLE_MS).unref();
   }
@@ -149,7 +157,7 @@ export class InsideConnector {
 
 interface OpenerCallbacks {
   onAnswer(answer: OpenerAnswer, socket: unknown): void;
-  /** With the last that it said. */
+  /** With the last text that it printed. */
   onEnd(said: string): void;
 }
 
@@ -169,7 +177,7 @@ function startOpener(
   opener.stderr?.on("data", (chunk: Buffer) => {
     said = (said + chunk.toString("utf8")).slice(-STDERR_KEPT);
   });
-  // It may hang in the kernel, or somebody may have put another program in its place.
+  // It may hang in the kernel, or another program may have been put in its place.
   const timer = setTimeout(() => opener.kill("SIGKILL"), START_MS).unref();
   opener.on("message", (message, socket: unknown) => {
     clearTimeout(timer);
@@ -182,7 +190,7 @@ function startOpener(
   return opener;
 }
 
-/** It goes when it hears that we have no more to ask; whether it does is no concern of ours. */
+/** It ends when our end of the channel closes. We do not wait for that. */
 function end(opener: ChildProcess): void {
   if (opener.connected) opener.disconnect();
   opener.unref();

@@ -1,10 +1,13 @@
 /**
- * Owns what counts as a credential in a directory that a sandbox shows. Some names always are one. Others are settings
- * that a tool needs, and only some of them hold a credential: so these are read first.
+ * Owns which files count as credentials in a directory that a sandbox shows. Some names always do. Others are
+ * settings that a tool needs, of which only some contain a credential, so these are read first.
  */
 import { closeSync, constants, openSync, readSync } from "node:fs";
 
-/** Below the user's home: never shown because PATH or a variable leads there, only because the user names them. */
+/**
+ * Below the user's home. They are never shown because PATH or a variable leads there, only if the user names
+ * them.
+ */
 export const PRIVATE_PLACES: readonly string[] = [
   ".ssh",
   ".gnupg",
@@ -94,7 +97,7 @@ const NAMES: ReadonlySet<string> = new Set([
   "id_ed25519",
 ]);
 const ENDINGS = /\.(p12|pfx|keystore|kdbx|token|ppk)$|^\.env\..+$/;
-/** What a file of that name has to have in it. */
+/** What a file of that name must contain to count. */
 const TELLING: readonly (readonly [name: RegExp, words: RegExp])[] = [
   [/\.(pem|key)$/, /PRIVATE KEY-----/],
   [/^(\.npmrc|npmrc|rc|\.yarnrc)$/, /_auth|_password|authtoken/i],
@@ -111,14 +114,14 @@ const TELLING: readonly (readonly [name: RegExp, words: RegExp])[] = [
 ];
 const MAX_READ = 64 * 1024;
 
-/** By its name, and where that leaves it open, by what it says. */
+/** By its name, and if the name does not decide, by its content. */
 export function isCredentialFile(path: string, name: string): boolean {
   if (NAMES.has(name) || ENDINGS.test(name)) return true;
   const telling = TELLING.find(([names]) => names.test(name));
   return telling?.[1].test(beginningOf(path)) ?? false;
 }
 
-/** Nothing where it can't be read: then the task can't read it either. A pipe does not hold us up. */
+/** Empty if it can't be read: then the task can't read it either. A pipe does not block us. */
 function beginningOf(path: string): string {
   let fd: number;
   try {

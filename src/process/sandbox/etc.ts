@@ -1,6 +1,7 @@
 /**
- * Owns what of /etc is kept from a task: whatever its user could read there and not everybody may, and what is a
- * secret by its name, in case somebody has given it the wrong mode. What the kernel refuses anyway needs no cover.
+ * Owns which files of /etc are hidden from a task: those that its user can read but not every user may, and
+ * those whose name marks them as secret, in case they have the wrong mode. Files that the kernel refuses
+ * anyway need no cover.
  */
 import { accessSync, constants, type Stats } from "node:fs";
 import { join } from "node:path";
@@ -72,16 +73,16 @@ const SECRETS: readonly string[] = [
   "boto.cfg",
 ];
 
-/** Each costs every command its time. Where there are more, the directories that have them are covered. */
+/** Each one makes every command slower. If there are more, their directories are covered. */
 const MAX_COVERED = 32;
 
-/** Real paths, none in another. */
+/** Real paths, none inside another. */
 export function etcSecrets(user: UserIds): string[] {
   const named = SECRETS.map((name) => join(ETC, name)).filter((path) => isToCover(path, user));
   return withinBound([...named, ...notForEverybody(user)]);
 }
 
-/** No path is left out for the bound. */
+/** A limit must not leave out a path. */
 export function withinBound(paths: readonly string[], bound = MAX_COVERED): string[] {
   const all = outermost(paths);
   return all.length <= bound ? all : outermost(all.map((path) => path.split("/").slice(0, 3).join("/")));
@@ -92,14 +93,17 @@ function outermost(paths: readonly string[]): string[] {
   return all.filter((path) => !all.some((dir) => path.startsWith(`${dir}/`)));
 }
 
-/** A link has nothing of its own, and what is empty already has nothing to hide. */
+/** A link has no content of its own, and an empty entry has nothing to hide. */
 function isToCover(path: string, user: UserIds): boolean {
   const stats = lstatOr(path);
   if (!stats || stats.isSymbolicLink() || !canRead(path, stats, user)) return false;
   return stats.isDirectory() ? entriesOf(path).length > 0 : stats.size > 0;
 }
 
-/** A user has such files by its groups, mostly; one that has none of the machine's is looked for at the top only. */
+/**
+ * A user can read such files mostly through groups. For a user without groups of the machine, only the top is
+ * searched.
+ */
 function notForEverybody(user: UserIds): string[] {
   const maxDepth = isOurs(user) && process.getgroups?.().some((gid) => gid !== user.gid) ? 2 : 1;
   const look = (dir: string, depth: number): string[] =>
@@ -119,7 +123,7 @@ const isForEverybody = ({ mode }: Stats) => (mode & 0o004) !== 0;
 
 function canRead(path: string, stats: Stats, user: UserIds): boolean {
   if (isForEverybody(stats) || stats.uid === user.uid) return true;
-  // Of another user we can't ask the kernel. It has no group but its own.
+  // We can't ask the kernel about another user. That user has no group but its own.
   if (!isOurs(user)) return stats.gid === user.gid && (stats.mode & 0o040) !== 0;
   try {
     accessSync(path, constants.R_OK);

@@ -1,6 +1,6 @@
 /**
- * Owns the files of /etc that a sandbox has of its own: who there is, which machine it is, and what that is called. The
- * machine's accounts are not its business, and a task's user may have none there.
+ * Owns the files of /etc that a sandbox has of its own: its users, the machine's id, and the machine's name.
+ * The real accounts are not needed inside, and a task's user may not be among them.
  */
 import { hostname } from "node:os";
 import { readTextOr } from "../../util/index.ts";
@@ -14,12 +14,12 @@ export interface UserIds {
 export const HOST_NAME = "holdfast";
 const NAME = "holdfast";
 const NOBODY = 65_534;
-/** A constant: the machine's own identifies it to whatever reads it. */
+/** A constant, because the real one identifies the machine. */
 const MACHINE_ID = "686f6c64666173740000000000000000";
 
 /**
- * Path and text of each, to be laid over the machine's own with mode 0644. `home` is HOME, as it is inside. What the
- * machine has not, or has as a link, can't be laid over.
+ * Path and text of each file, which covers the machine's own with mode 0644. `home` is HOME inside. A file
+ * that the machine does not have, or that is a link, can't be covered.
  */
 export function ownFiles(user: UserIds, home: string): readonly (readonly [path: string, text: string])[] {
   const files: [string, string][] = [
@@ -34,8 +34,8 @@ export function ownFiles(user: UserIds, home: string): readonly (readonly [path:
 const LOOPBACK = /^\s*(127\.|::1\s)/;
 
 /**
- * Programs look up their own host's name. Of the machine's lines only those of the loopback lead anywhere inside, and
- * its own name is not for tasks to know.
+ * Programs look up the name of their own host. Of the machine's lines only those of the loopback lead
+ * anywhere inside, and tasks must not know its real name.
  */
 export function hostsText(machines: string, machine = hostname()): string {
   const kept = machines
@@ -47,7 +47,7 @@ export function hostsText(machines: string, machine = hostname()): string {
 export function passwdText({ uid, gid }: UserIds, home: string): string {
   return linesOf(uid, {
     root: "root:x:0:0:root:/root:/usr/sbin/nologin",
-    // Neither the end of a field nor of a line.
+    // It must not end the field or the line.
     own: `${NAME}:x:${uid}:${gid}::${home.replace(/[:\n\r]/g, "_")}:/bin/sh`,
     nobody: `nobody:x:${NOBODY}:${NOBODY}:nobody:/nonexistent:/usr/sbin/nologin`,
   });
@@ -57,7 +57,7 @@ export function groupText({ gid }: UserIds): string {
   return linesOf(gid, { root: "root:x:0:", own: `${NAME}:x:${gid}:`, nobody: `nogroup:x:${NOBODY}:` });
 }
 
-/** The task's user stands in place of the line that has the same number. */
+/** The task's user replaces the line with the same number. */
 function linesOf(
   id: number,
   { root, own, nobody }: Readonly<Record<"root" | "own" | "nobody", string>>,

@@ -1,17 +1,18 @@
 /**
- * Owns the variables that a command gets only when it stands in its sandbox, as its user. They tell a program's loader
- * or its shell to run code from a file; and the programs that make the sandbox run outside of it, as root perhaps.
+ * Owns the variables that a command gets only when it is in its sandbox and runs as its user. They make the
+ * loader or the shell of a program run code from a file, and the programs that make the sandbox run outside
+ * of it, possibly as root.
  *
- * Q10 No variable of a task makes a program that is not the task's load anything.
+ * variables-1 No variable of a task makes a program load anything unless the program belongs to the task.
  */
 const LATE =
   /^(LD_\w+|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|GETCONF_DIR|MALLOC_TRACE|HOSTALIASES|RES_OPTIONS|RESOLV_HOST_CONF|LOCALDOMAIN|NIS_PATH|TZDIR|BASH_ENV|ENV)$/;
 const PREFIX = "HOLDFAST_LATE_";
 
 export interface LateVariables {
-  /** All variables, the late ones by names that mean nothing to anybody. */
+  /** All variables. The late ones have names that no program knows. */
   readonly env: Readonly<Record<string, string>>;
-  /** Text for a shell, which gives them their own names. */
+  /** Text for a shell that gives them their own names. */
   readonly naming: string;
 }
 

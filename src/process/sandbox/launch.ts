@@ -1,16 +1,18 @@
 /**
- * Owns how a process is started in a sandbox: the words before its command, its environment, and the descriptors that
- * these words read.
+ * Owns how a process is started in a sandbox: the words before its command, its environment, and the
+ * descriptors that these words read.
  *
- * Q2 No process that was started in the sandbox outlives the one that started it.
- * Q3 Nothing outside the capsule and the task's own directories can be written, the kernel's settings included.
- * Q7 It has no network but the one that it is put into, which has nothing of the machine's.
+ * sandbox-1 No process that was started in the sandbox outlives the one that started it.
+ * sandbox-2 Nothing outside the capsule and the task's own directories can be written, including the kernel's
+ *    settings.
+ * sandbox-3 It has no network but the one that it is put into, which has no part of the machine's.
  */
 import { closeSync } from "node:fs";
 import { join } from "node:path";
 import { makeCgroup } from "../cgroup.ts";
 import { openData } from "../data-descriptor.ts";
-import { firstToEnd, limited } from "../limits.ts";
+import { type FirstWrite, writingFirst } from "../first-writes.ts";
+import { firstToEnd, limitingScript } from "../limits.ts";
 import { programPath } from "../outside-program.ts";
 import { HOST_NAME, ownFiles } from "./identity.ts";
 import { lateVariables } from "./late-variables.ts";
@@ -24,16 +26,19 @@ export interface LaunchOptions {
   readonly command: readonly string[];
   /** The capsule's files, as seen from where `entry` leads. */
   readonly tree: string;
-  /** The namespaces that it is started in, and whether a network is among them. */
+  /** The namespaces that it is started in, and whether they include a network. */
   readonly entry: Entry;
   readonly env: Readonly<Record<string, string>>;
   /** The directory of the files that it starts in. Default: the top. */
   readonly cwd?: string | undefined;
-  /** More that it may read, and where that stands inside. */
+  /** More files that it may read, with their paths inside. */
   readonly readable?: readonly (readonly [string, string])[];
-  /** Writable, and at their own path. */
+  /** Writable, at the same path inside. */
   readonly writable?: readonly string[];
-  /** Its TMPDIR, which stands at a short path inside: programs make sockets in it, whose paths have 107 bytes at most. */
+  /**
+   * Its TMPDIR. It has a short path inside, because programs make sockets in it, whose paths have at most 107
+   * bytes.
+   */
   readonly tmp?: string;
   readonly isReadOnly?: boolean;
 }
@@ -41,28 +46,28 @@ export interface LaunchOptions {
 export interface Entry {
   /** Words that go before all others. */
   readonly enter: readonly string[];
-  /** Otherwise it gets one of its own, in which it is alone. */
+  /** Otherwise it gets a network of its own, in which it is alone. */
   readonly hasNetwork: boolean;
 }
 
-/** What a program is started with. */
+/** What is needed to start the program. */
 export interface Launch {
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Ours; the program has them as 3 and up. */
+  /** Descriptors of ours. The program has them as 3 and up. */
   readonly descriptors: readonly number[];
-  /** When the program has them, or will not be started. */
+  /** Called when the program has them, or will not be started. */
   close(): void;
 }
 
 /**
- * It goes to the directory as the task's user, whom bubblewrap is not yet. And it says what can't be run in words that
- * people know, and with the status that programs do.
+ * The shell goes to the directory as the task's user, which bubblewrap does not run as yet. If the command
+ * can't be run, the shell reports it in its usual words and with its usual status.
  */
 const SCRIPT = 'cd "$0" && exec "$@"';
 const TMP_INSIDE = "/tmp/task-tmp";
-/** The first behind a program's own streams. */
+/** The first one after a program's own streams. */
 const FIRST_DESCRIPTOR = 3;
 
 export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
@@ -76,9 +81,8 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
   const late = lateVariables(env);
   try {
     const argv = [
-      ...countedIn(sandbox),
-      // Before any power is dropped: what an ordinary process sets, it can take back.
-      ...firstToEnd(),
+      // Done before privileges are dropped: what an ordinary process sets, it can also undo.
+      ...writingFirst([...countedIn(sandbox), ...firstToEnd()]),
       ...options.entry.enter,
       programPath("bwrap"),
       ...namespaces(sandbox, options.entry),
@@ -87,8 +91,7 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
       given(openSeccomp()),
       "--",
       ...(user ? becoming(user, sandbox.at) : []),
-      ...limited({ maxCoreBytes: 0, ...limits }),
-      ...["/bin/sh", "-c", late.naming + SCRIPT],
+      ...["/bin/sh", "-c", limitingScript({ maxCoreBytes: 0, ...limits }) + late.naming + SCRIPT],
       join(sandbox.at, options.cwd ?? "."),
       ...options.command,
     ];
@@ -99,15 +102,16 @@ export function launch(sandbox: Sandbox, options: LaunchOptions): Launch {
   }
 }
 
-function countedIn({ cgroup }: Sandbox): readonly string[] {
-  return (cgroup && makeCgroup(cgroup.name, cgroup.limits)?.enter) ?? [];
+function countedIn({ cgroup }: Sandbox): readonly FirstWrite[] {
+  return (cgroup && makeCgroup(cgroup.name, cgroup.limits)?.entry) ?? [];
 }
 
 function namespaces({ user }: Sandbox, { hasNetwork }: Entry): string[] {
   const args = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"];
   args.push("--die-with-parent", "--new-session", "--hostname", HOST_NAME);
   if (!hasNetwork) args.push("--unshare-net");
-  // Root drops its power inside, where it has none but that; an ordinary user gets a namespace that has no other in it.
+  // Root keeps only this one capability, and drops it inside. An ordinary user gets a namespace without any
+  // capability.
   if (user)
     args.push(
       "--cap-drop",
@@ -119,7 +123,7 @@ function namespaces({ user }: Sandbox, { hasNetwork }: Entry): string[] {
   return args;
 }
 
-/** What is named by others comes first: nothing uncovers what is hidden but what we bind ourselves. */
+/** What others name comes first: only what we bind ourselves may uncover a hidden path. */
 function viewOf(sandbox: Sandbox, options: LaunchOptions, given: (fd: number) => string): string[] {
   const { at, borrowed, hidden, tools } = sandbox;
   const { tree, writable = [], tmp } = options;
@@ -140,7 +144,7 @@ function viewOf(sandbox: Sandbox, options: LaunchOptions, given: (fd: number) =>
     ...writable.flatMap((path) => ["--bind", path, path]),
     ...(tmp ? ["--bind", tmp, TMP_INSIDE] : []),
     ...[isReadOnly ? "--ro-bind" : "--bind", tree, at],
-    // What was made empty to stand things in is not a place to write to.
+    // Directories that were made only to hold others must not be writable.
     ...shown.seal,
     ...[...hidden, "/"].flatMap((path) => ["--remount-ro", path]),
     ...["--chdir", "/"],

@@ -1,9 +1,11 @@
 /**
- * Owns the look into what a sandbox shows, for what must not be seen there: credentials, other Holdfast homes, and
- * whatever can be spoken to. A read-only mount keeps no process from connecting to a socket, or writing into a pipe.
+ * Owns the search in what a sandbox shows for what must be hidden there: credentials, other Holdfast homes,
+ * sockets and pipes. A read-only mount does not keep a process from connecting to a socket or writing into a
+ * pipe.
  *
- * The look is bounded, the upper levels first: credentials of tools lie near the top. It says of which places it has not
- * seen all that is within its depth. Sockets are found wherever they are, because the kernel lists them.
+ * The search is bounded, the upper levels first, because credentials of tools are near the top. It reports
+ * the places where it did not see everything within its depth. Sockets are found wherever they are, because
+ * the kernel lists them.
  */
 import type { Dirent } from "node:fs";
 import { basename, join } from "node:path";
@@ -11,10 +13,13 @@ import { homeManifestPath, isWithin, readTextOr, sessionsDir } from "../../util/
 import { isCredentialFile } from "./credentials.ts";
 import { entriesOf, lstatOr, realOr } from "./paths.ts";
 
-/** Of each place. */
+/** For each place. */
 const MAX_DIRS = 256;
 const MAX_DEPTH = 3;
-/** Each costs every command its time. Beyond it, a directory that has one is covered as a whole. */
+/**
+ * Each one makes every command slower. Beyond this number, a directory that contains one is covered as a
+ * whole.
+ */
 const MAX_COVERED = 64;
 /** Directories of programs and packages: many files, and none of them the user's own. */
 const PACKAGES = new Set([
@@ -43,7 +48,7 @@ export function findHidden(places: readonly string[], left: Left): Look {
   return { hidden, unfinished };
 }
 
-/** Says whether all of it was seen. */
+/** Returns whether all of it was seen. */
 function lookInto(place: string, { isNamed, isCovered }: Left, hidden: string[]): boolean {
   let level = [place];
   let left = MAX_DIRS;
@@ -80,10 +85,10 @@ const HOME_NAMES = [homeManifestPath, sessionsDir].map((pathIn) => basename(path
 const isHome = (entries: readonly Dirent[]) =>
   HOME_NAMES.every((wanted) => entries.some(({ name }) => name === wanted));
 
-/** Real paths of those that anything in our network namespace listens on. */
+/** Real paths of the sockets that any program in our network namespace listens on. */
 export function findSockets(dirs: readonly string[]): string[] {
   const lines = readTextOr("/proc/net/unix", "").split("\n").slice(1);
-  // The path is what comes behind seven fields; an abstract one begins with `@`.
+  // The path comes after seven fields. An abstract socket begins with `@`.
   const paths = lines.flatMap((line) => /^(?:\S+\s+){6}\d+ (\/.*)$/.exec(line)?.[1] ?? []);
   const real = [...new Set(paths)].flatMap((path) => realOr(path) ?? []);
   return real.filter((path) => dirs.some((dir) => isWithin(dir, path)) && lstatOr(path)?.isSocket());

@@ -1,34 +1,35 @@
 /**
- * Owns the form of bubblewrap's arguments for what is shown, and for what is covered.
+ * Owns the form of bubblewrap's arguments for paths that are shown, and for paths that are covered.
  *
- * Each mount costs every command a quarter of a millisecond, because bubblewrap reads all mounts again for it. So
- * nothing is mounted that need not be.
+ * Each mount makes every command a quarter of a millisecond slower, because bubblewrap reads all mounts again
+ * for it. So it mounts only what it must.
  */
 import { isWithin } from "../../util/index.ts";
 import { type Link, lstatOr, nearest, parentsOf } from "./paths.ts";
 import { rootDirs } from "./root-dirs.ts";
 
 export interface Shown {
-  /** Real paths of directories and files, shown read-only where they are. */
+  /** Real paths of directories and files. They are shown read-only at the same path. */
   readonly read: readonly string[];
-  /** Links that must be inside too, because a path through them is what the tools were given. */
+  /** Links that must be inside too, because the tools were given a path through them. */
   readonly links: readonly Link[];
-  /** Real paths in something that is shown, which are empty inside. */
+  /** Real paths inside something that is shown. They are empty in the sandbox. */
   readonly covered: readonly string[];
 }
 
 export interface ShownArguments {
-  /** Goes behind the root, and before what the task itself gets. */
+  /** Goes after the root, and before what the task itself gets. */
   readonly show: readonly string[];
-  /** Goes behind everything. */
+  /** Goes after everything else. */
   readonly seal: readonly string[];
 }
 
 export const madeDir = (path: string): string[] => ["--perms", "0755", "--dir", path];
 
 /**
- * A directory for each parent of these paths, the outermost first: bubblewrap makes what is missing with mode 0700,
- * and the task's user could not pass. None is made in what is shown already, where they are all there.
+ * A directory for each parent of these paths, the outermost first: bubblewrap makes missing directories with
+ * mode 0700, which the task's user could not enter. None is made inside what is shown already, where they all
+ * exist.
  */
 export function parentDirs(paths: readonly string[], shown: readonly string[] = []): string[] {
   const there = [...rootDirs().dirs, ...shown];
@@ -40,13 +41,14 @@ export function parentDirs(paths: readonly string[], shown: readonly string[] = 
 export function shownArguments({ read, links, covered }: Shown): ShownArguments {
   const covers = covered.map((path) => [path, cover(path)] as const);
   const mounts = new Map<string, readonly string[]>([
-    // What has gone since it was found fails no command.
+    // A path that has gone since it was found must not make a command fail.
     ...read.map((path) => [path, ["--ro-bind-try", path, path]] as const),
     ...links.map(([target, path]) => [path, ["--symlink", target, path]] as const),
     ...covers.map(([path, { show }]) => [path, show] as const),
   ]);
   const show = parentDirs([...mounts.keys()], [...read, ...covered]);
-  // In the order of their paths, what stands in a directory comes behind it, whether that is shown or covered.
+  // In the order of the paths, so that an entry of a directory comes after the directory, whether shown or
+  // covered.
   for (const path of [...mounts.keys()].sort()) {
     const empty = nearest(covered, path);
     const between = parentsOf(path).filter(
@@ -58,8 +60,8 @@ export function shownArguments({ read, links, covered }: Shown): ShownArguments 
 }
 
 /**
- * Empty, and not unreadable: a tool that can't read its settings fails. A link is left alone, for what it leads to is
- * covered itself, or not shown.
+ * Empty rather than unreadable: a tool that can't read its settings fails. A link is left alone, because its
+ * target is covered itself, or not shown.
  */
 export function cover(path: string): ShownArguments {
   const stats = lstatOr(path);

@@ -1,6 +1,6 @@
 /**
- * Owns the looking at the machine's files for a sandbox: links that are followed by hand, directories that may be odd.
- * What can't be looked at counts as not there: one odd directory fails no task.
+ * Owns looking at the machine's files for a sandbox: it follows links step by step, and expects strange
+ * directories. A path that can't be read counts as missing, so that no single directory makes a task fail.
  */
 import {
   type Dirent,
@@ -14,17 +14,17 @@ import {
 import { dirname, join, normalize, resolve } from "node:path";
 import { isWithin } from "../../util/index.ts";
 
-/** What a link says, and where it stands. */
+/** The text of a link, and its path. */
 export type Link = readonly [target: string, path: string];
 
 export interface Followed {
-  /** Without a link in it. */
+  /** The path without any link in it. */
   readonly real: string;
-  /** All that were met on the way, in this order. */
+  /** All links on the way, in this order. */
   readonly links: readonly Link[];
 }
 
-/** As the kernel has it. */
+/** The kernel's own limit. */
 const MAX_LINKS = 40;
 
 /** Undefined for a path that leads nowhere. */
@@ -35,7 +35,9 @@ export function follow(path: string): Followed | undefined {
   return { real, links: real === plain ? [] : linksOn(plain) };
 }
 
-/** Only `normalize` would take `a/../b` apart by its words, and here `a` may be a link: so each name is looked at. */
+/**
+ * `normalize` alone would shorten `a/../b` by its words, but `a` may be a link. So each name is looked at.
+ */
 function linksOn(path: string): Link[] {
   const links: Link[] = [];
   const left = namesOf(path);
@@ -76,7 +78,7 @@ export function statOr(path: string): Stats | undefined {
   return orUndefined(() => statSync(path, { throwIfNoEntry: false }));
 }
 
-/** What a link says; nothing for one that has gone. */
+/** The text of a link; empty if it is gone. */
 export function targetOf(link: string): string {
   return orUndefined(() => readlinkSync(link)) ?? "";
 }
@@ -93,7 +95,7 @@ function orUndefined<T>(look: () => T): T | undefined {
   }
 }
 
-/** The innermost of these directories that the path lies in, not being one of them. */
+/** The innermost of these directories that contains the path and is not the path itself. */
 export function nearest(dirs: readonly string[], path: string): string | undefined {
   const around = dirs.filter((dir) => dir !== path && isWithin(dir, path));
   return around.sort().at(-1);

@@ -1,5 +1,5 @@
 /**
- * Owns what stands behind a directory of programs: the installation that they belong to, the packages that links in it
+ * Owns what a directory of programs needs: the installation that it belongs to, the packages that its links
  * lead to, and versions that a tool keeps elsewhere.
  */
 import { basename, dirname, join, resolve } from "node:path";
@@ -8,12 +8,12 @@ import { entriesOf, parentsOf, realOr, statOr, targetOf } from "./paths.ts";
 import type { Showing } from "./showing.ts";
 
 const PROGRAM_DIRS = new Set(["bin", "sbin", "shims", ".bin"]);
-/** Beside a directory of programs, each says that both belong to one installation. */
+/** Each of these beside a directory of programs shows that both belong to one installation. */
 const PARTS = new Set([
   ...["lib", "lib64", "libexec", "share", "include", "boot", "jmods", "conda-meta"],
   ...["versions", "installs", "candidates", "toolchains", "plugins", "gems", "store", "vendor"],
 ]);
-/** Below the user's home: of many things, and no one's installation. */
+/** Below the user's home: directories shared by many tools, and not the installation of one. */
 const COMMON = [
   ...[".local", ".local/share", ".local/opt", ".local/lib", ".config", ".cache"],
   ...["Desktop", "Documents", "Downloads", "Projects", "projects", "src", "code", "work"],
@@ -27,7 +27,8 @@ export function showPrograms(showing: Showing, path: string): void {
   const real = realOr(path);
   if (real === undefined || !statOr(real)?.isDirectory()) return;
   if (!showing.show(path, { instead: (dir) => installation(showing, dir) })) return;
-  // What the root shows leads to what the root shows; a link of one's own in it may lead anywhere.
+  // A link of the system's directories stays within what the root shows. A link that a person made there may
+  // lead anywhere.
   if (showing.isInRoot(real) && !isWithin("/usr/local", real)) return;
   showLinked(showing, real, (file) => packageOf(showing, file));
 }
@@ -39,18 +40,18 @@ export function showVersions(showing: Showing, place: string): void {
   for (const dir of VERSION_DIRS) showLinked(showing, join(place, dir), (version) => version);
 }
 
-/** What the links in a directory lead to, or `instead` of each what it is part of. */
+/** Shows what the links in a directory lead to, or, with `instead`, the larger thing that each belongs to. */
 function showLinked(showing: Showing, dir: string, instead: (real: string) => string): void {
   let left = MAX_LINKS;
   for (const entry of entriesOf(dir)) {
     if (!entry.isSymbolicLink() || left-- <= 0) continue;
     const link = join(dir, entry.name);
-    // Most lead to somewhere in the same installation, and are told by their words alone.
+    // Most lead to a place in the same installation, and their text alone shows that.
     if (!showing.isShown(resolve(dir, targetOf(link)))) showing.show(link, { instead });
   }
 }
 
-/** `…/bin` stands in a prefix, which is shown with it where it is one, and not more than one. */
+/** `…/bin` is in a prefix, which is shown with it if it is an installation. */
 function installation({ home }: Showing, dir: string): string {
   const prefix = dirname(dir);
   if (!PROGRAM_DIRS.has(basename(dir))) return dir;
@@ -59,11 +60,11 @@ function installation({ home }: Showing, dir: string): string {
   return isOwn || entriesOf(prefix).some(({ name }) => PARTS.has(name)) ? prefix : dir;
 }
 
-/** A tool's own directory in the user's home, as a person's would not be called. */
+/** A tool's own directory in the user's home, as its leading dot shows. */
 const isDotted = (home: string, path: string) =>
   isWithin(home, path) && path.slice(home.length).includes("/.");
 
-/** Of a program that a link leads to: all that it may load from beside it. */
+/** For a program that a link leads to: everything beside it that it may load. */
 function packageOf(showing: Showing, file: string): string {
   const { home } = showing;
   const modules = parentsOf(file).find((dir) => basename(dir) === "node_modules");

@@ -1,17 +1,21 @@
 /**
- * Owns what no program in the sandbox may ask of the kernel, and what it is answered. The answers are those of a kernel
- * that can't do it, or doesn't allow it: programs know these, and do without.
+ * Owns which requests to the kernel are refused in the sandbox, and with which error. The errors are those of
+ * a kernel that does not support or does not allow the request: programs know these, and continue without it.
  *
- * Debuggers are real tools, and a process sees only those of its own sandbox: ptrace and process_vm_* are let through.
- * So are adjtimex and clock_adjtime, with which anybody may read the clock: to set it takes a capability.
+ * Debuggers are legitimate tools, and a process sees only those of its own sandbox, so ptrace and
+ * process_vm_* are allowed. So are adjtimex and clock_adjtime, with which any user may read the clock:
+ * setting it takes a capability.
  */
 import type { SystemCall } from "./syscalls.ts";
 
-/** About the low 32 bits of one argument. The others ask for nothing in these calls; to look at them opens a way round. */
+/**
+ * Tests the low 32 bits of one argument. These calls ignore the high bits; testing those would open a way
+ * around.
+ */
 export interface ArgumentTest {
-  /** Which one, from zero. */
+  /** Its number, from zero. */
   readonly arg: number;
-  /** Only these bits of it count. Default: all 32. */
+  /** Only these bits count. Default: all 32. */
   readonly mask?: number;
   /** Whether it is one of the values, or none of them. */
   readonly is: "in" | "not in";
@@ -21,7 +25,7 @@ export interface ArgumentTest {
 export interface Refusal {
   readonly call: SystemCall;
   readonly errno: number;
-  /** Refused when all of these are true; always, when there are none. */
+  /** Refused if all of these are true; always refused if there are none. */
   readonly when: readonly ArgumentTest[];
 }
 
@@ -35,26 +39,29 @@ const CLONE_NEW = 0x7e02_0000;
 /** Clocks; in the flags of `clone` this bit belongs to a signal's number. */
 const CLONE_NEWTIME = 0x80;
 
-/** Typing into a terminal, and the selection of a console, which types too. */
+/** Typing into a terminal, and the selection of a console, which can also type. */
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 
 const [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK] = [1, 2, 10, 16];
-/** How getaddrinfo, Go and Node learn which addresses there are. */
+/** getaddrinfo, Go and Node use it to learn which addresses exist. */
 const NETLINK_ROUTE = 0;
 const SOCK_TYPE_MASK = 0xf;
-/** Asked of AF_INET, it makes a socket of AF_PACKET. */
+/** With AF_INET, it makes a socket of AF_PACKET. */
 const SOCK_PACKET = 10;
 
 const S_ISUID = 0o4000;
 const S_IFMT = 0o170000;
 const [S_IFCHR, S_IFBLK] = [0o020000, 0o060000];
-/** O_CREAT, or the bit of O_TMPFILE that nothing else has: otherwise the mode is whatever lay in a register. */
+/** O_CREAT, or the bit that only O_TMPFILE has: without them, the mode is whatever was in a register. */
 const MAKES_FILE = 0o100 | 0o20000000;
 
-/** Of a 32-bit machine's name, an old version's name, addresses that are not random (debuggers, sanitizers). */
+/**
+ * The name of a 32-bit machine, the name of an old version, addresses that are not random (debuggers,
+ * sanitizers).
+ */
 const HARMLESS_PERSONALITY = 0x8 | 0x2_0000 | 0x4_0000;
-/** What it is now. */
+/** Asks for the present value. */
 const ASK_PERSONALITY = 0xffff_ffff;
 
 const isOneOf = (arg: number, ...values: number[]): ArgumentTest => ({ arg, is: "in", values });
@@ -62,9 +69,9 @@ const isNoneOf = (arg: number, ...values: number[]): ArgumentTest => ({ arg, is:
 const hasAny = (arg: number, mask: number): ArgumentTest => ({ arg, mask, is: "not in", values: [0] });
 const refuse = (call: SystemCall, errno: number, ...when: ArgumentTest[]) => ({ call, errno, when });
 
-/** The order is that of the filter: what is asked often, and let through in most cases, stands first. */
+/** In the order of the filter: calls that are frequent, and usually allowed, come first. */
 export const REFUSALS: readonly Refusal[] = [
-  // A program with a set-user-id bit would have its owner's rights for whoever finds it on the host.
+  // A program with a set-user-id bit would give its owner's rights to any user of the host who finds it.
   refuse("openat", EPERM, hasAny(2, MAKES_FILE), hasAny(3, S_ISUID)),
   refuse("open", EPERM, hasAny(1, MAKES_FILE), hasAny(2, S_ISUID)),
   refuse("creat", EPERM, hasAny(1, S_ISUID)),
@@ -74,10 +81,10 @@ export const REFUSALS: readonly Refusal[] = [
   refuse("fchmodat2", EPERM, hasAny(2, S_ISUID)),
   refuse("mknod", EPERM, hasAny(1, S_ISUID)),
   refuse("mknodat", EPERM, hasAny(2, S_ISUID)),
-  // Everybody may make the device 0:0, with which an overlay says that a file of the layer below is gone.
+  // Any user may make the device 0:0, with which an overlay marks a file of the layer below as removed.
   refuse("mknod", EPERM, { ...isOneOf(1, S_IFCHR, S_IFBLK), mask: S_IFMT }),
   refuse("mknodat", EPERM, { ...isOneOf(2, S_IFCHR, S_IFBLK), mask: S_IFMT }),
-  // Its mode and flags are in memory, where a filter can't look; so are the flags of clone3.
+  // Its mode and flags are in memory, which a filter can't read. So are the flags of clone3.
   refuse("openat2", ENOSYS),
   refuse("clone3", ENOSYS),
 
@@ -87,23 +94,24 @@ export const REFUSALS: readonly Refusal[] = [
   refuse("ioctl", EPERM, isOneOf(1, TIOCSTI, TIOCLINUX)),
   refuse("personality", EPERM, isNoneOf(0, ASK_PERSONALITY), hasAny(0, ~HARMLESS_PERSONALITY >>> 0)),
 
-  // A network namespace does not hold what is no network of its own: vsock leads to the machine's host.
+  // A network namespace does not confine other kinds of sockets: vsock leads to the machine's host.
   refuse("socket", EAFNOSUPPORT, isNoneOf(0, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)),
   refuse("socket", EPROTONOSUPPORT, isOneOf(0, AF_NETLINK), isNoneOf(2, NETLINK_ROUTE)),
   refuse("socket", EAFNOSUPPORT, isOneOf(0, AF_INET), { ...isOneOf(1, SOCK_PACKET), mask: SOCK_TYPE_MASK }),
   refuse("socketpair", EAFNOSUPPORT, isNoneOf(0, AF_UNIX)),
 
-  // What stands where is settled before the program starts.
+  // The mounts are settled before the program starts.
   ...always("mount", "umount2", "pivot_root", "chroot", "mount_setattr", "open_tree", "open_tree_attr"),
   ...always("move_mount", "fsopen", "fsconfig", "fsmount", "fspick"),
-  // Files by number, past every directory; and news of files that others open.
+  // Files by number, which bypasses directories, and notifications about files that others open.
   ...always("name_to_handle_at", "open_by_handle_at", "fanotify_init"),
   // Keyrings belong to a user, not to a sandbox.
   ...always("keyctl", "add_key", "request_key"),
-  // Large parts of the kernel that few programs need and many attacks have used; a ring is a way round this filter.
+  // Large parts of the kernel that few programs need and many attacks have used. io_uring also bypasses this
+  // filter.
   ...always("bpf", "perf_event_open", "userfaultfd"),
   ...always("io_uring_setup", "io_uring_enter", "io_uring_register"),
-  // The machine as a whole.
+  // Calls that affect the whole machine.
   ...always("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot"),
   ...always("swapon", "swapoff", "acct", "syslog", "quotactl", "quotactl_fd", "ioperm", "iopl"),
   ...always("clock_settime", "settimeofday", "nfsservctl", "lookup_dcookie"),

@@ -1,6 +1,6 @@
 /**
- * Owns which directories of the machine every sandbox shows whole: where its programs are. /nix is not shown as a
- * whole, because its daemon listens in it.
+ * Owns which directories of the machine every sandbox shows completely: those with its programs. /nix is not
+ * shown completely, because its daemon listens in it.
  */
 import { isWithin } from "../../util/index.ts";
 import { type Link, lstatOr, realOr, targetOf } from "./paths.ts";
@@ -27,15 +27,15 @@ const CANDIDATES: readonly string[] = [
 ];
 
 export interface RootDirs {
-  /** Real paths, none in another. */
+  /** Real paths, none inside another. */
   readonly dirs: readonly string[];
-  /** All links that the root has: those of the candidates that are one, and its own. */
+  /** All links that the root has: candidates that are links, and its own. */
   readonly links: readonly Link[];
 }
 
 export function rootDirs(): RootDirs {
   const dirs: string[] = [];
-  // By their own place: bubblewrap itself goes through them when something stands there.
+  // At their own path: bubblewrap itself goes through them when it mounts something there.
   const links: Link[] = [
     ["../tmp", "/var/tmp"],
     ["../run", "/var/run"],

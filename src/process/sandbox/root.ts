@@ -1,9 +1,9 @@
 /**
- * Owns the root of a sandbox: the machine's programs and settings, read-only, and for the rest directories that are
- * the sandbox's own. Nothing of any user's home is in it, and no socket of the machine's: /run is empty.
+ * Owns the root of a sandbox: the machine's programs and settings, read-only, and otherwise directories of
+ * the sandbox's own. It contains no part of any user's home, and no socket of the machine: /run is empty.
  *
- * Q8 A sandbox shows the machine's programs, the settings that everybody may read, and what it was given. It can
- *    write into its own directories alone.
+ * view-1 A sandbox shows the machine's programs, the settings that every user may read, and what it was
+ *    given. It can write into its own directories alone.
  */
 import { existsSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -13,10 +13,10 @@ import { cover, madeDir, parentDirs } from "./mounts.ts";
 import { rootDirs } from "./root-dirs.ts";
 
 const MAX_SCRATCH_BYTES = 1024 * 1024 * 1024;
-/** How many processors there are, and whose memory is near: runtimes ask. */
+/** How many processors there are, and which memory is near to them: runtimes need that. */
 const SYS = ["/sys/devices/system/cpu", "/sys/devices/system/node"];
 
-/** For a task's user. `--remount-ro /` goes behind everything that is mounted after it. */
+/** For a task's user. `--remount-ro /` comes after everything that is mounted on it. */
 export function minimalRoot(user: UserIds): string[] {
   const { dirs, links } = rootDirs();
   const etc = etcSecrets(user).map(cover);
@@ -36,13 +36,13 @@ export function minimalRoot(user: UserIds): string[] {
   ];
 }
 
-/** What is kept in memory is bounded: it is no session's file, so no quota sees it. */
+/** Files in memory are limited here: they belong to no session's files, so no quota covers them. */
 function scratch(path: string): string[] {
   const bytes = Math.min(MAX_SCRATCH_BYTES, Math.floor(totalmem() / 4));
   return ["--perms", "1777", "--size", String(bytes), "--tmpfs", path];
 }
 
-/** Files of /proc that change the machine for everybody, and those that name keys, which belong to no sandbox. */
+/** Files of /proc that change the whole machine, and those that list keys, which belong to no sandbox. */
 function kernelControls(): string[] {
   const covered = ["sysrq-trigger", "keys", "key-users"].map((name) => `/proc/${name}`);
   const there = covered.filter((path) => existsSync(path));

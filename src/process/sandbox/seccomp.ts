@@ -1,15 +1,16 @@
 /**
- * Owns the filter of system calls: a small program that the kernel runs before each call of every process in the
- * sandbox. bubblewrap installs it; from then on it holds for all that is started, and can't be taken off.
+ * Owns the filter of system calls: a small program that the kernel runs before each call of every process in
+ * the sandbox. bubblewrap installs it. From then on it applies to every process that is started, and can't be
+ * removed.
  *
- * Q4 What is refused is refused by this program, whatever rights the caller has.
+ * seccomp-1 This program refuses a call whatever rights the caller has.
  */
 import { HoldfastError } from "../../contract/index.ts";
 import { openData } from "../data-descriptor.ts";
 import { type ArgumentTest, ENOSYS, REFUSALS, type Refusal } from "./refusals.ts";
 import { ARCHITECTURES, type Architecture, isKnownArchitecture, numberOf } from "./syscalls.ts";
 
-/** One instruction of classic BPF. A jump goes so many instructions beyond the next one. */
+/** One instruction of classic BPF. A jump skips this many instructions. */
 interface Instruction {
   readonly code: number;
   readonly value: number;
@@ -20,7 +21,7 @@ interface Instruction {
 const [LOAD, AND, RETURN] = [0x20, 0x54, 0x06];
 const [JUMP_IF_EQUAL, JUMP_IF_AT_LEAST] = [0x15, 0x35];
 
-/** Where things stand in what the kernel shows to the program: seccomp_data, in seccomp(2). */
+/** Offsets in the data that the kernel passes to the program: seccomp_data, in seccomp(2). */
 const NUMBER_AT = 0;
 const ARCHITECTURE_AT = 4;
 const lowHalfAt = (arg: number) => 16 + 8 * arg;
@@ -29,12 +30,12 @@ const ALLOW = 0x7fff_0000;
 const KILL_PROCESS = 0x8000_0000;
 const failWith = (errno: number) => 0x0005_0000 | errno;
 
-/** From here on the numbers of x86_64 mean x32: the same calls again, under other numbers. */
+/** From here on the numbers of x86_64 mean x32: the same calls under other numbers. */
 const X32_BIT = 0x4000_0000;
 
 /**
- * A program for another architecture is killed: every single call of it would be refused, so it could not even say so
- * or end. Calls of x32 are answered as most kernels do, which don't have them.
+ * A program for another architecture is killed: with every call refused, it could neither report that nor
+ * end. Calls of x32 get the answer of most kernels, which do not support them.
  */
 export function seccompProgram(architecture: Architecture): Buffer {
   return encoded([
@@ -48,7 +49,7 @@ export function seccompProgram(architecture: Architecture): Buffer {
   ]);
 }
 
-/** Begins and ends with the call's number in the register. */
+/** Begins and ends with the number of the call in the register. */
 function refusing({ call, errno, when }: Refusal, architecture: Architecture): Instruction[] {
   const number = numberOf(call, architecture);
   if (number === null) return [];
@@ -59,7 +60,10 @@ function refusing({ call, errno, when }: Refusal, architecture: Architecture): I
   return [jump(JUMP_IF_EQUAL, number, 0, tests.length + 1), ...tests, load(NUMBER_AT)];
 }
 
-/** Goes on behind itself when it is true, otherwise behind what follows, which is so long. */
+/**
+ * Continues after itself if the test is true, otherwise after the following instructions, which have this
+ * length.
+ */
 function tested({ arg, mask, is, values }: ArgumentTest, followingLength: number): Instruction[] {
   const jumps = values.map((value, index) => {
     const left = values.length - 1 - index;
@@ -93,7 +97,7 @@ function encoded(instructions: readonly Instruction[]): Buffer {
   return bytes;
 }
 
-/** A new descriptor, at the beginning of the program, for `bwrap --seccomp`; the caller closes it. */
+/** A new descriptor at the beginning of the program, for `bwrap --seccomp`. The caller closes it. */
 export function openSeccomp(): number {
   if (!isKnownArchitecture(process.arch))
     throw new HoldfastError("sandbox_missing", `there is no filter of system calls for ${process.arch}`);

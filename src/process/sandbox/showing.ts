@@ -1,8 +1,9 @@
 /**
- * Owns which paths may be shown to a task, and gathers those that are, with the links on the way to them.
+ * Owns which paths may be shown to a task, and collects those that are, with the links on the way to them.
  *
- * Q9 No Holdfast home, nor any part of one, is ever shown, whoever names it. Neither is the user's home as a whole, nor
- *    the root, nor a socket. Places of credentials are shown only if the user names them.
+ * view-2 No Holdfast home, nor any part of one, is ever shown, even if the user names it. Neither is the
+ *    user's home as a whole, nor the root, nor a socket. Places of credentials are shown only if the user
+ *    names them.
  */
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -11,20 +12,20 @@ import { isCredentialFile, PRIVATE_PLACES } from "./credentials.ts";
 import { follow, type Link, realOr, statOr } from "./paths.ts";
 import { type RootDirs, rootDirs } from "./root-dirs.ts";
 
-/** The kernel's. */
+/** File systems of the kernel. */
 const NO_PLACES = ["/proc", "/sys", "/dev"];
-/** What contains one of these would stand in place of what the root has there. */
+/** A directory that contains one of these would replace what the root has there. */
 const OWN_DIRS = [...NO_PLACES, "/etc", "/tmp", "/run", "/var/tmp", "/usr"];
-/** Windows' own programs, which WSL puts on PATH: they run on the other side, and looking there takes long. */
+/** Windows' own programs, which WSL puts on PATH. They run outside of Linux, and looking there takes long. */
 const OTHER_SIDE = /^\/mnt\/[a-z](\/|$)/;
-/** Each costs every command its time. */
+/** Each one makes every command slower. */
 const MAX_SHOWN = 64;
 
 export interface Rules {
   readonly userHome: string;
   /** The Holdfast home and the place of its sockets. */
   readonly apart: readonly string[];
-  /** What lies in it is the capsule's, and shown with that. */
+  /** Files in it belong to the capsule, and are shown with it. */
   readonly checkout?: string | undefined;
 }
 
@@ -33,13 +34,13 @@ export class Showing {
   readonly #apart: readonly string[];
   readonly #checkout: string | undefined;
   readonly #root = rootDirs();
-  /** The real paths, and whether the user has named them. */
+  /** The real paths, and whether the user named each. */
   readonly #paths = new Map<string, boolean>();
   readonly #links = new Map<string, Link>();
 
   constructor({ userHome, apart, checkout }: Rules) {
     const home = realOr(userHome) ?? userHome;
-    // A user of a container, say, who has none.
+    // A user without a home, for example in a container.
     this.#home = home === "/" ? "/nonexistent" : home;
     this.#apart = apart.flatMap((path) => [path, realOr(path) ?? path]);
     this.#checkout = checkout;
@@ -66,7 +67,7 @@ export class Showing {
     return this.#paths.get(path) ?? false;
   }
 
-  /** Whether it is there inside, by what is known so far. */
+  /** Whether the path exists inside, as far as is known so far. */
   isShown(real: string): boolean {
     return this.isInRoot(real) || this.#isInCheckout(real) || this.paths.some((dir) => isWithin(dir, real));
   }
@@ -76,18 +77,21 @@ export class Showing {
   }
 
   isInRoot(real: string): boolean {
-    // A service's user has a home there, and that is as private as any other.
+    // The user of a service has a home there, which is as private as any other.
     return [...this.#root.dirs, "/etc"].some((dir) => isWithin(dir, real)) && !isWithin(this.#home, real);
   }
 
-  /** Shows what really is there, `instead` of it another directory. False: it is not there, or may not be shown. */
+  /**
+   * Shows the real path, or, with `instead`, another directory. False: it does not exist, or may not be
+   * shown.
+   */
   show(path: string, { isNamed = false, instead = (real: string) => real } = {}): boolean {
     const followed = follow(path);
     if (!followed) return false;
     const { real, links } = followed;
-    // What lies in the checkout is the repo's: where its links lead opens nothing.
+    // Links in the checkout come from the repo: their targets are not shown because of them.
     if ((isNamed || !this.isShown(real)) && links.some(([, link]) => this.#isInCheckout(link))) return false;
-    // What is named may be a credential in something that is shown, and would be covered there.
+    // A named path may be a credential inside something that is shown, and would be covered there.
     const isSeen = isNamed ? this.#isInCheckout(real) : this.isShown(real);
     if (!isSeen) {
       const shown = [instead(real), real].find((one) => this.whyNot(one, isNamed) === undefined);
@@ -100,13 +104,13 @@ export class Showing {
 
   /** Undefined for a real path that may be shown. */
   whyNot(real: string, isNamed: boolean): string | undefined {
-    if (isWithin(real, this.#home)) return "all of your home would be seen";
+    if (isWithin(real, this.#home)) return "it contains all of your home";
     if (this.#apart.some((dir) => isWithin(dir, real) || isWithin(real, dir)) || isInHome(real))
-      return "a Holdfast home would be seen";
+      return "it contains a Holdfast home";
     if (NO_PLACES.some((dir) => isWithin(dir, real)) || OWN_DIRS.some((dir) => isWithin(real, dir)))
       return "each sandbox has its own";
     const stats = statOr(real);
-    if (!stats?.isDirectory() && !stats?.isFile()) return "it is no directory and no file";
+    if (!stats?.isDirectory() && !stats?.isFile()) return "it is neither a directory nor a file";
     if (isNamed) return undefined;
     if (stats.isFile() && isCredentialFile(real, basename(real))) return "it is a credential";
     if (OTHER_SIDE.test(real)) return "programs of Windows don't run in a sandbox";

@@ -1,9 +1,9 @@
 /**
- * Owns the numbers of the system calls that the sandbox has an opinion on, for the architectures that it knows. The
+ * Owns the numbers of the system calls that the filter mentions, for the architectures that it knows. The
  * kernel never gives a number to another call, so nothing here ever changes; new calls are added.
  */
 
-/** As Node names them, with what the kernel calls them in what it shows to a filter. */
+/** By Node's name, with the value that the kernel passes to a filter. */
 export const ARCHITECTURES = {
   x64: { audit: 0xc000_003e, column: 0 },
   arm64: { audit: 0xc000_00b7, column: 1 },
@@ -15,7 +15,7 @@ export function isKnownArchitecture(name: string): name is Architecture {
   return Object.hasOwn(ARCHITECTURES, name);
 }
 
-/** On x86_64 and on aarch64; null where the architecture never had the call. */
+/** On x86_64 and on aarch64; null if the architecture never had the call. */
 const NUMBERS = {
   open: [2, null],
   creat: [85, null],

@@ -1,16 +1,20 @@
 /**
- * Owns what is known of other people's tools: by which variable each is told where its things are, and where it looks
- * without one. HOME is the session's own inside, so a tool that is not told would look in the wrong place.
+ * Owns what is known of common tools: the variable that tells each where its files are, and the place where
+ * it looks without one. HOME is the session's own inside, so a tool without the variable would look in the
+ * wrong place.
  */
 export interface ToolPlace {
   readonly variable: string;
-  /** Below the user's home, where it is without the variable: the first that is there. */
+  /** Below the user's home, where the files are without the variable. The first one that exists counts. */
   readonly below?: readonly string[];
-  /** Shown, and not said: the tool finds itself, and with the variable it would write there, which it can't. */
+  /**
+   * Shown without setting the variable: the tool finds itself, and with the variable it would try to write
+   * there.
+   */
   readonly isOnlyShown?: boolean;
   /**
-   * Where the tool fetches what is missing there. When the task may reach it, the variable is not set, so that the
-   * tool keeps what it fetches in the session's HOME.
+   * The host from which the tool fetches what is missing. If the task may reach it, the variable is not set,
+   * so that the tool keeps what it fetches in the session's HOME.
    */
   readonly fetchedFrom?: string;
 }
@@ -61,7 +65,7 @@ export const TOOL_PLACES: readonly ToolPlace[] = [
   { variable: "GHCUP_INSTALL_BASE_PREFIX", isOnlyShown: true },
   { variable: "OPAMROOT", below: [".opam"] },
   { variable: "ELAN_HOME", below: [".elan"] },
-  // Certificates of whoever stands between the user and the network: what is fetched is checked against them.
+  // Certificates of a proxy between the user and the network: downloads are checked against them.
   { variable: "NODE_EXTRA_CA_CERTS" },
   { variable: "SSL_CERT_FILE" },
   { variable: "SSL_CERT_DIR" },
@@ -70,19 +74,19 @@ export const TOOL_PLACES: readonly ToolPlace[] = [
   { variable: "GIT_SSL_CAINFO" },
 ];
 
-/** By which Go is told, of which it is shown as much as a task can use. */
+/** Variables of Go. Go is shown as much of these places as a task can use. */
 const GO_VARIABLES = ["GOPATH", "GOMODCACHE"];
 
 /**
- * As the user has set them, for our own processes, which find the tools later. Only paths: what is no path could be a
- * secret.
+ * In the user's own settings, for our own processes, which find the tools later. Only paths: any other value
+ * could be a secret.
  */
 export function toolVariables(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const names = [...TOOL_PLACES.map(({ variable }) => variable), ...GO_VARIABLES];
   return Object.fromEntries(names.flatMap((name) => (env[name]?.startsWith("/") ? [[name, env[name]]] : [])));
 }
 
-/** Which version is meant, for tools that look from the checkout upward. */
+/** Files that choose a version, for tools that search from the checkout upward. */
 export const VERSION_FILES: readonly string[] = [
   ".tool-versions",
   ".node-version",

@@ -1,6 +1,7 @@
 /**
- * Owns which tools of the user's a task can use: what PATH and the tools' own variables lead to, and what the user
- * names in `sandbox.read`. All of it is read-only, at its own path, and without credentials (credentials.ts).
+ * Owns which of the user's tools a task can use: those that PATH and the tools' own variables lead to, and
+ * those that the user names in `sandbox.read`. All of them are read-only, at the same path, and without
+ * credentials (credentials.ts).
  */
 import { join } from "node:path";
 import { isWithin } from "../../util/index.ts";
@@ -15,16 +16,16 @@ import { TOOL_PLACES, VERSION_FILES } from "./tool-places.ts";
 export interface Tools extends Shown {
   /** PATH, and the variables that lead to the tools. */
   readonly env: Readonly<Record<string, string>>;
-  /** What the user names and is not shown, with the reason. */
+  /** Paths that the user names and that are not shown, each with the reason. */
   readonly refused: readonly (readonly [path: string, why: string])[];
-  /** What is shown and has more directories than were looked through for credentials. */
+  /** Shown directories that have too many subdirectories to search for credentials. */
   readonly unfinished: readonly string[];
 }
 
 export const noTools: Tools = { read: [], links: [], covered: [], env: {}, refused: [], unfinished: [] };
 
 export interface ToolsAsked extends Rules {
-  /** The user's own: PATH and the tools' variables are taken from it, and nothing else. */
+  /** The user's own environment. Only PATH and the tools' variables are taken from it. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The user's `sandbox.read`: `~/…` or absolute. */
   readonly read: readonly string[];
@@ -47,18 +48,18 @@ export function findTools(asked: ToolsAsked): Tools {
 function showNamed(showing: Showing, path: string, userHome: string): (readonly [string, string])[] {
   const whole = absolute(path, userHome);
   if (whole === undefined) return [[path, "it is neither absolute nor below ~/"]];
-  if (statOr(whole) === undefined) return [[path, "it is not there"]];
+  if (statOr(whole) === undefined) return [[path, "it does not exist"]];
   if (showing.show(whole, { isNamed: true })) return [];
   return [
     [
       path,
       showing.whyNot(realOr(whole) ?? whole, true) ??
-        "a link of the repo's leads there, or there are too many",
+        "a link in the repo leads there, or too many paths are shown",
     ],
   ];
 }
 
-/** The variables that are set inside, as the user has them. */
+/** The variables that are set inside, with the user's values. */
 function showPlaces(showing: Showing, { env, userHome, reaches }: ToolsAsked): Record<string, string> {
   const set: Record<string, string> = {};
   for (const { variable, below = [], isOnlyShown, fetchedFrom } of TOOL_PLACES) {
@@ -75,8 +76,8 @@ function showPlaces(showing: Showing, { env, userHome, reaches }: ToolsAsked): R
 const GO_PROXY = "proxy.golang.org";
 
 /**
- * Modules that are there are read where they are. When the task may fetch others, it needs a place to keep them: then
- * what is there serves as the first proxy. GOPATH stays the session's, because programs are installed into it.
+ * Existing modules are read in place. If the task may fetch others, it needs a place for them: then the
+ * existing ones serve as the first proxy. GOPATH stays the session's, because programs are installed into it.
  */
 function showGo(showing: Showing, { env, userHome, reaches }: ToolsAsked): Record<string, string> {
   const goPath = env["GOPATH"]?.split(":")[0] || join(userHome, "go");
@@ -86,11 +87,11 @@ function showGo(showing: Showing, { env, userHome, reaches }: ToolsAsked): Recor
   return { GOPROXY: `file://${modules}/cache/download,https://${GO_PROXY},direct` };
 }
 
-/** What was gathered, without what is seen in another, and all that has to be covered in it. */
+/** What was collected, without paths inside others, and everything that has to be covered in it. */
 function shownBy(showing: Showing, { apart }: ToolsAsked): Shown & Pick<Tools, "unfinished"> {
   const { home, paths, root } = showing;
   const places = PRIVATE_PLACES.map((place) => join(home, place)).filter((place) => !showing.isNamed(place));
-  // A service's user may have its home in the root, and keep it in there.
+  // The user of a service may have its home in the root, with the Holdfast home in it.
   const empty = [home, ...apart, ...places].filter(
     (path) => nearest([...root.dirs, ...paths], path) !== undefined && lstatOr(path)?.isDirectory(),
   );
@@ -98,7 +99,7 @@ function shownBy(showing: Showing, { apart }: ToolsAsked): Shown & Pick<Tools, "
     const around = nearest([...root.dirs, "/etc", ...paths, ...empty], path);
     return around !== undefined && !empty.includes(around);
   };
-  // What the user names of /etc may be covered there.
+  // Paths of /etc that the user names may be covered there.
   const read = paths.filter((path) => !isSeen(path) || isWithin("/etc", path));
   const { hidden, unfinished } = findHidden(read, {
     isNamed: (file) => showing.isNamed(file),

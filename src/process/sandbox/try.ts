@@ -1,6 +1,7 @@
 /**
- * Owns the answer to "can a sandbox be made here?": tried as it will be used, with a holder and all that is around a
- * command. Where that fails, its parts are tried one after another, so that the one that is refused has a name.
+ * Owns the answer to "can a sandbox be made here?". It tries one as it will be used, with a holder and
+ * everything around a command. If that fails, it tries the parts one after another, so that the error can
+ * name the part that is refused.
  */
 import { randomUUID } from "node:crypto";
 import { chownSync, closeSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -22,12 +23,12 @@ import { missingProgram, type Refusal, type Tried, whyRefused } from "./why-not.
 const TRY_MS = 10_000;
 const TRIED_AT = "/tmp/tried";
 const TRIED_PORT = 18_128;
-/** Enough for what is tried. */
+/** Enough for the attempt. */
 const [MAX_PROCESSES, MAX_OPEN_FILES, MAX_FILE_BYTES] = [4096, 1024, 1024 * 1024];
 const WRITE = ': > "$HOME/tried" && : > "$TMPDIR/tried"';
 const env = () => ({ PATH: process.env["PATH"] ?? "", LC_ALL: "C" });
 
-/** Undefined: one can be made. */
+/** Undefined: a sandbox can be made. */
 export async function trySandbox(): Promise<Refusal | undefined> {
   const missing = missingProgram();
   if (missing) return missing;
@@ -35,7 +36,10 @@ export async function trySandbox(): Promise<Refusal | undefined> {
   return said === undefined ? undefined : whyRefused((await firstRefused()) ?? { what: "whole", said });
 }
 
-/** What it says when it fails. As a task has it: counted and limited, with a HOME, a TMPDIR and a network that we answer. */
+/**
+ * The error text if it fails. It is tried as for a task: counted and limited, with a HOME, a TMPDIR and a
+ * network.
+ */
 async function tryWhole(): Promise<string | undefined> {
   const name = `trial-${randomUUID()}`;
   const mark = `/holdfast-trial/${name}`;
@@ -52,7 +56,13 @@ async function tryWhole(): Promise<string | undefined> {
       mkdirSync(own, { mode: 0o700 });
       if (user) chownSync(own, user.uid, user.gid);
     }
-    const holder = await startHolder({ cwd: "/", mark, hasNetwork: true, record: async () => {} });
+    const holder = await startHolder({
+      cwd: "/",
+      mark,
+      hasNetwork: true,
+      record: async () => {},
+      endsWithUs: true,
+    });
     try {
       const listener = await listenInside(enterNetwork(holder), [TRIED_PORT], (client) => client.destroy());
       listener.close();
@@ -84,7 +94,7 @@ function runIn(sandbox: Sandbox, entry: Entry, command: readonly string[], own?:
   return runProgram(launched.argv, { ...launched, timeoutMs: TRY_MS });
 }
 
-/** Each has one part more than the one before. */
+/** Each attempt has one part more than the one before. */
 async function firstRefused(): Promise<Tried | undefined> {
   const isRoot = process.getuid?.() === 0;
   const parts: readonly (readonly [Tried["what"], ...string[]])[] = [
@@ -118,7 +128,7 @@ async function refused(argv: readonly string[]): Promise<string | undefined> {
   return exitCode === 0 ? undefined : stderr;
 }
 
-/** Of programs that we find, those that a task can't run: its user may not read them, or they are not shown. */
+/** Those of the programs found that a task can't run: its user may not read them, or they are not shown. */
 export async function unusableTools(tools: Sandbox["tools"], names: readonly string[]): Promise<string[]> {
   const paths = names.flatMap((name) => findProgram(name) ?? []);
   const sandbox = { ...plainSandbox(TRIED_AT, taskUser("/")), tools };

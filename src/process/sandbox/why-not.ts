@@ -1,5 +1,5 @@
 /**
- * Owns the reasons for which a machine makes no sandbox, and what a person can do about each.
+ * Owns the reasons why a machine can't make a sandbox, and what a person can do about each.
  */
 import { existsSync } from "node:fs";
 import { readTextOr } from "../../util/index.ts";
@@ -10,7 +10,7 @@ export interface Refusal {
   readonly wayOut: string;
 }
 
-/** A part of a sandbox, and the words that it was refused with. */
+/** A part of a sandbox, and the error that it was refused with. */
 export interface Tried {
   readonly what: "namespaces" | "processes" | "network" | "version" | "filter" | "user" | "whole";
   readonly said: string;
@@ -20,19 +20,19 @@ const isRoot = () => process.getuid?.() === 0;
 
 export function missingProgram(): Refusal | undefined {
   if (process.platform !== "linux")
-    return { reason: "sandboxes are Linux's", wayOut: "run it in a Linux machine or container" };
+    return { reason: "sandboxes exist only on Linux", wayOut: "run it in a Linux machine or container" };
   if (!findOutsideProgram("bwrap"))
     return {
       reason: "bubblewrap is not installed",
-      wayOut: "apt install bubblewrap, or as your system has it",
+      wayOut: "apt install bubblewrap, or the same with your system's package manager",
     };
   const others = ["nsenter", ...(isRoot() ? ["setpriv"] : [])];
   const missing = others.find((name) => !findOutsideProgram(name));
   if (missing === undefined) return undefined;
-  const why = missing === "setpriv" ? ", so that a task of root's can't become another user" : "";
+  const why = missing === "setpriv" ? ", so a task that root starts can't become another user" : "";
   return {
     reason: `${missing} is missing${why}`,
-    wayOut: "apt install util-linux, or as your system has it",
+    wayOut: "apt install util-linux, or the same with your system's package manager",
   };
 }
 
@@ -66,11 +66,11 @@ function explained({ what, said }: Tried): Refusal {
     case "user":
       return ofContainer("root can't become another user");
     case "whole":
-      return ofContainer("its parts can be made, and the whole can't");
+      return ofContainer("each of its parts can be made, but all of them together can't");
   }
 }
 
-/** An ordinary user needs namespaces of users, which many systems keep from them. */
+/** An ordinary user needs user namespaces, which many systems restrict. */
 function whyNamespacesAreOff(said: string): Refusal | undefined {
   if (isRoot() && !/uid map|RTM_NEWADDR/.test(said)) return undefined;
   const setting = (path: string) => readTextOr(`/proc/sys/${path}`, "").trim();
@@ -79,7 +79,7 @@ function whyNamespacesAreOff(said: string): Refusal | undefined {
   if (setting("user/max_user_namespaces") === "0")
     return { reason: "user namespaces are off", wayOut: "sysctl -w user.max_user_namespaces=10000" };
   const isRestricted = setting("kernel/apparmor_restrict_unprivileged_userns") === "1";
-  // What it lets a program make it leaves without power, which shows where that is used first.
+  // AppArmor lets a program make the namespace, but without capabilities. The first use of one shows that.
   if (!isRestricted && !/setting up uid map: Permission denied|RTM_NEWADDR/.test(said)) return undefined;
   return {
     reason: "AppArmor keeps bubblewrap from using user namespaces",

@@ -1,6 +1,7 @@
 /**
- * Owns the reading of a record's data: one small reader for each kind of field. Every reader takes whatever stands
- * there and gives back a value of its kind, because the fold also reads what this program did not write (M1).
+ * Owns the reading of a record's data: one small reader for each kind of field. A reader accepts any value
+ * and returns one of its kind, because the fold also reads records that this program did not write
+ * (machine-1).
  */
 import {
   type AgentDefinition,
@@ -12,11 +13,13 @@ import {
   isSessionName,
   type Json,
   type JsonObject,
+  type LaneTools,
   MOMENT,
   type ParkReason,
   parkReasons,
   type Stage,
   stages,
+  toolClasses,
   whyNoHost,
 } from "../../contract/index.ts";
 import type { TurnRange } from "../state.ts";
@@ -29,7 +32,7 @@ export type Fields = Readonly<Record<string, Reader<unknown>>>;
 export type FieldsRead<F extends Fields> = { readonly [K in keyof F]: ReturnType<F[K]> };
 
 type Known<D> = keyof { [K in keyof D as string extends K ? never : K]: D[K] };
-/** The names of the fields that the form of an event has. */
+/** The names of the fields in an event's schema. */
 export type FieldOf<T extends EventType> = Known<EventData<T>>;
 
 export function readFields<F extends Fields>(fields: F, data: JsonObject): FieldsRead<F> {
@@ -38,13 +41,24 @@ export function readFields<F extends Fields>(fields: F, data: JsonObject): Field
   return read as FieldsRead<F>;
 }
 
-/** The empty text for everything that is none. */
+/** The empty string for everything that is not text. */
 export function textIn(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
 export function textOrNull(value: Json | undefined): string | null {
   return typeof value === "string" ? value : null;
+}
+
+/** The texts of a list; what is none is left out. */
+export function textsIn(value: Json | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+/** The texts of an object, by name; what is none is left out. */
+export function textMapIn(value: Json | undefined): Readonly<Record<string, string>> {
+  const entries = Object.entries(objectIn(value)).filter(([, one]) => typeof one === "string");
+  return Object.fromEntries(entries) as Record<string, string>;
 }
 
 /** Null only where the field is missing. */
@@ -78,7 +92,7 @@ export function exitCodeIn(value: Json | undefined): number | null {
   return typeof value === "number" && Number.isSafeInteger(value) ? value : null;
 }
 
-/** An empty object for everything that is none. */
+/** The empty object for everything that is not an object. */
 export function objectIn(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {};
 }
@@ -87,14 +101,14 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** It becomes a branch, so only what can be one. */
+/** The name becomes the name of a branch, so only a valid one is accepted. */
 export function nameIn(value: Json | undefined): string | null {
   return typeof value === "string" && isSessionName(value) ? value : null;
 }
 
 const BUDGET_LIMITS: ReadonlySet<string> = new Set<BudgetLimit>(["tokens", "usd", "minutes", "turns"]);
 
-/** Only what is a limit. */
+/** Keeps only valid limits. */
 export function budgetIn(value: Json | undefined): Budget {
   const limits = Object.entries(objectIn(value)).filter(
     ([name, limit]) => BUDGET_LIMITS.has(name) && amountIn(limit) > 0,
@@ -102,12 +116,12 @@ export function budgetIn(value: Json | undefined): Budget {
   return Object.fromEntries(limits) as Budget;
 }
 
-/** Null for what is none. */
+/** Null for everything that is not a definition. */
 export function definitionIn(value: Json | undefined): AgentDefinition | null {
   return agentDefinitionSchema.safeParse(value).data ?? null;
 }
 
-/** Null where nothing is said of HOME. */
+/** Null when the record has no HOME. */
 export function homeIn(value: Json | undefined): HomeState | null {
   if (!isObject(value)) return null;
   return { commit: textIn(value["snapshot"]), manifest: textIn(value["manifest"]) };
@@ -118,23 +132,23 @@ export function stageIn(value: Json | undefined): Stage | null {
   return stages.find((stage) => stage === value) ?? null;
 }
 
-/** One that this version doesn't know waits for a person, as a missing key does. */
+/** A reason that this version doesn't know is treated as a missing key, which waits for a person. */
 export function parkReasonIn(value: Json | undefined): ParkReason {
   return parkReasons.find((reason) => reason === value) ?? "key";
 }
 
-/** Null for what is none. */
+/** Null for everything that is not a time. */
 export function momentIn(value: Json | undefined): string | null {
   return typeof value === "string" && MOMENT.test(value) ? value : null;
 }
 
-/** Null only where the field is missing. What is no moment counts as one that is long over. */
+/** Null only where the field is missing. A value that is not a time counts as one that passed long ago. */
 export function givenMoment(value: Json | undefined): string | null {
   if (value === undefined) return null;
   return typeof value === "string" && MOMENT.test(value) ? value : "";
 }
 
-/** Pairs of the first and the last turn, and only those that rise. */
+/** Pairs of a first and a last turn. Only ascending pairs are kept. */
 export function rangesIn(value: Json | undefined): readonly TurnRange[] {
   const ranges: TurnRange[] = [];
   for (const pair of Array.isArray(value) ? value : []) {
@@ -145,7 +159,22 @@ export function rangesIn(value: Json | undefined): readonly TurnRange[] {
   return ranges;
 }
 
-/** Only what is a pattern of hosts. */
+/** The default tools where the field is missing. A class that is not a list has no tools. */
+export function laneToolsIn(value: Json | undefined): LaneTools | null {
+  if (!isObject(value)) return null;
+  const texts = (list: Json | undefined) =>
+    (Array.isArray(list) ? list : []).filter((one) => typeof one === "string");
+  const { read, write, external, approval } = value;
+  const asking = texts(approval);
+  return {
+    read: texts(read),
+    write: texts(write),
+    external: texts(external),
+    approval: toolClasses.filter((one) => asking.includes(one)),
+  };
+}
+
+/** Keeps only valid host patterns. */
 export function hostsIn(value: Json | undefined): readonly string[] {
   const texts = (Array.isArray(value) ? value : []).filter((one) => typeof one === "string");
   return texts.filter((text) => whyNoHost(text) === undefined);

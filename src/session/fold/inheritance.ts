@@ -1,10 +1,10 @@
 /**
- * Owns the list of what a fork and what an import inherit of the session before them. Every part of the state stands
- * in it, so that a new one can't be forgotten.
+ * Owns the list of what a fork and an import inherit from the session before them. Every field of the state
+ * is listed, so a new field can't be forgotten.
  *
- * - `kept`: as the records before it left it.
+ * - `kept`: as the earlier records left it.
  * - `dropped`: as in a session that has just begun.
- * - `recorded`: as the record of the fork or the import says.
+ * - `recorded`: as the record of the fork or the import sets it.
  */
 import { emptyState, type SessionState } from "../state.ts";
 import { newTask, type TaskState } from "../task-state.ts";
@@ -17,17 +17,20 @@ type Ways<S> = { readonly [K in keyof S]-?: Readonly<Record<Newcomer, Way>> };
 const both = (way: Way) => ({ fork: way, import: way });
 
 export const inheritance: Ways<Omit<SessionState, "task">> = {
-  // A fork is another session; an import is the same one elsewhere, perhaps under another name.
+  // A fork is another session. An import is the same session elsewhere, perhaps under another name.
   id: { fork: "recorded", import: "kept" },
   user: both("recorded"),
   name: both("recorded"),
   agent: { fork: "recorded", import: "kept" },
-  // It names programs, variables and a lane, and was accepted elsewhere, if at all: here the repo's file is asked again.
+  // A definition names programs, variables and a lane. If it was accepted, that was elsewhere, so the repo's
+  // file is read again here.
   definition: { fork: "recorded", import: "dropped" },
   title: { fork: "recorded", import: "kept" },
+  tags: both("kept"),
+  metadata: both("kept"),
   createdAt: { fork: "recorded", import: "kept" },
   parent: { fork: "recorded", import: "kept" },
-  // The repo of an import is a path of another machine.
+  // The repo path of an import is a path on another machine.
   repo: both("recorded"),
   lacksRepo: both("recorded"),
   status: both("recorded"),
@@ -39,52 +42,54 @@ export const inheritance: Ways<Omit<SessionState, "task">> = {
   oddities: both("kept"),
   turns: both("kept"),
   history: both("kept"),
-  // None is open: both are refused while one is.
+  // Neither can exist here: a fork and an import are both refused while a turn is open.
   openTurn: both("kept"),
-  // A fork's budget is its parent's, or another; what it spends is its own. An import that would go beyond the limits of
-  // the user's own settings gets these, by a record that follows.
+  // A fork gets its parent's budget or one of its own, and counts its own spending. If an import's budget is
+  // beyond the limits of the user's settings, a record that follows sets these limits.
   budget: { fork: "recorded", import: "kept" },
   spent: { fork: "dropped", import: "kept" },
   // They were made for another session, or under other rules.
   pending: both("dropped"),
-  // What waits was asked of another session, or elsewhere by another person perhaps: nothing of it runs here.
+  grants: both("dropped"),
+  // Queued tasks were asked of another session, or perhaps by another person elsewhere: none of them runs
+  // here.
   queue: both("dropped"),
   arrived: both("dropped"),
   lastSent: both("dropped"),
   crashes: both("dropped"),
   handoff: both("dropped"),
-  // Messages for another user are not this one's to read.
+  // Messages for another user must not be shown to this one.
   unread: { fork: "dropped", import: "recorded" },
   isKept: { fork: "dropped", import: "kept" },
   branch: { fork: "dropped", import: "kept" },
-  // The branch that it was merged into is one of this repo, or of another.
+  // The session was merged into a branch of this repo, or for an import, of another.
   merged: { fork: "kept", import: "dropped" },
   merging: both("dropped"),
   head: both("kept"),
-  // Of a task: what comes after it is asked anew.
+  // It belongs to a task; later tasks ask again.
   waivedTask: both("dropped"),
   hadValues: both("kept"),
-  // It lies in HOME. Where that did not come along, its agent says that it is not there. Of the agent it has the name
-  // alone: which program that is, is decided here.
+  // The conversation lies in HOME. If HOME did not come along, the agent reports that it is missing. Only the
+  // agent's name is inherited; this machine decides which program that is.
   conversation: both("kept"),
-  // Unless it came along, an import's HOME stays where it was.
+  // An import's HOME stays where it was unless it came along.
   home: { fork: "kept", import: "recorded" },
 };
 
-/** Of the latest task. Its capsule stays where it was, and no process here was asked for it. */
+/** For the latest task. Its capsule stays where it was, and no process here was asked to run it. */
 export const taskInheritance: Ways<TaskState> = {
   number: both("kept"),
   request: both("dropped"),
   asked: both("kept"),
   base: both("kept"),
-  // What was allowed there was allowed to another session, or by somebody else.
+  // These permissions were given to another session, or by another person.
   lane: both("dropped"),
-  // So was doing without a sandbox.
+  // The same holds for running without a sandbox.
   isSandboxed: both("dropped"),
   outcome: both("kept"),
   stage: both("dropped"),
   acted: both("dropped"),
-  // What was verified elsewhere was verified there.
+  // An import's checks were run on another machine.
   verified: { fork: "kept", import: "dropped" },
   parked: both("dropped"),
   changed: both("kept"),
@@ -100,7 +105,7 @@ export const taskInheritance: Ways<TaskState> = {
   headBefore: both("kept"),
 };
 
-/** What changes before anything of the record is added. */
+/** The part of the state that changes before the record itself is applied. */
 export function inherited(state: SessionState, newcomer: Newcomer): Partial<SessionState> {
   return {
     ...dropped(emptyState, inheritance, newcomer),

@@ -1,5 +1,5 @@
 /**
- * Owns what every rule about the latest task needs: how it is changed, and whether it is under way.
+ * Owns what all rules about the latest task share: how it is changed, and whether it is under way.
  */
 import type { HoldfastError } from "../../contract/index.ts";
 import type { SessionState } from "../state.ts";

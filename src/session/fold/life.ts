@@ -1,6 +1,6 @@
 /**
- * Owns the part of the fold that a session's life is: who it is, whose, why it is paused, its budget, where it came
- * from and who has its files. Which status an event leads to stands in lifecycle.ts.
+ * Owns the part of the fold about the session itself: its identity and user, why it is paused, its budget,
+ * its origin, and who has its files. lifecycle.ts owns which status an event leads to.
  */
 import { type Json, type PauseReason, pauseReasons } from "../../contract/index.ts";
 import type { SessionState } from "../state.ts";
@@ -14,7 +14,9 @@ import {
   isTrue,
   nameIn,
   textIn,
+  textMapIn,
   textOrNull,
+  textsIn,
 } from "./fields.ts";
 import { inherited } from "./inheritance.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
@@ -34,11 +36,20 @@ const origin = {
 const betweenTurns = { refuse: ({ openTurn }: SessionState) => refusalWhileOpen(openTurn) };
 
 export const lifeRules: readonly Rule[] = [
-  rule("session_opened", origin, {
-    refuse: ({ id }) =>
-      id === "" ? undefined : refuse("illegal_transition", "the session was opened before"),
-    apply: (_state, data, createdAt) => ({ ...originOf(data), createdAt }),
-  }),
+  rule(
+    "session_opened",
+    { ...origin, tags: textsIn, metadata: textMapIn },
+    {
+      refuse: ({ id }) =>
+        id === "" ? undefined : refuse("illegal_transition", "the session was already opened"),
+      apply: (_state, { tags, metadata, ...data }, createdAt) => ({
+        ...originOf(data),
+        tags,
+        metadata,
+        createdAt,
+      }),
+    },
+  ),
   rule(
     "session_forked",
     { ...origin, parent: textIn, parentSeq: amountIn, atTurn: amountIn },
@@ -75,7 +86,7 @@ export const lifeRules: readonly Rule[] = [
     { from: textIn, by: isGiven },
     {
       ...betweenTurns,
-      // A person who resumes it begins to count anew.
+      // The count of crashes begins again when a person resumes the session.
       apply: ({ crashes }, { from, by }) => ({ crashes: from === "interrupted" && by ? crashes + 1 : 0 }),
     },
   ),

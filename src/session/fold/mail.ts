@@ -1,13 +1,13 @@
 /**
- * Owns the part of the fold that came through the inbox or goes through the outbox: tasks that wait, messages that are
- * unread. What arrived is known by its id for a while, so that nothing is taken in twice.
+ * Owns the part of the fold about inbox and outbox: queued tasks and unread messages. The ids of the latest
+ * arrivals are kept, so that no envelope is taken in twice.
  */
 import type { HoldfastError } from "../../contract/index.ts";
 import type { QueuedTask, SessionState } from "../state.ts";
 import { numberIn, textIn } from "./fields.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 
-/** So many may come in between two syncs of an inbox; the rest waits in it. */
+/** At most this many envelopes are taken in between two syncs of an inbox; the rest waits there. */
 export const MAX_ARRIVED = 64;
 const MAX_QUEUED = 1000;
 const MAX_UNREAD = 1000;
@@ -21,7 +21,7 @@ export const mailRules: readonly Rule[] = [
         if (arrived.includes(request)) return arrivedBefore(request);
         return queue.length < MAX_QUEUED
           ? undefined
-          : refuse("queue_full", `${MAX_QUEUED} tasks wait already`);
+          : refuse("queue_full", `the session's queue already has ${MAX_QUEUED} tasks`);
       },
       apply: ({ arrived, queue }, task) => ({
         queue: queuedBy(queue, task),
@@ -45,7 +45,7 @@ export const mailRules: readonly Rule[] = [
         if (arrived.includes(message)) return arrivedBefore(message);
         return unread.length < MAX_UNREAD
           ? undefined
-          : refuse("inbox_full", `${MAX_UNREAD} messages are unread`);
+          : refuse("inbox_full", `the session already has ${MAX_UNREAD} unread messages`);
       },
       apply: ({ arrived, unread }, { message }) => ({
         unread: [...unread, { message, isHanded: false }],
@@ -87,19 +87,19 @@ export function refusalUnlessQueued(
   request: string,
 ): HoldfastError | undefined {
   if (queue.some((one) => one.request === request)) return undefined;
-  return refuse("invalid_data", `${request} does not wait`);
+  return refuse("invalid_data", `task ${request} is not in the queue`);
 }
 
 function refusalUnlessUnread({ unread }: SessionState, message: string): HoldfastError | undefined {
   if (unread.some((one) => one.message === message)) return undefined;
-  return refuse("invalid_data", `${message} is not an unread message`);
+  return refuse("invalid_data", `message ${message} is not unread`);
 }
 
 function arrivedBefore(id: string): HoldfastError {
-  return refuse("arrived_before", `${id} arrived before`);
+  return refuse("arrived_before", `${id} was already taken in`);
 }
 
-/** Behind those of the same priority. */
+/** Inserts the task after those with the same priority. */
 function queuedBy(queue: readonly QueuedTask[], task: QueuedTask): readonly QueuedTask[] {
   const at = queue.findIndex(({ priority }) => priority < task.priority);
   return queue.toSpliced(at < 0 ? queue.length : at, 0, task);

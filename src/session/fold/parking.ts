@@ -1,5 +1,6 @@
 /**
- * Owns the part of the fold that a parked task is: why it stands still, and until when. It is under way all the while.
+ * Owns the part of the fold about a parked task: why it is parked, and until when. A parked task is still
+ * under way.
  */
 import { amountIn, momentIn, parkReasonIn, textOrNull } from "./fields.ts";
 import { inTask, refusalUnlessUnderWay } from "./latest-task.ts";
@@ -14,7 +15,7 @@ export const parkingRules: readonly Rule[] = [
       refuse: (state, { task }) =>
         refusalUnlessUnderWay(state, task) ??
         refusalWhileOpen(state.openTurn) ??
-        (state.task?.parked ? refuse("invalid_data", `task ${task} is parked already`) : undefined),
+        (state.task?.parked ? refuse("invalid_data", `task ${task} is already parked`) : undefined),
       apply: (state, { task: _, ...parked }) => inTask(state, { parked }),
     },
   ),

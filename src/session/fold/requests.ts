@@ -1,6 +1,6 @@
 /**
- * Owns the part of the fold that waits for a person: approvals and questions that are due. A request ends with its
- * answer, or with the task that it was made in. That one is due keeps no turn from beginning.
+ * Owns the part of the fold that waits for a person: pending approvals and questions. A request ends with its
+ * answer, or with the task that made it. A pending request does not stop the next turn from beginning.
  */
 import type { HoldfastError } from "../../contract/index.ts";
 import type { PendingRequest, SessionState } from "../state.ts";
@@ -8,8 +8,10 @@ import { givenAmount, givenMoment, textIn } from "./fields.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 
 type Pending = SessionState["pending"];
+type Grants = SessionState["grants"];
+type Asked = Pick<SessionState, "pending" | "grants">;
 
-/** Whether a person is to decide or to answer something. */
+/** Whether an approval or a question waits for a person. */
 export const isWaiting = ({ pending }: Pick<SessionState, "pending">) => Object.keys(pending).length > 0;
 
 export const requestRules: readonly Rule[] = [
@@ -24,13 +26,38 @@ export const requestRules: readonly Rule[] = [
   ),
   rule(
     "approval_granted",
-    { approval: textIn },
+    { approval: textIn, expiresAt: givenMoment },
     {
-      // By the time of the record, because the fold has no clock.
+      // The time comes from the record, because the fold has no clock.
       refuse: ({ pending }, { approval }, at) =>
         refusalUnlessPending(pending, approval, "approval") ?? refusalOfExpired(pending, approval, at),
-      apply: ({ pending }, { approval }) => ({ pending: withoutRequest(pending, approval) }),
+      apply: ({ pending, grants }, { approval, expiresAt }) => ({
+        pending: withoutRequest(pending, approval),
+        grants: { ...grants, ...granted(pending, approval, expiresAt) },
+      }),
     },
+  ),
+  rule(
+    "action_begun",
+    { approval: textIn },
+    {
+      refuse: ({ grants }, { approval }) => {
+        const grant = grantOf(grants, approval);
+        if (!grant) return refuse("invalid_data", `approval ${approval} is not granted`);
+        return grant.hasBegun
+          ? refuse("invalid_data", `the action of approval ${approval} has already begun`)
+          : undefined;
+      },
+      apply: ({ grants }, { approval }) => {
+        const grant = grantOf(grants, approval);
+        return grant ? { grants: { ...grants, [approval]: { ...grant, hasBegun: true } } } : {};
+      },
+    },
+  ),
+  rule(
+    "action_ended",
+    { approval: textIn },
+    { apply: ({ grants }, { approval }) => ({ grants: only(grants, (_, other) => other !== approval) }) },
   ),
   rule(
     "approval_denied",
@@ -57,7 +84,7 @@ export const requestRules: readonly Rule[] = [
         asked(state, question, { kind: "question", task, fingerprint: null, expiresAt }),
     },
   ),
-  // Also when it comes late: an answer permits nothing.
+  // A late answer is accepted too: an answer permits nothing.
   rule(
     "question_answered",
     { question: textIn },
@@ -68,33 +95,46 @@ export const requestRules: readonly Rule[] = [
   ),
 ];
 
-/** Requests end with their task. */
-export function withoutTask(pending: Pending, task: number): Pending {
-  return only(pending, (request) => request.task !== task);
+/** Removes the task's requests and grants; they end with it. */
+export function withoutTask({ pending, grants }: Asked, task: number): Asked {
+  const isOfAnother = (of: { readonly task: number | null }) => of.task !== task;
+  return { pending: only(pending, isOfAnother), grants: only(grants, isOfAnother) };
 }
 
-/** A new task leaves those of the tasks before it behind, also of one that never ended. */
-export function ofNoTask(pending: Pending): Pending {
-  return only(pending, ({ task }) => task === null);
+/**
+ * Removes the requests and grants of all tasks, even of a task that never ended. For the start of a new task.
+ */
+export function ofNoTask({ pending }: Asked): Asked {
+  return { pending: only(pending, ({ task }) => task === null), grants: {} };
 }
+
+function granted(pending: Pending, id: string, expiresAt: string | null): Grants {
+  const request = requestOf(pending, id);
+  if (!request) return {};
+  const { task, fingerprint } = request;
+  // A request without an expiry was written by an earlier version, and can't be spent.
+  return { [id]: { task, fingerprint: fingerprint ?? "", expiresAt: expiresAt ?? "", hasBegun: false } };
+}
+
+const grantOf = (grants: Grants, id: string) => (Object.hasOwn(grants, id) ? grants[id] : undefined);
 
 function withoutRequest(pending: Pending, id: string): Pending {
   return only(pending, (_request, other) => other !== id);
 }
 
-function only(pending: Pending, isLeft: (request: PendingRequest, id: string) => boolean): Pending {
-  return Object.fromEntries(Object.entries(pending).filter(([id, request]) => isLeft(request, id)));
+function only<V>(all: Readonly<Record<string, V>>, isLeft: (one: V, id: string) => boolean) {
+  return Object.fromEntries(Object.entries(all).filter(([id, one]) => isLeft(one, id)));
 }
 
-/** Without a word about its task, it is of the one that is under way. */
+/** A request that names no task belongs to the task that is under way. */
 function asked({ pending, task }: SessionState, id: string, request: PendingRequest): Partial<SessionState> {
   const underWay = task?.outcome === null ? task.number : null;
   return { pending: { ...pending, [id]: { ...request, task: request.task ?? underWay } } };
 }
 
-/** What a request asks for stays as it was when a person was first shown it. */
+/** Refuses a second request with the same id: what a person was first shown must not change. */
 function refusalOfAnother(pending: Pending, id: string): HoldfastError | undefined {
-  return requestOf(pending, id) && refuse("invalid_data", `${id} is pending already`);
+  return requestOf(pending, id) && refuse("invalid_data", `request ${id} is already pending`);
 }
 
 function refusalUnlessPending(
@@ -102,14 +142,16 @@ function refusalUnlessPending(
   id: string,
   kind: PendingRequest["kind"],
 ): HoldfastError | undefined {
-  return requestOf(pending, id)?.kind === kind ? undefined : refuse("invalid_data", `${id} is not pending`);
+  return requestOf(pending, id)?.kind === kind
+    ? undefined
+    : refuse("invalid_data", `no ${kind} ${id} is pending`);
 }
 
 function refusalOfExpired(pending: Pending, id: string, at: string): HoldfastError | undefined {
   const expiresAt = requestOf(pending, id)?.expiresAt ?? null;
   return expiresAt === null || at < expiresAt
     ? undefined
-    : refuse("invalid_data", `${id} has expired`, { expiresAt });
+    : refuse("invalid_data", `request ${id} has expired`, { expiresAt });
 }
 
 const requestOf = (pending: Pending, id: string) => (Object.hasOwn(pending, id) ? pending[id] : undefined);

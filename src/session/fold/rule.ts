@@ -1,6 +1,6 @@
 /**
- * Owns the form of a rule: what one type of event means to the state. A topic is a list of rules, and each rule has
- * both halves side by side: when the event can't be recorded, and what it changes.
+ * Owns the form of a rule: what one type of event means for the state. A topic is a list of rules. Each rule
+ * has both halves side by side: when the event can't be recorded, and what it changes.
  */
 import { type ErrorCode, type EventType, HoldfastError, type JsonObject } from "../../contract/index.ts";
 import type { SessionState } from "../state.ts";
@@ -9,7 +9,7 @@ import { type FieldOf, type Fields, type FieldsRead, readFields } from "./fields
 interface Meaning<D> {
   /** Why it can't be recorded in this state at this time; undefined when it can. */
   refuse?(state: SessionState, data: D, at: string): HoldfastError | undefined;
-  /** What it changes. The fold itself counts the record and moves the status. */
+  /** What the event changes. The fold itself counts the record and sets the status. */
   apply?(state: SessionState, data: D, at: string): Partial<SessionState>;
 }
 
@@ -18,7 +18,7 @@ export interface Rule extends Meaning<unknown> {
   read(data: JsonObject): unknown;
 }
 
-/** `fields` are those that the rule reads; no other than the event's form has. */
+/** `fields` are the ones that the rule reads; the event's schema must have each of them. */
 export function rule<T extends EventType, F extends Fields>(
   type: T,
   fields: F & { readonly [K in Exclude<keyof F, FieldOf<T>>]: never },

@@ -1,7 +1,7 @@
 /**
- * Owns the part of the fold that the latest task is: how far it came, its files, and what of its work was published.
+ * Owns the latest task's part of the fold: its progress, its files, and what of its work was published.
  */
-import type { HoldfastError } from "../../contract/index.ts";
+import { type HoldfastError, type LaneTools, usualTools } from "../../contract/index.ts";
 import type { SessionState } from "../state.ts";
 import {
   type LaneState,
@@ -19,6 +19,7 @@ import {
   hostsIn,
   isGiven,
   isTrue,
+  laneToolsIn,
   objectIn,
   rangesIn,
   stageIn,
@@ -31,13 +32,13 @@ import { ofNoTask, withoutTask } from "./requests.ts";
 import { type Rule, refuse, rule } from "./rule.ts";
 import { refusalWhileOpen } from "./turn.ts";
 
-/** More than a person allows one by one (M2). */
+/** More than a person would allow one at a time (machine-2). */
 const MAX_HOSTS = 200;
 
 export const taskRules: readonly Rule[] = [
-  // Recorded before its task is.
+  // This record comes before the task's own.
   rule("sandbox_waived", { task: amountIn }, { apply: (_, { task }) => ({ waivedTask: task }) }),
-  // Recorded when its capsule is there.
+  // This record comes when the capsule exists.
   rule(
     "task_started",
     {
@@ -52,18 +53,20 @@ export const taskRules: readonly Rule[] = [
       isReadOnly: isTrue,
       isWithoutCommands: isTrue,
       hosts: hostsIn,
+      tools: laneToolsIn,
     },
     {
       refuse: (state, { task, request }) => {
         const next = (state.task?.number ?? 0) + 1;
-        if (task !== next) return refuse("invalid_data", `the next task is ${next}`);
+        if (task !== next)
+          return refuse("invalid_data", `task ${task} can't start: the next task is ${next}`);
         return request === null ? undefined : refusalUnlessQueued(state.queue, request);
       },
       apply: (state, { task, request, asked, env, base, carried, home, ...of }) => {
         const hasUnpublished = isTrue(carried["hasUnpublished"]);
         return {
           queue: unqueued(state.queue, request),
-          pending: ofNoTask(state.pending),
+          ...ofNoTask(state),
           hadValues: state.hadValues || env,
           task: {
             ...newTask,
@@ -92,7 +95,7 @@ export const taskRules: readonly Rule[] = [
         refusalUnlessUnderWay(state, task) ??
         ((state.task?.lane?.hosts.length ?? 0) < MAX_HOSTS
           ? undefined
-          : refuse("invalid_data", `task ${task} may reach ${MAX_HOSTS} hosts already`)),
+          : refuse("invalid_data", `task ${task} already has the maximum of ${MAX_HOSTS} hosts`)),
       apply: (state, { host }) => withHost(state, host),
     },
   ),
@@ -109,7 +112,7 @@ export const taskRules: readonly Rule[] = [
     },
     {
       apply: (state, { task, outcome, files, insertions, deletions, head, unpublished }) => ({
-        pending: withoutTask(state.pending, task),
+        ...withoutTask(state, task),
         ...inTask(state, {
           outcome,
           stage: null,
@@ -142,7 +145,7 @@ export const taskRules: readonly Rule[] = [
       refuse: (state, { task, stage }) => {
         const open = task === state.task?.number ? state.task.stage : null;
         return open !== null && open !== stage
-          ? refuse("invalid_data", `task ${task} is at stage ${open}`)
+          ? refuse("invalid_data", `task ${task} is still at stage ${open}`)
           : refusalOfStage(state, task);
       },
       apply: (state, { task, stage, outcome }) =>
@@ -164,7 +167,7 @@ export const taskRules: readonly Rule[] = [
       refuse: (state, { task }) =>
         task === state.task?.number
           ? undefined
-          : refuse("invalid_data", `task ${task} is not the one that was started last`),
+          : refuse("invalid_data", `task ${task} is not the session's latest task`),
       apply: (state) => inTask(state, { capsule: "there" }),
     },
   ),
@@ -212,7 +215,8 @@ export const taskRules: readonly Rule[] = [
       }),
     },
   ),
-  // Whatever was asked of a person was asked in turns that are left behind. Queue, inbox and what was spent stay.
+  // Requests to a person belong to the turns that are undone, so they are dropped. Queue, inbox and spending
+  // stay.
   rule(
     "session_rewound",
     {
@@ -232,9 +236,10 @@ export const taskRules: readonly Rule[] = [
     {
       refuse: ({ openTurn }) => refusalWhileOpen(openTurn),
       apply: (state, { toTurn, history, head, home, ...of }) => ({
-        // Only turns that there were.
+        // Only turns that exist.
         history: history.filter(([, last]) => last <= state.turns),
         pending: {},
+        grants: {},
         head,
         ...(home && { home }),
         ...inTask(state, {
@@ -257,11 +262,14 @@ export const taskRules: readonly Rule[] = [
   ),
 ];
 
-/** A task comes to its first stages before it is started: until then they are on record, and not in the state. */
+/**
+ * A task goes through its first stages before it is started. Until then they are recorded but not part of the
+ * state.
+ */
 function refusalOfStage({ task: current }: SessionState, task: number): HoldfastError | undefined {
   const number = current?.number ?? 0;
   if (task === number + 1 || (current && task === number)) return undefined;
-  return refuse("invalid_data", `task ${task} is neither the latest one nor the next`);
+  return refuse("invalid_data", `task ${task} is neither the session's latest task nor its next one`);
 }
 
 function withHost({ task }: SessionState, host: string): Partial<SessionState> {
@@ -278,10 +286,12 @@ function snapshotOf(
   return { commit, tree, manifest, turn, unanswered };
 }
 
-interface LaneFields extends Omit<LaneState, "name"> {
+interface LaneFields extends Omit<LaneState, "name" | "tools"> {
   readonly lane: string | null;
+  readonly tools: LaneTools | null;
 }
 
-function laneIn({ lane: name, isReadOnly, isWithoutCommands, hosts }: LaneFields): LaneState | null {
-  return name === null ? null : { name, isReadOnly, isWithoutCommands, hosts };
+function laneIn({ lane: name, isReadOnly, isWithoutCommands, hosts, tools }: LaneFields): LaneState | null {
+  const usual = isReadOnly ? { ...usualTools, write: [] } : usualTools;
+  return name === null ? null : { name, isReadOnly, isWithoutCommands, hosts, tools: tools ?? usual };
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the part of the fold that turns are: which one is open, its calls without a result, the conversation as ranges
- * of turns, and what was spent.
+ * Owns the part of the fold about turns: which one is open, its calls without a result, the conversation as
+ * ranges of turns, and what was spent.
  */
 import type { HoldfastError, JsonObject } from "../../contract/index.ts";
 import type { OpenTurn, SessionState, Spent, TurnRange } from "../state.ts";
@@ -25,7 +25,9 @@ export const turnRules: readonly Rule[] = [
       refuse: ({ openTurn, turns, task }, { turn }) =>
         refusalWhileOpen(openTurn) ??
         refusalWhileParked(task) ??
-        (turn === turns + 1 ? undefined : refuse("invalid_data", `the next turn is ${turns + 1}`)),
+        (turn === turns + 1
+          ? undefined
+          : refuse("invalid_data", `turn ${turn} can't begin: the next turn is ${turns + 1}`)),
       apply: ({ history }, { turn }, startedAt) => ({
         turns: turn,
         history: withTurn(history, turn),
@@ -44,7 +46,7 @@ export const turnRules: readonly Rule[] = [
     {
       refuse: ({ openTurn }, { turn, call }) =>
         refusalUnlessOpen(openTurn, turn) ??
-        (hasCall(openTurn, call) ? refuse("invalid_data", `call ${call} is open already`) : undefined),
+        (hasCall(openTurn, call) ? refuse("invalid_data", `call ${call} is already open`) : undefined),
       apply: (state, { call, tool }) => ({
         ...withCalls(state.openTurn, { ...state.openTurn?.calls, [call]: tool }),
         ...answered(state),
@@ -57,7 +59,7 @@ export const turnRules: readonly Rule[] = [
     {
       refuse: ({ openTurn }, { turn, call }) =>
         refusalUnlessOpen(openTurn, turn) ??
-        (hasCall(openTurn, call) ? undefined : refuse("invalid_data", `no call ${call} is open`)),
+        (hasCall(openTurn, call) ? undefined : refuse("invalid_data", `call ${call} is not open`)),
       apply: ({ openTurn }, { call }) => withCalls(openTurn, without(openTurn?.calls ?? {}, call)),
     },
   ),
@@ -87,7 +89,7 @@ export const turnRules: readonly Rule[] = [
       usd: amountIn,
     },
     {
-      // An agent in a terminal tells of nothing else.
+      // For an agent in a terminal this is the only sign that it answered.
       apply: (state, usage) => ({ spent: withUsage(state.spent, usage), ...answered(state) }),
     },
   ),
@@ -99,14 +101,14 @@ function answered({ conversation }: SessionState): Partial<SessionState> {
     : {};
 }
 
-/** For every event that needs a session between two turns. */
+/** For every event that is allowed only between turns. */
 export function refusalWhileOpen(openTurn: OpenTurn | null): HoldfastError | undefined {
   return openTurn ? refuse("turn_open", `turn ${openTurn.turn} is still open`) : undefined;
 }
 
 function refusalWhileParked(task: TaskState | null): HoldfastError | undefined {
   return task?.parked
-    ? refuse("illegal_transition", `task ${task.number} is parked: it has to be let go on first`)
+    ? refuse("illegal_transition", `task ${task.number} is parked: it has to go on before a turn can begin`)
     : undefined;
 }
 
@@ -116,7 +118,7 @@ function refusalUnlessOpen(openTurn: OpenTurn | null, turn: number): HoldfastErr
 
 function refusalOfOpenCalls(openTurn: OpenTurn | null): HoldfastError | undefined {
   const open = Object.keys(openTurn?.calls ?? {}).length;
-  return open > 0 ? refuse("turn_open", `${open} tool calls have no result yet`) : undefined;
+  return open > 0 ? refuse("turn_open", `the turn has tool calls without a result: ${open}`) : undefined;
 }
 
 const hasCall = (openTurn: OpenTurn | null, call: string) => Object.hasOwn(openTurn?.calls ?? {}, call);
@@ -130,7 +132,7 @@ function withTurn(history: readonly TurnRange[], turn: number): readonly TurnRan
   return last?.[1] === turn - 1 ? [...history.slice(0, -1), [last[0], turn]] : [...history, [turn, turn]];
 }
 
-/** Journals of before there were caches know input and output alone. */
+/** Journals from before caches were counted have only input and output tokens. */
 function withUsage(spent: Spent, usage: JsonObject): Spent {
   return {
     ...spent,

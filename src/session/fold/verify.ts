@@ -1,5 +1,6 @@
 /**
- * Owns the part of the fold that says what the checks said of which tree, and where the session's work was merged.
+ * Owns the part of the fold about verdicts and merges: what the checks found for which tree, and where work
+ * was merged.
  */
 import { verdicts } from "../../contract/index.ts";
 import type { MergeState } from "../state.ts";
@@ -12,7 +13,7 @@ export const verifyRules: readonly Rule[] = [
     "verification_ended",
     { task: amountIn, tree: textIn, verdict: textIn, into: givenText },
     {
-      // A merge is verified for the branch that it goes into: of the task's own tree it says nothing.
+      // A verdict with `into` is about the merged branch. It does not apply to the task's own tree.
       apply: (state, { task, tree, verdict: said, into }) => {
         const verdict = verdicts.find((one) => one === said);
         const isOwn = task === state.task?.number && into === null;

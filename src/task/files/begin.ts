@@ -1,6 +1,6 @@
 /**
- * Owns the beginning of a task's files: those that the last task left, with everything in them, or clean ones.
- * Whatever fails, the session has what it had before.
+ * Owns how a task gets its files: all that the last task left, or clean ones. If anything fails, the session
+ * keeps the files that it had.
  */
 import {
   type Capsule,
@@ -42,13 +42,16 @@ export interface NewFiles {
 export interface Beginning {
   readonly capsule: Capsule;
   readonly missingIncludes: readonly string[];
-  /** The task is on record. */
+  /** Call it when the task is recorded. */
   settle(): Promise<void>;
-  /** Something failed before it was recorded. */
+  /** Call it when something failed before the task was recorded. */
   undo(): Promise<void>;
 }
 
-/** Before it is asked what a task begins with: the last capsule's files are in a snapshot that the journal names. */
+/**
+ * Puts the last capsule's files into a snapshot that the journal names. Call it before choosing what a task
+ * begins with.
+ */
 export async function settleLast(room: Room): Promise<void> {
   await finishPublishing(room);
   await finishMerging(room);
@@ -58,9 +61,9 @@ export async function settleLast(room: Room): Promise<void> {
   await settleFiles(room, capsule);
 }
 
-/** A checkpoint with nothing running: the files are those of its snapshot from then on. */
+/** Takes a checkpoint with no process running. From then on the files are those of its snapshot. */
 export async function settleFiles(room: Room, capsule: Capsule): Promise<void> {
-  // What still runs could write after the snapshot.
+  // A process that still runs could write after the snapshot.
   await capsule.detach();
   const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room));
   await capsule.settle(snapshot);
@@ -68,7 +71,7 @@ export async function settleFiles(room: Room, capsule: Capsule): Promise<void> {
 
 export async function beginFiles(room: Room, from: StartingPoint, files: NewFiles): Promise<Beginning> {
   const { base, carried, isNext } = from;
-  // What is refused is refused before anything is touched.
+  // All refusals come before anything is changed.
   const theirs = carried && (await commitsBetween(room, base, carried));
   const last = await openCapsule(room);
   if (last && !isNext) await tearDown(room, { isReplaced: true });
@@ -91,7 +94,10 @@ export async function beginFiles(room: Room, from: StartingPoint, files: NewFile
   }
 }
 
-/** What a person committed since, as far as it goes together with the carried work; undefined where that is nothing. */
+/**
+ * The commits that a person made since, if they can be combined with the carried work; undefined when there
+ * are none.
+ */
 async function commitsBetween({ repo, io }: Room, base: string | null, { from, tree }: Carried) {
   if (base === null || base === from || tree === "") return undefined;
   return differenceFor(repo, await openStore(repo, io.disk), { from, to: base }, tree);
@@ -120,7 +126,7 @@ async function bringBack(room: Room, request: NewCapsule, snapshot: string): Pro
 async function requestOf({ sessionDir, session, repo }: Room, files: NewFiles) {
   const { number: task, settings, sandbox, coming, runSetup, signal } = files;
   const dir = capsuleDir(sessionDir, task);
-  // One that is there and on no record was made by a process that was killed before it was used.
+  // A capsule that no record names was made by a process that was killed before it used the capsule.
   await clearUnfinished(new CapsuleDir(dir));
   const branch = branchOf(session.state);
   return {
@@ -137,7 +143,7 @@ async function requestOf({ sessionDir, session, repo }: Room, files: NewFiles) {
   };
 }
 
-/** As `task_started` has it. */
+/** The form that `task_started` has for it. */
 export function carriedIn(
   room: Room,
   { carried, isNext }: StartingPoint,

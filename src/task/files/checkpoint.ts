@@ -1,6 +1,6 @@
 /**
  * Owns checkpoints: a capsule's files and the journal's position, as one. The snapshot is on disk before the
- * record that names it; a crash in between leaves a snapshot that nobody names, and loses nothing.
+ * record that names it. A crash in between leaves a snapshot that no record names, and loses nothing.
  */
 import {
   type Capsule,
@@ -26,7 +26,7 @@ import { homeRoot } from "../home/session-home.ts";
 import { noteWithheld } from "../home/withheld.ts";
 import type { CheckpointLimits, Room } from "../room/room.ts";
 
-/** Something that writes without end must not keep us forever. */
+/** A program that writes without end must not block the checkpoint forever. */
 const ATTEMPTS = 3;
 
 const NAMED_PATHS = 5;
@@ -45,19 +45,19 @@ export async function takeCheckpoint(
   const { session, io } = room;
   const { task } = session.state;
   const turn = lastTurnOf(session.state);
-  if (!task) throw new HoldfastError("no_capsule", "the session has no task");
-  // T3: what still runs stands still while both are read. In a sandbox nothing does.
+  if (!task) throw new HoldfastError("no_capsule", "the session has no task, so it has no files to save");
+  // checkpoint-1: running processes are frozen while files and HOME are read. In a sandbox none runs then.
   const { isSandboxed } = capsule.spec;
   using _ = isSandboxed ? undefined : capsule.freeze();
   const name = `${task.number}.${turn}.${io.clock.nowMs()}`;
   tellStep(io.onProgress, "looking for changes");
   const snapshot = await snapshotSteadily(capsule, name, limits);
-  // Without one, HOME is the user's own.
+  // Without a sandbox, HOME is the user's own.
   const home = isSandboxed ? await homeRoot(room, limits) : undefined;
   const roots = await snapshotRoots(room, name, home ? [home] : []);
   const { snapshot: commit, manifest } = roots.home ?? {};
   if (commit !== undefined && manifest !== undefined) await noteWithheld(room, { commit, manifest });
-  tellStep(io.onProgress, "putting the work together");
+  tellStep(io.onProgress, "preparing the commit of the work");
   const work = await workOf(room.repo, session, capsule, snapshot, io.clock.nowMs());
   const omitted = snapshot.manifest.omitted.length;
   const unanswered = snapshot.unanswered.length;
@@ -112,7 +112,7 @@ async function workOf(
   });
 }
 
-/** A snapshot that a journal names, read back and compared with what the journal says of it. */
+/** Reads a snapshot that a journal names, and compares it with what the journal recorded. */
 export async function readSnapshot(
   store: Store,
   named: NamedSnapshot,
@@ -121,7 +121,7 @@ export async function readSnapshot(
   return { manifest, ...(await contentsOf(store, named.commit, manifest)) };
 }
 
-/** The work of a snapshot, made again: the same tree that the journal names. */
+/** Makes the work of a snapshot again. The result must be the tree that the journal names. */
 export async function workAgain(
   { repo, id }: { readonly repo: Repo; readonly id: string },
   store: Store,
@@ -142,7 +142,7 @@ export async function workAgain(
   if (work.tree !== named.tree)
     throw new HoldfastError(
       "snapshot_invalid",
-      `snapshot ${named.commit} gives tree ${work.tree}, not ${named.tree}`,
+      `snapshot ${named.commit} results in tree ${work.tree}, but the journal recorded ${named.tree}`,
     );
   return work;
 }

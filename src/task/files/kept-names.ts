@@ -1,13 +1,13 @@
 /**
- * Owns what a journal says is kept beside it: artifacts, and snapshots of files and of HOME, with the turns that need
- * them. Pure: records in, names out.
+ * Owns which files a journal names beside itself: artifacts, and snapshots of files and of HOME, with the
+ * turns that need them. Pure: records in, names out.
  */
 import type { JournalRecord, JsonObject } from "../../contract/index.ts";
 
 interface Kept {
-  /** Of the record that names it last. */
+  /** The `seq` of the latest record that names it. */
   readonly seq: number;
-  /** It was named before the session came here, by a fork or an import, and may have stayed where it was. */
+  /** A record before a fork or an import named it, so it may have stayed where the session came from. */
   readonly mayBeElsewhere: boolean;
 }
 
@@ -20,13 +20,13 @@ export interface KeptArtifact extends Kept {
 
 export interface KeptSnapshot extends Kept {
   readonly commit: string;
-  /** Empty where no record has it. */
+  /** Empty when no record has it. */
   readonly manifest: string;
   readonly turns: readonly number[];
   readonly isHome: boolean;
 }
 
-/** What a fork at a turn would stand on. */
+/** The snapshots that a fork at a turn would begin with. */
 export interface TurnFiles {
   readonly files: string;
   readonly home: string;
@@ -37,7 +37,7 @@ const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 export class KeptNames {
   readonly artifacts = new Map<string, KeptArtifact>();
   readonly snapshots = new Map<string, KeptSnapshot>();
-  /** The last of each turn. */
+  /** The last ones of each turn. */
   readonly byTurn = new Map<number, TurnFiles>();
   /** Whether an import brought the snapshots as a pack that is in no store. */
   isPackExpected = false;
@@ -53,7 +53,7 @@ export class KeptNames {
         this.#noteArtifact(data, seq);
         return;
       case "task_started":
-        // The same commit as a checkpoint before; where it is not, the record has no manifest of it.
+        // Usually the commit of an earlier checkpoint. If it is not, no record has its manifest.
         this.#noteSnapshot(data["snapshot"], "", this.#turns, seq, false);
         this.#noteHome(data, this.#turns, seq);
         return;
@@ -65,12 +65,12 @@ export class KeptNames {
         return;
       }
       case "session_forked":
-        // Its parent's artifacts are its parent's.
+        // The artifacts of the parent stay with the parent.
         this.#leaveArtifacts();
         this.isPackExpected = false;
         return;
       case "session_imported":
-        // HOME and artifacts stay where they were.
+        // HOME and artifacts stayed where the session came from.
         this.#leaveArtifacts();
         for (const [commit, kept] of this.snapshots)
           if (kept.isHome) this.snapshots.set(commit, { ...kept, mayBeElsewhere: true });
@@ -79,7 +79,7 @@ export class KeptNames {
     }
   }
 
-  /** HOME snapshots that came from elsewhere, some of them others than the journal names. */
+  /** Replaces HOME snapshots of an import by those that were imported in their place. */
   substitute(homes: ReadonlyMap<string, { readonly commit: string; readonly manifest: string }>): void {
     for (const [named, { commit, manifest }] of homes) {
       const kept = this.snapshots.get(named);
@@ -90,7 +90,7 @@ export class KeptNames {
   }
 
   #noteArtifact({ task, name, sha256, bytes }: JsonObject, seq: number): void {
-    // Of a journal that may come from anywhere: only what can be the name of a file in that directory.
+    // The journal may come from anywhere: only a valid file name in that directory is accepted.
     if (!Number.isSafeInteger(task) || typeof name !== "string" || !/^[^/\0]+$/.test(name)) return;
     if (name === "." || name === "..") return;
     this.artifacts.set(`${task}/${name}`, {

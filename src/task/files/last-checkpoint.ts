@@ -1,39 +1,49 @@
 /**
- * Owns whether a task's last checkpoint still has its files as they are. Whatever can write there is a writer: a process
- * from its start to its end, but for the time in which it stands still.
+ * Owns whether a task's last checkpoint still matches its files. Everything that can write there is a writer:
+ * a process from its start to its end, except while it is frozen. Without a sandbox, processes that it
+ * started may live on until all of the task's processes are ended.
  *
- * T13 The last checkpoint counts only if no writer was there while it was taken, and none has been there since.
+ * checkpoint-2 The last checkpoint counts only if there was no writer while it was taken, and has been none
+ *    since.
  */
 import type { Checkpoint } from "./checkpoint.ts";
 
 export interface Writer {
-  /** It stands still. */
+  /** The writer is frozen. */
   rest(): void;
   goOn(): void;
-  /** It is gone. */
+  /** The writer has ended. */
   end(): void;
 }
 
 export class LastCheckpoint {
   readonly #writers = new Set<Writer>();
+  readonly #canStray: boolean;
+  #hasStrays = false;
   #taken: Checkpoint | undefined;
   #counts = false;
 
-  /** Undefined: there is none, or something may have written since. */
+  /** `canStray`: the children of a process can outlive it. */
+  constructor({ canStray }: { readonly canStray: boolean }) {
+    this.#canStray = canStray;
+  }
+
+  /** Undefined: there is none, or a writer may have changed the files since. */
   get current(): Checkpoint | undefined {
     return this.#counts ? this.#taken : undefined;
   }
 
   async take(make: () => Promise<Checkpoint>): Promise<Checkpoint> {
     this.#taken = undefined;
-    this.#counts = this.#writers.size === 0;
+    this.#counts = this.#writers.size === 0 && !this.#hasStrays;
     this.#taken = await make();
     return this.#taken;
   }
 
-  /** Something is about to run that can write. */
+  /** Call it before starting a process that can write. */
   beginWriter(): Writer {
     let isGone = false;
+    this.#hasStrays = this.#canStray;
     const writer: Writer = {
       rest: () => void this.#writers.delete(writer),
       goOn: () => {
@@ -48,5 +58,10 @@ export class LastCheckpoint {
     };
     writer.goOn();
     return writer;
+  }
+
+  /** Call it when all processes of the task have been ended. */
+  endStrays(): void {
+    this.#hasStrays = false;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the answer to which capsules the tasks of a home have: one at most in each task's directory, in the custody of
- * whoever has the session's lock.
+ * Owns which capsules the tasks of a home have: at most one in each task's directory, in the custody of the
+ * process that has the session's lock.
  */
 import { sep } from "node:path";
 import { type CapsuleOwner, type Custody, findCapsule, type OwnedCapsule } from "../../capsule/index.ts";
@@ -8,7 +8,7 @@ import { isSessionId, type SessionId } from "../../contract/index.ts";
 import { type Home, listSessionIds, sessionDirOf } from "../../home/index.ts";
 import { acquireOwner, probeOwner } from "../../journal/index.ts";
 import { sessionsDir } from "../../util/index.ts";
-import { capsuleDirsOf, isForChecks } from "./task-dirs.ts";
+import { capsuleDirsOf, hasWorker, isForAMoment } from "./task-dirs.ts";
 
 export function taskCapsules(home: Home): CapsuleOwner {
   return {
@@ -18,7 +18,9 @@ export function taskCapsules(home: Home): CapsuleOwner {
         const dir = sessionDirOf(home, id);
         for (const path of await capsuleDirsOf(dir)) {
           const capsule = await findCapsule(path);
-          if (capsule) found.push({ ...capsule, custody: custodyOf(home, id), isPassing: isForChecks(path) });
+          if (!capsule) continue;
+          const isPassing = isForAMoment(path);
+          found.push({ ...capsule, custody: custodyOf(home, id, isPassing ? path : undefined), isPassing });
         }
       }
       return found;
@@ -31,11 +33,12 @@ export function taskCapsules(home: Home): CapsuleOwner {
   };
 }
 
-function custodyOf(home: Home, id: SessionId): Custody {
+/** `passing`: the capsule that an action's worker may be using, even after its session process has ended. */
+function custodyOf(home: Home, id: SessionId, passing?: string): Custody {
   const dir = sessionDirOf(home, id);
   return {
     get isBusy() {
-      return probeOwner(dir).held;
+      return probeOwner(dir).held || (passing !== undefined && hasWorker(passing));
     },
     alone: async (work) => {
       const lock = await acquireOwner(dir);

@@ -1,9 +1,11 @@
 /**
- * Owns the rewind: files, HOME and conversation of a session go back to the end of a turn, in place. Nothing is lost by
- * it: what is left behind is in a checkpoint first, its turns stay in the journal, and a rewind to one of them undoes it.
+ * Owns the rewind: files, HOME and conversation of a session go back to the end of a turn, in place. Nothing
+ * is lost. The present files go into a checkpoint first, the undone turns stay in the journal, and a rewind
+ * to one of them brings it back.
  *
- * T4 A turn's number is never used again, and what a rewind left behind can be gone back to.
- * What a kill leaves: before the record, a capsule that was put away; after it, one that is made when it is needed.
+ * rewind-1 A turn's number is never used again, and a later rewind can return to the turns that this one
+ *    undid. What a kill leaves: before the record, a capsule that was put away; after it, a capsule that is
+ *    made when it is needed.
  */
 import { lastTurnOf, type SessionState } from "../../session/index.ts";
 import { present } from "../../util/index.ts";
@@ -15,16 +17,16 @@ import { restore, tearDown } from "./teardown.ts";
 export interface Rewound {
   readonly fromTurn: number;
   readonly toTurn: number;
-  /** Of the files that were left behind; null where there were none. */
+  /** The snapshot of the files before the rewind; null when there were none. */
   readonly checkpoint: string | null;
-  /** Of the files that it has now. */
+  /** The snapshot of the files that the session has now. */
   readonly snapshot: string | null;
 }
 
-/** `there`: the state at the end of that turn, as the journal has it. */
+/** `there`: the state at the end of that turn, according to the journal. */
 export async function rewind(room: Room, there: SessionState): Promise<Rewound> {
   const { session } = room;
-  // What was published is of the turns that are left behind.
+  // A publication in progress belongs to the turns that are undone.
   await finishPublishing(room);
   const fromTurn = lastTurnOf(session.state);
   const toTurn = lastTurnOf(there);
@@ -40,21 +42,21 @@ export async function rewind(room: Room, there: SessionState): Promise<Rewound> 
   return { fromTurn, toTurn, checkpoint, snapshot: there.task?.snapshot?.commit ?? null };
 }
 
-/** What a rewind still has to do, if something: also of one that was cut off. */
+/** Completes a rewind, including one that a kill cut off. Does nothing when there is nothing left to do. */
 export async function finishRewind(room: Room): Promise<void> {
   const { session } = room;
   const { task } = session.state;
   if (task?.capsule !== "rewound") return;
   if (task.snapshot && !(await openCapsule(room))) return void (await restore(room));
   await bringHome(room);
-  // It was made, and then the record was cut off.
+  // The capsule was made, and the kill came before the record.
   if (task.snapshot)
     await session.append("capsule_restored", { task: task.number, snapshot: task.snapshot.commit });
 }
 
 function stateOf({ task, head, home, history }: SessionState) {
   const { snapshot } = task ?? {};
-  // Before anything ran, HOME was empty; of a turn of an earlier version nothing is known of it.
+  // Before the first task HOME was empty. For a turn of an earlier version, its HOME is not known.
   const known = home ?? (history.length === 0 ? { commit: "", manifest: "" } : undefined);
   return {
     history: history.map(([first, last]): [number, number] => [first, last]),

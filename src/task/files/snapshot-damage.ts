@@ -1,7 +1,7 @@
 /**
- * Owns what is said when work that needs a session's snapshots fails: which of them is damaged, where, whose turn it
- * is, and from which turn the session can go on. Git's own words say none of it. What costs time here is spent only
- * when something failed.
+ * Owns the error for work that fails because one of a session's snapshots is damaged: which snapshot, where
+ * it is, whose turn it belongs to, and from which turn the session can go on. Git reports none of that. The
+ * search takes time, so it runs only after a failure.
  */
 import { join } from "node:path";
 import { findBadManifests, findBadObjects, whyUnusable } from "../../capsule/index.ts";
@@ -13,7 +13,10 @@ import { KeptNames, type KeptSnapshot } from "./kept-names.ts";
 
 type Keeper = Pick<FoundSession, "id" | "dir"> & { readonly repo: string | null };
 
-/** What damaged snapshots make `work` fail with is `snapshot_invalid`; every other failure stays what it is. */
+/**
+ * Turns failures of `work` that a damaged snapshot causes into `snapshot_invalid`. All others stay as they
+ * are.
+ */
 export async function locatingDamage<T>(home: Home, keeper: Keeper, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -22,7 +25,7 @@ export async function locatingDamage<T>(home: Home, keeper: Keeper, work: () => 
   }
 }
 
-/** Undefined where the failure has nothing to do with snapshots, or says all there is to say. */
+/** Undefined when no snapshot caused the failure, or when the error already names it. */
 export async function locateDamage(
   home: Home,
   { id, dir, repo }: Keeper,
@@ -34,7 +37,7 @@ export async function locateDamage(
   const store = await findStore(home, repo);
   const bad = store ? await badSnapshots(store, names) : new Map<string, string>();
   const damaged = [...names.snapshots.values()].filter(({ commit }) => bad.has(commit));
-  // The one that was needed: the one that is named, or the last one.
+  // The snapshot that the error names, or else the latest one.
   const one = damaged.find(({ commit }) => commit === error.facts["snapshot"]) ?? latest(damaged);
   if (!store || !one) return undefined;
   const turn = Math.max(...one.turns);
@@ -44,8 +47,8 @@ export async function locateDamage(
   const whose = one.isHome ? "HOME" : "the files";
   const advice =
     wholeTurn > 0
-      ? `the files of turn ${wholeTurn} are whole: holdfast fork ${id} --at ${wholeTurn}`
-      : `no turn before it has files that are whole: holdfast fork ${id} --at 0 begins anew`;
+      ? `go on from turn ${wholeTurn}, whose files are whole: holdfast fork ${id} --at ${wholeTurn}`
+      : `no earlier turn has files that are whole: holdfast fork ${id} --at 0 begins anew`;
   return new HoldfastError(
     "snapshot_invalid",
     `snapshot ${one.commit} of session ${id} (${whose} of turn ${turn}) is damaged, in ${join(home.dir, store.path)}: ${bad.get(one.commit)}; ${advice}`,
@@ -64,13 +67,13 @@ async function readNames(dir: string): Promise<KeptNames> {
     for await (const { record } of readDurable(dir)) names.note(record);
     names.substitute(await readHomes(dir));
   } catch (error) {
-    // What the good records name is enough to tell.
+    // The names in the good records are sufficient.
     if (!damageOf(error)) throw error;
   }
   return names;
 }
 
-/** By the commit of each: why. */
+/** The reasons, by the commit of each damaged snapshot. */
 async function badSnapshots(
   store: { readonly gitDir: string },
   { snapshots }: KeptNames,

@@ -1,6 +1,6 @@
 /**
- * Owns the question whether a capsule has the directory that a command is to start in. Links are not followed from
- * here: where one leads, only the sandbox can say.
+ * Owns the check that a capsule has the directory in which a command is to start. Links are not followed
+ * here: only the sandbox knows where they lead.
  */
 import { lstatSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * Owns the question what a task begins with: which commit its work is measured against, and which files it gets.
+ * Owns what a task begins with: the commit that its work is compared with, and the files that it gets.
  */
 import {
   branchTip,
@@ -14,34 +14,36 @@ import { type SessionState, standsOn } from "../../session/index.ts";
 import { defaultBase } from "../room/room.ts";
 
 export interface StartingOptions {
-  /** A name of a commit: begin clean, with that. */
+  /** The name of a commit: begin clean, with that commit. */
   readonly base?: string;
-  /** Begin clean, with HEAD, or what the repo's configuration names instead. */
+  /** Begin clean, with HEAD or the commit that the repo's configuration names. */
   readonly isFresh?: boolean;
-  /** With `base`: the files begin with this snapshot. */
+  /** Together with `base`: begin with the files of this snapshot. */
   readonly snapshot?: string;
-  /** With `snapshot`: what is known of it. */
+  /** Together with `snapshot`: what is known about it. */
   readonly carried?: Omit<Carried, "snapshot">;
 }
 
-/** Files of an earlier task, with everything in them. */
+/** The files of an earlier task, including ignored ones. */
 export interface Carried {
   /** The snapshot's commit. */
   readonly snapshot: string;
-  /** The work in it. */
+  /** The tree of the work in it. */
   readonly tree: string;
-  /** The commit that they stand on; where it is not the base, a person's commits are between the two. */
+  /**
+   * The commit that the files are based on. If it is not the base, commits of a person are between the two.
+   */
   readonly from: string | null;
-  /** Whether they have work that is in no commit of the base. */
+  /** Whether the files include work that is in no commit of the base. */
   readonly hasUnpublished: boolean;
 }
 
 export interface StartingPoint {
-  /** The commit that the work is measured against, and published on. */
+  /** The commit that the work is compared with, and published on. */
   readonly base: string | null;
-  /** Begin with these files, and not with the base's. */
+  /** Begin with these files instead of the files of the base. */
   readonly carried?: Carried;
-  /** Whether they are the last task's, so that its capsule can be handed on. */
+  /** Whether they are the files of the last task, so that its capsule can be handed on. */
   readonly isNext: boolean;
 }
 
@@ -73,15 +75,16 @@ export async function cleanBase(repo: Repo, named: string | undefined): Promise<
 
 type Task = NonNullable<SessionState["task"]>;
 
-/** What was published may be gone: its branch was deleted, or this is another clone. */
+/** A published commit may be gone: its branch was deleted, or this is another clone. */
 export async function commitBelow(repo: Repo, task: Task): Promise<string | null> {
   const commit = standsOn(task);
   return commit === null || commit === task.base || (await hasObject(repo, commit)) ? commit : task.base;
 }
 
 /**
- * Where all that the session has was merged: the branch that it went into, as it is now. By the record of the merge, and
- * not by ancestry: the commits may look different there. Undefined where it has more by now, or the merge was undone.
+ * If all of the session's work was merged: the present tip of the branch that it was merged into. This is
+ * decided by the record of the merge, not by ancestry, because the commits may differ there. Undefined when
+ * the session has more work by now, or the merge was undone.
  */
 async function mergedTip(
   repo: Repo,
@@ -95,7 +98,7 @@ async function mergedTip(
   return tip !== undefined && (await isAncestor(repo, merged.commit, tip)) ? tip : undefined;
 }
 
-/** A person may have added commits to the branch, or merged it. */
+/** A person may have added commits to the session's branch, or merged it. */
 async function commitToStandOn(
   repo: Repo,
   { task, branch }: Pick<SessionState, "task" | "branch">,
@@ -106,7 +109,7 @@ async function commitToStandOn(
   const isPersons = tip !== undefined && tip !== branch?.tip && tip !== branch?.intended;
   const next = isPersons ? tip : from;
   if (next === null) return isPlain ? resolveCommit(repo) : null;
-  // Work that was never published stays where it began, whatever the user does elsewhere.
+  // Work that was never published stays on its base, whatever the user does in the repo.
   const canMove = isPersons || isPlain || task?.published === from;
   return canMove && (await isMerged(repo, next)) ? resolveCommit(repo) : next;
 }

@@ -1,7 +1,7 @@
 /**
- * Owns teardown and its undoing. Teardown: snapshot, processes gone, directory renamed away, ports given back,
- * record. What a crash leaves after each step: a capsule that is torn down again; or none, and the record is
- * made up for by the next look at it.
+ * Owns teardown and restore. Teardown takes a snapshot, ends all processes, renames the directory away, gives
+ * the ports back and writes the record. A crash after any of these steps leaves a capsule that is torn down
+ * again, or no capsule, and then the next access writes the record.
  */
 import {
   type Capsule,
@@ -26,22 +26,25 @@ import { readSnapshot, takeCheckpoint } from "./checkpoint.ts";
 
 export interface Receipt {
   readonly task: number;
-  /** Null when the capsule's files were gone already, and no snapshot of them was ever taken. */
+  /** Null when the capsule's files were already missing, and no snapshot of them was ever taken. */
   readonly snapshot: string | null;
   readonly freedBytes: number;
-  /** What HOME gave back of its caches, beside that. */
+  /** The size of the caches that were deleted from HOME; not part of `freedBytes`. */
   readonly cacheBytes: number;
   readonly ports: readonly number[];
-  /** Ignored files beyond the limit: they are gone. */
+  /** Ignored files beyond the limit. They are deleted. */
   readonly omitted: readonly string[];
-  /** What was found missing: files that somebody else took away. */
+  /** Whether the files were already missing because another program had deleted them. */
   readonly wasMissing: boolean;
 }
 
 export interface TeardownOptions {
-  /** Let go of ignored files beyond `max_ignored_mb`. */
+  /** Delete ignored files beyond `max_ignored_mb`. */
   readonly dropIgnored?: boolean;
-  /** Another one takes its place: it wants HOME's caches, and on an overlay the layers keep what the snapshot leaves out. */
+  /**
+   * Another capsule takes its place. It needs HOME's caches, and with overlays its layers keep the files that
+   * the snapshot leaves out.
+   */
   readonly isReplaced?: boolean;
 }
 
@@ -51,11 +54,11 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
   const capsule = await openCapsule(room);
   if (!task || task.capsule === "none")
     throw new HoldfastError("no_capsule", `session ${session.id} has no capsule`, { session: session.id });
-  // A rewind that was cut off: after this nothing tells that HOME is to go back too.
+  // A rewind that was cut off: after this, no record would tell that HOME has to go back too.
   if (task.capsule === "rewound") await bringHome(room);
   if (!capsule) {
     if (task.capsule === "torn_down")
-      throw new HoldfastError("no_capsule", `the capsule of task ${task.number} was torn down before`);
+      throw new HoldfastError("no_capsule", `the capsule of task ${task.number} is already torn down`);
     const snapshot = task.snapshot?.commit ?? null;
     await session.append("capsule_torn_down", {
       task: task.number,
@@ -73,7 +76,7 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
       wasMissing: true,
     };
   }
-  // What still runs could write after the snapshot.
+  // A process that still runs could write after the snapshot.
   await capsule.detach();
   const { snapshot } = await takeCheckpoint(room, capsule, await currentLimits(room));
   const omitted = snapshot.manifest.omitted.map(({ path }) => path);
@@ -85,7 +88,7 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
     await capsule.detach();
     throw new HoldfastError(
       "snapshot_too_large",
-      `${omitted.length} ignored files are beyond max_ignored_mb and would be lost, ${JSON.stringify(omitted[0])} among them; --drop-ignored lets them go`,
+      `${omitted.length} ignored files, such as ${JSON.stringify(omitted[0])}, are beyond max_ignored_mb and would be lost; --drop-ignored deletes them`,
       { omitted },
     );
   }
@@ -111,8 +114,8 @@ export async function tearDown(room: Room, options: TeardownOptions = {}): Promi
 }
 
 /**
- * T2: the capsule may be the last good copy. What was in the store before was not written again, and may have been
- * damaged since.
+ * task-2: the capsule may be the last good copy. Objects that the store already had were not written again,
+ * and may have been damaged since.
  */
 async function assertWhole(
   capsule: Capsule,
@@ -125,7 +128,7 @@ async function assertWhole(
   await capsule.detach();
   throw new HoldfastError(
     "snapshot_invalid",
-    `the store has ${found.path === "" ? "the snapshot" : JSON.stringify(found.path)} damaged (${found.reason}), so the capsule stays as it is`,
+    `${found.path === "" ? "the snapshot" : JSON.stringify(found.path)} is damaged in the store (${found.reason}), so the capsule was not torn down`,
     { snapshot },
   );
 }
@@ -134,11 +137,11 @@ export interface Restored {
   readonly task: number;
   readonly snapshot: string;
   readonly strategy: string;
-  /** Sockets and devices have no content to bring back. */
+  /** Sockets and devices have no content that could be restored. */
   readonly left: readonly string[];
 }
 
-/** Brings the files of the last checkpoint back, in a capsule of their own. */
+/** Restores the files of the last checkpoint, in a new capsule. */
 export async function restore(room: Room, options: { readonly sandbox?: boolean } = {}): Promise<Restored> {
   const { session, sessionDir, io, repo } = room;
   const { task } = session.state;
@@ -147,7 +150,7 @@ export async function restore(room: Room, options: { readonly sandbox?: boolean 
       session: session.id,
     });
   if (await openCapsule(room))
-    throw new HoldfastError("capsule_exists", `the capsule of task ${task.number} is there`, {
+    throw new HoldfastError("capsule_exists", `the capsule of task ${task.number} already exists`, {
       task: task.number,
     });
   const settings = settingsOf(await readConfig(room, task.base), await readSettings(io.homeDir));

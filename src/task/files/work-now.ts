@@ -1,6 +1,6 @@
 /**
- * Owns the work of a task as it is at this moment, for those who do not own its session: from its capsule while its
- * command runs. Nothing is recorded, and the command is not disturbed.
+ * Owns reading the work of a task at this moment, from its capsule, for callers that do not own the session.
+ * Nothing is recorded, and the running command is not disturbed.
  */
 import {
   Capsule,
@@ -15,7 +15,10 @@ import type { SessionState } from "../../session/index.ts";
 import { capsuleDir } from "../../util/index.ts";
 import { currentLimits } from "../room/room.ts";
 
-/** Files come and go while they are read; what never stands still must not keep us forever. */
+/**
+ * Files may come and go while they are read. A capsule that never stops changing must not block the caller
+ * forever.
+ */
 const ATTEMPTS = 5;
 
 export interface Looked {
@@ -24,14 +27,14 @@ export interface Looked {
   readonly sessionDir: string;
 }
 
-/** Undefined where the task has no capsule. */
+/** Undefined when the task has no capsule. */
 export async function workNow(
   { io, repo, sessionDir }: Looked,
   { id, task }: Pick<SessionState, "id" | "task">,
 ): Promise<Work | undefined> {
   const capsule = task && (await Capsule.openToLook(io, repo, capsuleDir(sessionDir, task.number)));
   if (!capsule) return undefined;
-  // A commit of the work would hold none of what is ignored.
+  // A commit of the work would contain no ignored file.
   const limits = { ...(await currentLimits({ io, repo })), maxIgnoredBytes: 0 };
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -1,5 +1,5 @@
 /**
- * Owns where the files of a hand-off go: beside a checkout, never into one, and never to where something is.
+ * Owns where the files of a hand-off go: beside a checkout, never inside one, and never over existing files.
  */
 import { existsSync, lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -9,7 +9,10 @@ import type { SessionState } from "../../session/index.ts";
 
 type UsersRepo = Pick<Repo, "checkout" | "gitDir" | "isStandIn">;
 
-/** Named after the repo and the session. Without a repo: beside the one that the person is in, else where they are. */
+/**
+ * Named after the repo and the session. Without a repo, it is beside the checkout that the person is in, or
+ * where they are.
+ */
 export function defaultDirectory(
   { checkout, gitDir, isStandIn }: UsersRepo,
   { id, name }: Pick<SessionState, "id" | "name">,
@@ -35,12 +38,12 @@ export function assertOutside({ checkout }: Pick<UsersRepo, "checkout">, directo
   if (way === ".." || way.startsWith("../")) return;
   throw new HoldfastError(
     "usage",
-    `${directory} is in the checkout ${checkout} of the session: name a directory outside of it with --to`,
+    `${directory} is inside ${checkout}, the checkout of the session: name a directory outside of it with --to`,
     { path: directory },
   );
 }
 
-/** Also of one that is yet to be made. */
+/** Works for a path that does not exist yet, too. */
 function realOf(path: string): string {
   if (existsSync(path)) return realpathSync(path);
   return path === dirname(path) ? path : join(realOf(dirname(path)), basename(path));

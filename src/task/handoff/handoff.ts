@@ -1,6 +1,6 @@
 /**
- * Owns the hand-off: a person gets the task's files in a real directory, with a gitdir that no agent has
- * touched, and what they change comes back as a turn of theirs.
+ * Owns the hand-off: a person gets the task's files in an ordinary directory, with a gitdir that no agent has
+ * touched, and the changes that they make come back as a turn of theirs.
  */
 import { existsSync, lstatSync } from "node:fs";
 import { appendFile, readdir, writeFile } from "node:fs/promises";
@@ -46,7 +46,7 @@ export async function handOff(room: Room, options: HandOffOptions): Promise<Hand
     errorCode(error) === "ENOENT" ? [] : ["?"],
   );
   if (there.length > 0)
-    throw new HoldfastError("file_exists", `${directory} is there, and is no empty directory`, {
+    throw new HoldfastError("file_exists", `${directory} already exists and is not an empty directory`, {
       path: directory,
     });
   await finishRewind(room);
@@ -55,9 +55,13 @@ export async function handOff(room: Room, options: HandOffOptions): Promise<Hand
   await capsule?.detach();
   const { task } = session.state;
   if (!task?.snapshot)
-    throw new HoldfastError("no_snapshot", `session ${session.id} has no files to hand over`, {
-      session: session.id,
-    });
+    throw new HoldfastError(
+      "no_snapshot",
+      `session ${session.id} has no checkpoint, so there are no files to hand off`,
+      {
+        session: session.id,
+      },
+    );
   const store = await openStore(repo, io.disk);
   const work = checkpoint?.work ?? (await workAgain({ repo, id: session.id }, store, task.snapshot));
   const snapshot = await readSnapshot(store, task.snapshot);
@@ -80,12 +84,12 @@ export async function handOff(room: Room, options: HandOffOptions): Promise<Hand
   return { directory, to: options.to, snapshot: task.snapshot.commit };
 }
 
-/** A link that leads nowhere is there too. */
+/** A dangling link counts too. */
 const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
 type Manifest = Awaited<ReturnType<typeof readSnapshot>>["manifest"];
 
-/** A person gets what the agent had: ignored files, too, and directories as they were. */
+/** A person gets what the agent had, with ignored files and with directories as they were. */
 function besidesTree(manifest: Manifest): Manifest {
   const isGiven = ({ role, kind }: Manifest["entries"][number]) =>
     role === "ignored" || (role === "work" && kind === "dir");
@@ -97,27 +101,31 @@ export interface Returned {
   readonly snapshot: string;
   readonly tree: string;
   readonly isChanged: boolean;
-  /** Where the change is, as a commit of its own. */
+  /** The branch that has the person's changes as a commit of their own. */
   readonly branch: string | null;
-  /** Why it is not. */
+  /** Why they are on no branch. */
   readonly unpublished: Unpublished | null;
 }
 
 export interface TakeBackOptions {
-  /** Where the files are now, if not where they were given. */
+  /** Where the files are now, if they were moved. */
   readonly directory?: string;
-  /** Leave aside whatever the person has: the session goes on with what it had. */
+  /** Ignore the person's files: the session goes on with the files that it had. */
   readonly unchanged?: boolean;
 }
 
-/** The person's directory stays theirs; the capsule gets what they changed. */
+/** The person keeps their directory; the capsule gets their changes. */
 export async function takeBack(room: Room, options: TakeBackOptions = {}): Promise<Returned> {
   const { session } = room;
   const { handoff, task } = session.state;
   if (!handoff || !task)
-    throw new HoldfastError("illegal_transition", `session ${session.id} was not handed over`, {
-      status: session.state.status,
-    });
+    throw new HoldfastError(
+      "illegal_transition",
+      `session ${session.id} is not handed off, so there is nothing to take back`,
+      {
+        status: session.state.status,
+      },
+    );
   if (options.unchanged) {
     await session.append("session_returned", { by: handoff.to });
     const { commit = "", tree = "" } = task.snapshot ?? {};
@@ -125,9 +133,9 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
     return { turn: turns, snapshot: commit, tree, isChanged: false, branch: null, unpublished: null };
   }
   const directory = resolve(options.directory ?? handoff.directory ?? "");
-  // A directory that is not the one we made would empty the capsule.
+  // Any other directory would empty the capsule.
   if (!existsSync(join(directory, ".git", "HEAD"))) {
-    const what = existsSync(directory) ? "not the directory that was handed over" : "not there any more";
+    const what = existsSync(directory) ? "not the directory of the hand-off" : "not there any more";
     const command = `holdfast handoff ${session.state.name ?? session.id} --return`;
     throw new HoldfastError(
       "file_unwritable",
@@ -165,7 +173,10 @@ export async function takeBack(room: Room, options: TakeBackOptions = {}): Promi
   return { turn: turn.number, snapshot: snapshot.commit, tree: work.tree, isChanged, branch, unpublished };
 }
 
-/** What the person got: the base's files, and what the snapshot changed of them. What is aside stayed with the agent. */
+/**
+ * The paths that the person got: the base's files with the changes of the snapshot. Files aside stayed with
+ * the agent.
+ */
 async function givenPaths({ repo, io, session }: Room): Promise<Set<string>> {
   const { task } = session.state;
   const committed = (await listCommit(repo, task?.base ?? null)).map(({ path }) => path);

@@ -1,5 +1,5 @@
 /**
- * Owns the note that lies beside the files of a hand-off: what they are of, and how they go back.
+ * Owns the note beside the files of a hand-off: what these files are, and how to give them back.
  */
 import type { SessionState } from "../../session/index.ts";
 import { printable } from "../../util/index.ts";

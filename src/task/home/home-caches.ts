@@ -1,8 +1,9 @@
 /**
- * Owns what a session gives back of its HOME when its files are put away: caches, and nothing else. What it gives back
- * is in no checkpoint, and is fetched or made again by the program that misses it.
+ * Owns what is deleted from a session's HOME when its files are put away: caches, and nothing else. They are
+ * in no checkpoint, and the program that misses one fetches or makes it again.
  *
- * T5 A credential stays, wherever it lies; so does what a checkpoint has. An agent wrote all of it: no link is followed.
+ * cache-1 Credentials are kept, wherever they are, and so is everything that a checkpoint has. An agent wrote
+ *    all of it, so no link is followed.
  */
 import { lstatSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -12,7 +13,7 @@ import { sessionHomeDir } from "../../util/index.ts";
 import { currentLimits, type Room } from "../room/room.ts";
 import { isCredential, isLeftInHome } from "./home-files.ts";
 
-/** By their path below HOME. Not programs that were installed, nor the settings beside a cache. */
+/** Paths below HOME. Installed programs, and settings beside a cache, are not among them. */
 const CACHES: readonly string[] = [
   ".cache",
   ".npm/_cacache",
@@ -31,7 +32,10 @@ const CACHES: readonly string[] = [
   "Library/Caches",
 ];
 
-/** With nothing running in it. They are in the trash then; says how many bytes they took. */
+/**
+ * Call it with no process running in HOME. Moves the caches to the trash, and returns how many bytes they
+ * took.
+ */
 export async function giveBackCaches(room: Room): Promise<number> {
   const { session, sessionDir, io, trashDir } = room;
   const home = sessionHomeDir(sessionDir);
@@ -48,7 +52,7 @@ export async function giveBackCaches(room: Room): Promise<number> {
   return bytes;
 }
 
-/** A directory, and so is everything on the way to it. */
+/** Whether the path and all of its parents below HOME are directories, not links. */
 function isOwnDir(home: string, path: string): boolean {
   const steps = path.split("/").map((_, index, names) => names.slice(0, index + 1).join("/"));
   return ["", ...steps].every((step) =>
@@ -57,15 +61,15 @@ function isOwnDir(home: string, path: string): boolean {
 }
 
 interface Parts {
-  /** Whether there is no credential in it. */
+  /** Whether it contains no credential. */
   readonly isWhole: boolean;
-  /** It, or what of it is none. */
+  /** The directory itself, or the parts of it that contain no credential. */
   readonly paths: readonly string[];
 }
 
 async function withoutCredentials(home: string, path: string): Promise<Parts> {
   const entries = await readdir(join(home, path), { withFileTypes: true }).catch(() => undefined);
-  // What can't be looked into may have one.
+  // A directory that can't be read may contain one.
   if (!entries) return { isWhole: false, paths: [] };
   const inside: Parts[] = [];
   for (const entry of entries) {

@@ -1,9 +1,10 @@
 /**
  * Owns which files of a session's HOME are part of its checkpoints. Pure: from a path to an answer.
  *
- * Left where they are: caches and programs that an agent has installed for itself, which can be had again and would
- * make every checkpoint large; and whatever is a credential by its name. A credential is this session's on this
- * machine: a snapshot would hand it to every fork, and keep it long after it was revoked.
+ * Left out are caches and programs that an agent has installed for itself, because they can be fetched again
+ * and would make every checkpoint large, and all files that are credentials by their name. A credential
+ * belongs to this session on this machine: a snapshot would give it to every fork, and keep it long after it
+ * was revoked.
  */
 
 /** Directories, by their path below HOME: the default of `capsule.home_exclude`. */
@@ -40,7 +41,7 @@ export const DEFAULT_EXCLUDE: readonly string[] = [
   "Library/Caches",
 ];
 
-/** Files of these names, wherever they are. docs/security.md says what each is. */
+/** Files with these names, in any directory. docs/security.md explains each. */
 const CREDENTIAL_NAMES: ReadonlySet<string> = new Set([
   ".credentials.json",
   "credentials.json",
@@ -63,7 +64,7 @@ const CREDENTIAL_NAMES: ReadonlySet<string> = new Set([
   "tokens.json",
   "hosts.yml",
 ]);
-/** Whole directories of them, below HOME. */
+/** Directories of credentials, below HOME. */
 const CREDENTIAL_DIRS: readonly string[] = [".ssh", ".gnupg", ".azure", ".config/gcloud", ".kube", ".docker"];
 const CREDENTIAL_ENDINGS = /(\.(pem|key|p12|pfx|token|keystore)|^id_(rsa|dsa|ecdsa|ed25519))$/;
 
@@ -76,7 +77,7 @@ export function isCredential(path: string): boolean {
   );
 }
 
-/** What stays where it is, whatever becomes of the rest. */
+/** What is never part of a checkpoint, and is left in place by a restore. */
 export function isLeftInHome(exclude: readonly string[]): (path: string) => boolean {
   const dirs = exclude.map((dir) => dir.replace(/^\/+|\/+$/g, "")).filter(Boolean);
   return (path) => isCredential(path) || dirs.some((dir) => path === dir || path.startsWith(`${dir}/`));

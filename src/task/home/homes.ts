@@ -1,9 +1,11 @@
 /**
- * Owns `homes.json` of a session that came from an export: for each HOME snapshot that its journal names, the one that
- * came along. That may be another one: files with a secret in them are left out of an export, a snapshot is named by
- * all that it holds, and the journal can't be changed. Whoever wants a HOME snapshot that a journal names asks here.
+ * Owns `homes.json` of an imported session: for each HOME snapshot that the journal names, the snapshot that
+ * was imported. They can differ: an export leaves out files that contain a secret, the content of a snapshot
+ * determines its id, and the journal can't be changed. All code that needs a HOME snapshot that a journal
+ * names asks here.
  *
- * N4 What is restored is the HOME that the journal names, or the one that its export put in its place.
+ * carried-home-1 A restored HOME is the one that the journal names, or the one that the export put in its
+ *    place.
  */
 import { isCommitId, type NamedSnapshot } from "../../capsule/index.ts";
 import { damaged, FORMAT_VERSION } from "../../journal/index.ts";
@@ -27,7 +29,7 @@ export function encodeHomes(homes: Homes): Uint8Array {
   return sealJson({ holdfast: FORMAT_VERSION, kind: "homes", homes: Object.fromEntries(rows) });
 }
 
-/** Undefined for whatever is none. */
+/** Undefined for bytes of any other form. */
 export function decodeHomes(bytes: Buffer): Homes | undefined {
   const value = openSealedJson(bytes);
   if (value?.["holdfast"] !== FORMAT_VERSION || value["kind"] !== "homes") return undefined;
@@ -42,7 +44,7 @@ export function decodeHomes(bytes: Buffer): Homes | undefined {
   return homes;
 }
 
-/** Empty for a session that did not come from elsewhere. */
+/** Empty for a session that was not imported. */
 export async function readHomes(sessionDir: string): Promise<Homes> {
   const bytes = await readIfThere(homesPath(sessionDir));
   const homes = bytes ? decodeHomes(bytes) : new Map();
@@ -50,7 +52,7 @@ export async function readHomes(sessionDir: string): Promise<Homes> {
   throw damaged({ file: homesPath(IN_SESSION), offset: 0, seq: 0, reason: "it was changed" });
 }
 
-/** The snapshot that is here of a HOME that the journal names; undefined where there was nothing in it. */
+/** The local snapshot of a HOME that the journal names; undefined when that HOME was empty. */
 export async function homeSnapshot(
   sessionDir: string,
   { commit, manifest }: HomeState,

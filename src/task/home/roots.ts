@@ -1,6 +1,6 @@
 /**
- * Owns the roots of a checkpoint: directories of a session beside its capsule that are kept with its files, each with
- * what of it is left where it is and how much may be kept. So far there is one, HOME.
+ * Owns the roots of a checkpoint: the directories beside the capsule that are saved with its files. Each has
+ * a list of what is left out, and a limit. HOME is the only one so far.
  */
 import { openStore, type RootRequest, takeRootSnapshot } from "../../capsule/index.ts";
 import { present } from "../../util/index.ts";
@@ -11,15 +11,15 @@ export interface Root extends Pick<RootRequest, "dir" | "maxBytes" | "maxEntries
   readonly name: "home";
 }
 
-/** As the record has it; without a snapshot there was nothing in it. */
+/** In the form of the record. Without a snapshot, the root was empty. */
 type RootTaken = {
   readonly snapshot?: string;
   readonly manifest?: string;
-  /** Files beyond a limit, which are not in it. */
+  /** The number of files beyond a limit that are not in the snapshot. */
   readonly omitted?: number;
 };
 
-/** Of all roots at the same moment: nothing writes to them meanwhile. */
+/** Snapshots all roots at the same moment: no process may write to them meanwhile. */
 export async function snapshotRoots(
   { session, repo, io }: Room,
   name: string,

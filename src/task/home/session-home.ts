@@ -1,9 +1,9 @@
 /**
- * Owns the HOME of a session's processes: what an agent keeps there, its conversation and its settings, is there for
- * the next task and is part of every checkpoint. A task without a sandbox has the user's own HOME, which is never
- * looked at.
+ * Owns the HOME of a session's processes. What an agent stores there, its conversation and its settings, is
+ * there for the next task and is part of every checkpoint. A task without a sandbox has the user's own HOME,
+ * which is never looked at.
  *
- * T3 A checkpoint's files and HOME are of the same moment; a credential is in none.
+ * checkpoint-1 A checkpoint has files and HOME of the same moment, and no credential.
  */
 import { existsSync, renameSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -17,7 +17,9 @@ import { isLeftInHome } from "./home-files.ts";
 import { homeSnapshot } from "./homes.ts";
 import type { Root } from "./roots.ts";
 
-/** An agent keeps few files there; one that makes many must not keep us from the rest. */
+/**
+ * An agent keeps few files there. An agent that makes very many must not prevent the rest from being saved.
+ */
 const MAX_ENTRIES = 100_000;
 
 export async function makeSessionHome(sessionDir: string): Promise<string> {
@@ -27,7 +29,7 @@ export async function makeSessionHome(sessionDir: string): Promise<string> {
   return dir;
 }
 
-/** An earlier version had one for each task: the last one becomes the session's. */
+/** An earlier version had a HOME for each task. The last one becomes the session's. */
 async function adoptTaskHome(sessionDir: string, dir: string): Promise<void> {
   const tasks = tasksDir(sessionDir);
   const last = (await taskNumbersIn(sessionDir))
@@ -36,7 +38,7 @@ async function adoptTaskHome(sessionDir: string, dir: string): Promise<void> {
   if (last !== undefined) renameSync(join(tasks, String(last), "home"), dir);
 }
 
-/** HOME as a root of a checkpoint; undefined where there is none yet. */
+/** HOME as a root of a checkpoint; undefined while there is none. */
 export async function homeRoot(
   { session, sessionDir }: Room,
   { maxHomeBytes, homeExclude }: CheckpointLimits,
@@ -54,7 +56,7 @@ export async function homeRoot(
   };
 }
 
-/** Makes it what it was; credentials and what can be had again stay. */
+/** Restores HOME from a snapshot. Credentials, and files that can be fetched again, stay as they are. */
 export async function restoreHome(room: Room, home: HomeState): Promise<void> {
   const { sessionDir, repo, io } = room;
   const { homeExclude } = await currentLimits(room);
@@ -64,12 +66,14 @@ export async function restoreHome(room: Room, home: HomeState): Promise<void> {
   await restoreRoot(store, dir, named, isLeftInHome(homeExclude), io.onProgress);
 }
 
-/** A fork and an import have none yet; the session's own is there, unless somebody took it away. */
+/**
+ * A fork and an import have no HOME at first. A session's own is missing only if it was deleted from outside.
+ */
 export function lacksHome({ state }: Pick<Session, "state">, sessionDir: string): boolean {
   return state.home !== null && !existsSync(sessionHomeDir(sessionDir));
 }
 
-/** Where it is not there, or is that of turns which a rewind left behind. */
+/** Restores HOME when it is missing, or when a rewind undid the turns that it belongs to. */
 export async function bringHome(room: Room): Promise<void> {
   const { session, sessionDir } = room;
   const { home, task } = session.state;

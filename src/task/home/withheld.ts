@@ -1,6 +1,6 @@
 /**
- * Owns `withheld.json`: which contents of HOME have a value of an environment in them. That is known at a checkpoint, while
- * the value is; an export may come much later, and leaves them out.
+ * Owns `withheld.json`: which file contents in HOME contain a value of an environment. Only the checkpoint
+ * can tell, because it knows the values. An export, perhaps much later, leaves these contents out.
  */
 import {
   contentsOf,
@@ -13,7 +13,7 @@ import { ruleOf } from "../../redaction/index.ts";
 import { type Disk, parseObject, readTextOr, replaceFile, withheldPath } from "../../util/index.ts";
 import type { Room } from "../room/room.ts";
 
-/** The rules that found something, by the id of a content. */
+/** The redaction rules that matched, by the id of a content. */
 export type Withheld = ReadonlyMap<string, readonly string[]>;
 
 export function readWithheld(sessionDir: string): Withheld {
@@ -33,13 +33,13 @@ async function writeWithheld(disk: Disk, sessionDir: string, withheld: Withheld)
   );
 }
 
-/** A fork has the snapshots of its parent's, and so the contents. */
+/** A fork shares the snapshots of its parent, and so their contents. */
 export async function inheritWithheld(disk: Disk, parentDir: string, dir: string): Promise<void> {
   const withheld = readWithheld(parentDir);
   if (withheld.size > 0) await writeWithheld(disk, dir, withheld);
 }
 
-/** Before the snapshot is on record. */
+/** Call it before the snapshot is recorded. */
 export async function noteWithheld(
   { session, sessionDir, repo, io }: Room,
   home: NamedSnapshot,

@@ -1,9 +1,9 @@
 /**
- * Owns the feeding of messages to an agent, by whichever way: it asks for them at the door, or they are written to its
- * standard input, or typed into its terminal.
+ * Owns delivering messages to an agent, in one of three ways: the agent asks for them at the door, or they
+ * are written to its standard input, or typed into its terminal.
  *
- * Y3 A message that was asked for is handed out until the agent has said that it has it. One that was written is
- *    never written again: if nobody knows whether it arrived, that is on record, and shown.
+ * feed-1 A message that the agent asks for is handed out until the agent confirms it. A message that was
+ *    written is never written again: if it is unknown whether it arrived, that is recorded and shown.
  */
 import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,23 +27,23 @@ export class Feed {
     this.#clock = clock;
   }
 
-  /** What was written before a crash or the agent's end, with no word whether it arrived. */
+  /** Settles messages that were written before a crash or the agent's end and were never confirmed. */
   async settleUnclear(): Promise<void> {
     for (const { message, isHanded } of this.#session.state.unread)
       if (isHanded) await this.#enter(message, { certain: false });
   }
 
-  /** There may be something new to hand out. */
+  /** Call it when there may be a new message to hand out. */
   wake(): void {
     for (const waiter of this.#waiters) waiter();
-    // A failure to record is the session's end, and is seen there; or it passes, and the next try may succeed.
+    // If recording fails for good, the session ends and reports that. Otherwise the next try may succeed.
     this.#writing = this.#writing.then(() => this.#write()).catch(() => {});
   }
 
   async next(waitMs: number, gone: AbortSignal): Promise<Message | undefined> {
     const patience = deadline(this.#clock, waitMs);
     for (;;) {
-      // What was written or typed is not handed out besides.
+      // A message that was written or typed is not handed out as well.
       const first = this.#session.state.unread.find(({ isHanded }) => !isHanded);
       if (first) return this.#named.message(first.message);
       const { leftMs } = patience;
@@ -52,7 +52,7 @@ export class Feed {
     }
   }
 
-  /** The agent has it. Said twice, it counts once. */
+  /** The agent confirms the message. A second confirmation changes nothing. */
   async entered(message: string): Promise<void> {
     const { unread, openTurn } = this.#session.state;
     if (!unread.some((one) => one.message === message)) return;
@@ -61,7 +61,7 @@ export class Feed {
 
   async #enter(message: string, how: { readonly certain: boolean; readonly turn?: number }): Promise<void> {
     await this.#session.append("message_entered_context", { message, ...how }).catch((error: unknown) => {
-      // Two said it at the same time.
+      // Two confirmations came at the same time.
       if (!isHoldfastError(error, "invalid_data")) throw error;
     });
   }
@@ -78,10 +78,12 @@ export class Feed {
     await this.settleUnclear();
   }
 
-  /** What somebody types into its terminal from afar is on record as a message of theirs. */
+  /**
+   * Text that a person types into the agent's terminal from another one is recorded as a message from them.
+   */
   async type({ message, from, text }: Omit<Message, "at">, type: () => Promise<void>): Promise<void> {
     const turn = this.#session.state.openTurn?.turn;
-    // At once, so that nothing else hands it out.
+    // Both records in one batch, so that the message is not handed out in between.
     await Promise.all([
       this.#session.append("message_received", { message, from, text }),
       this.#session.append("message_handed", { message, ...(turn !== undefined && { turn }) }),
@@ -94,7 +96,7 @@ export class Feed {
     for (;;) {
       const next = this.#session.state.unread.find(({ isHanded }) => !isHanded);
       const turn = this.#session.state.openTurn?.turn;
-      // An agent that reads no more is given no more.
+      // An agent that has stopped reading gets no more messages.
       if (!this.#input?.writable || !next || turn === undefined) return;
       const { message } = next;
       const line = JSON.stringify(await this.#named.message(message));
@@ -110,14 +112,14 @@ export class Feed {
     const wake = () => stop.abort();
     this.#waiters.add(wake);
     gone.addEventListener("abort", wake, { once: true });
-    // The agent says how long it waits for a message; none may ever come.
+    // The agent sets how long it waits for a message, because none may ever come.
     await sleep(waitMs, undefined, { signal: stop.signal }).catch(() => {});
     gone.removeEventListener("abort", wake);
     this.#waiters.delete(wake);
   }
 }
 
-/** Whether the other side has taken it. */
+/** Whether the reader has taken the text. */
 function written(input: Writable, text: string): Promise<boolean> {
   return new Promise((resolve) => {
     const onClose = () => resolve(false);

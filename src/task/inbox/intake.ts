@@ -1,10 +1,10 @@
 /**
- * Owns the way in: what lies in the inbox becomes records, once each and in order, and is moved away.
+ * Owns taking envelopes in: what is in the inbox becomes records, once each and in order, and is moved away.
  *
- * Y1 Nothing is moved away before it is on record; and what is on record and was not moved away, because we were
- *    killed in between, is known by its id. So everything enters once.
- * Y6 However many messages lie there, what is asked of the process, and tasks, get through.
- * Y2 What can't be read hurts nobody else: it is set aside, with the reason on record.
+ * intake-1 A file is moved away only after it is recorded. A file that was recorded and not moved away,
+ *    because of a kill in between, is recognized by its id. So every envelope enters once.
+ * intake-3 However many messages are waiting, requests to the process and tasks still get through.
+ * intake-2 An unreadable file does not affect the others: it is set aside, and the reason is recorded.
  */
 import {
   type ErrorCode,
@@ -22,38 +22,41 @@ import {
   type Maildir,
 } from "../../mail/index.ts";
 import { MAX_ARRIVED, type Session } from "../../session/index.ts";
+import type { Decided } from "./decisions.ts";
 
-/** A person asks for a shell beside the command that runs. */
+/** A person asks for a shell beside the running command. */
 export interface ShellRequest {
   readonly shell: string;
   readonly by: string;
   readonly command: readonly string[];
 }
 
-/** A person lets the task that runs reach a host. */
+/** A person allows the running task a host. */
 export interface HostRequest {
   readonly host: string;
   readonly by: string;
 }
 
 export interface Commands {
-  /** Whether what has this id is taken in now; what is not stays where it is. Default: all of it is. */
+  /** Whether the envelope with this id is taken in now; otherwise it stays in the inbox. Default: all are. */
   readonly takes?: (id: string) => boolean;
   interrupt(): void;
   pause(): void;
   cancel(request: string): Promise<void>;
   shell(request: ShellRequest): void;
-  /** Resolves when it is on record. */
+  /** Resolves when it is recorded. */
   allowHost(request: HostRequest): Promise<void>;
-  /** There is room again in an inbox that was full. */
+  /** Resolves when it is recorded, or was before; rejects an invalid decision. */
+  decide(decided: Decided): Promise<void>;
+  /** An inbox that was full has room again. */
   drained(): void;
-  /** Whatever was asked for until now was looked at. */
+  /** Everything that was in the inbox before the look began has been handled. */
   looked?(): void;
-  /** What keeps it from looking. Whoever asked for the look hears it, too. */
+  /** The look failed. The caller of `look` gets the error too. */
   failed?(error: unknown): void;
 }
 
-/** For whoever has no process to ask anything of. */
+/** For callers without a session process that could handle requests. */
 export const messagesOnly: Commands = {
   takes: (id) => id.startsWith("msg_"),
   interrupt: () => {},
@@ -61,15 +64,25 @@ export const messagesOnly: Commands = {
   cancel: async () => {},
   shell: () => {},
   allowHost: async () => {},
+  decide: async () => {},
   drained: () => {},
 };
 
-/** What is refused for one of these may be taken in later: it stays where it is. */
+/** Refused with one of these, an envelope may be taken in later: it stays in the inbox. */
 const LATER: readonly ErrorCode[] = ["inbox_full", "queue_full", "illegal_transition", "disk_full"];
-/** So many unread messages may come from other sessions: they leave room for people. */
+/**
+ * Refused with one of these, an envelope can never be taken in: it is set aside, and the reason is recorded.
+ */
+const NEVER: readonly ErrorCode[] = [
+  "invalid_data",
+  "record_too_large",
+  "grant_invalid",
+  "approval_not_found",
+];
+/** The limit of unread messages from other sessions. It leaves room for messages of people. */
 const MAX_UNREAD_FROM_SESSIONS = 500;
 
-/** What has a limit of its own. */
+/** Kinds of mail with a limit of their own. */
 type MailKind = Envelope["kind"] | "message of a session";
 
 const mailKindOf = ({ kind, from }: Envelope): MailKind =>
@@ -89,14 +102,14 @@ export class Intake {
     this.#commands = commands;
   }
 
-  /** Whether something lies there that could not be taken in yet. */
+  /** Whether the inbox has envelopes that could not be taken in yet. */
   get hasLeft(): boolean {
     return this.#hasLeft;
   }
 
   /**
-   * One look at a time, however often the bell rings. Resolves when a look is over that began after this call: a call
-   * during a look waits for the next one, together with all others that come meanwhile.
+   * Runs one look at a time, however often the bell rings. Resolves when a look has ended that began after
+   * this call. Calls during a look share the next one.
    */
   look(): Promise<void> {
     this.#next ??= this.#looking.then(() => {
@@ -114,7 +127,7 @@ export class Intake {
       this.#commands.failed?.(error);
       throw error;
     }
-    // Where another look was asked for meanwhile, that one tells.
+    // If another look was requested meanwhile, that one reports.
     if (!this.#next) this.#commands.looked?.();
   }
 
@@ -123,17 +136,17 @@ export class Intake {
     const names = (await this.#inbox.waiting()).filter((name) => takes(idOf(name)));
     const isAsked = (name: string) => idOf(name).startsWith("ask_");
     const full = new Set<MailKind>();
-    // Y6: what is asked of us comes first, however much lies before it.
+    // intake-3: requests to the process come first, however many messages are before them.
     const inOrder = [...names.filter(isAsked), ...names.filter((name) => !isAsked(name))];
-    // Y1: never more at once than the fold remembers by their ids.
+    // intake-1: at most as many at once as the fold keeps ids of.
     while (inOrder.length > 0) await this.#takeIn(inOrder.splice(0, MAX_ARRIVED), full);
     this.#hasLeft = full.size > 0;
-    // Whoever had to wait with more of them may go on.
+    // Senders that waited because the inbox was full may go on.
     if (names.length >= MAX_WAITING_FROM_SESSIONS && (await this.#inbox.waiting()).length < names.length)
       this.#commands.drained();
   }
 
-  /** `full` are those for which there is no room now; what comes behind them waits, too. */
+  /** `full` has the kinds for which there is no room now; later envelopes of these kinds wait too. */
   async #takeIn(names: readonly string[], full: Set<MailKind>): Promise<void> {
     const done: string[] = [];
     const tasks = new Set<string>();
@@ -141,19 +154,19 @@ export class Intake {
     for (const name of names) {
       if (full.has("message") && idOf(name).startsWith("msg_")) continue;
       const bytes = await this.#inbox.read(name);
-      // Taken back by whoever put it in.
+      // Its sender took it back.
       if (bytes === undefined) continue;
       const envelope = bytes === null ? undefined : decodeEnvelope(bytes);
       if (!envelope || envelope.id !== idOf(name)) {
-        await this.#setAside(name, "it is not a message that can be read");
+        await this.#setAside(name, "the file is not a readable envelope");
         continue;
       }
       if (full.has(mailKindOf(envelope))) continue;
-      // What is to be taken back may be on its way just before it, or lie right behind it.
+      // The task that it cancels may still be on its way to the disk, or may follow directly.
       const isBarrier = envelope.kind === "cancel";
       if (isBarrier) await Promise.allSettled(recording);
       if (envelope.kind === "task") tasks.add(name);
-      // Handed over in order without waiting for the disk: one sync for all of them.
+      // Appended in order without waiting for the disk: one sync is enough for all of them.
       recording.push(
         this.#record(envelope).then(
           (outcome) => {
@@ -161,8 +174,7 @@ export class Intake {
             else full.add(mailKindOf(envelope));
           },
           (error: unknown) => {
-            if (!isHoldfastError(error, "invalid_data") && !isHoldfastError(error, "record_too_large"))
-              throw error;
+            if (!isHoldfastError(error) || !NEVER.includes(error.code)) throw error;
             return this.#setAside(name, error.message);
           },
         ),
@@ -170,7 +182,7 @@ export class Intake {
       if (isBarrier) await Promise.allSettled(recording);
     }
     const settled = await Promise.allSettled(recording);
-    // The order is that of the names: a later one must not be gone while an earlier one comes again.
+    // Removed in the order of their names: a later file must not be gone while an earlier one is still there.
     await this.#inbox.done(done.sort(), (name) => tasks.has(name));
     for (const one of settled) if (one.status === "rejected") throw one.reason;
   }
@@ -191,7 +203,10 @@ export class Intake {
     switch (envelope.kind) {
       case "message":
         if (isSessionId(envelope.from) && session.state.unread.length >= MAX_UNREAD_FROM_SESSIONS)
-          throw new HoldfastError("inbox_full", `${MAX_UNREAD_FROM_SESSIONS} messages are unread`);
+          throw new HoldfastError(
+            "inbox_full",
+            `the session already has ${MAX_UNREAD_FROM_SESSIONS} unread messages from other sessions`,
+          );
         await session.append("message_received", {
           message: envelope.id,
           from: envelope.from,
@@ -210,12 +225,16 @@ export class Intake {
         return;
       case "cancel":
         return this.#commands.cancel(envelope.request);
+      case "grant":
+      case "deny":
+      case "answer":
+        return this.#commands.decide({ decision: envelope, by: envelope.from });
       case "interrupt":
       case "pause":
       case "shell":
       case "allow_host":
       case "raise_budget":
-        // Meant for another owner, who is gone.
+        // A request to an earlier owner is dropped.
         if (envelope.epoch === session.epoch) await this.#obey(envelope);
         return;
     }

@@ -1,6 +1,6 @@
 /**
- * Owns what the session process must know of records that the fold only names: the tasks that wait, the one that is
- * under way, the messages that are unread.
+ * Owns the content of records that the fold keeps only the ids of: the queued tasks, the task under way, and
+ * the unread messages.
  */
 import type { Message } from "../../agent/index.ts";
 import { HoldfastError, type JournalRecord, parseTaskSpec, type TaskSpec } from "../../contract/index.ts";
@@ -18,7 +18,7 @@ export class Named {
     this.#inbox = inbox;
   }
 
-  /** Reads the journal once, where it has something of the kind; long texts only when they are asked for. */
+  /** Reads the journal once, if there are any of these; long texts are read only when they are asked for. */
   static async read(sessionDir: string, inbox: Maildir, state: SessionState): Promise<Named> {
     const named = new Named(sessionDir, inbox);
     const wanted = new Set([...requestsDue(state), ...state.unread.map(({ message }) => message)]);
@@ -39,7 +39,10 @@ export class Named {
     }
   }
 
-  /** As it was asked for, where that is still there; the record is without secrets, and so another command. */
+  /**
+   * The task as it was sent, if that file still exists. In the record, secrets are removed, so the command
+   * may differ.
+   */
   async spec(request: string): Promise<TaskSpec> {
     const bytes = await this.#inbox.readTaken(request);
     const envelope = bytes && decodeEnvelope(bytes);
@@ -69,12 +72,12 @@ export class Named {
   }
 }
 
-/** A command that had a secret in it is not the one that stands in its record. */
+/** If a secret was removed from a command, the record has another command than the one that was asked for. */
 export function assertWhole({ redacted }: JournalRecord): void {
   if (redacted === undefined || redacted.length === 0) return;
   throw new HoldfastError(
     "secret_not_kept",
-    "the command had a secret in it, which was not kept, so it can't be run from its record",
+    "the command contained a secret, which is not stored, so it can't be run again from its record: send it as a new task",
   );
 }
 

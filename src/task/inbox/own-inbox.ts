@@ -1,6 +1,7 @@
 /**
- * Owns the inbox of a session that a harness of one's own has open, with no session process: it takes in messages while
- * they are asked for. What else lies there, tasks for instance, waits for the next session process.
+ * Owns the inbox of a session that a harness drives by itself, without a session process: it takes in
+ * messages while the harness asks for them. Everything else there, such as tasks, waits for the next session
+ * process.
  */
 import { watch } from "node:fs";
 import type { Writable } from "node:stream";
@@ -28,7 +29,7 @@ export class OwnInbox implements Messages {
 
   async next(waitMs: number, gone: AbortSignal): Promise<Message | undefined> {
     const { inbox, intake, feed } = await this.#open();
-    // Before the first look, so that nothing comes in between.
+    // The watch begins before the first look, so that no envelope is missed in between.
     const watcher = watch(inbox.newDir, () => {
       intake.look().catch(() => {});
     });

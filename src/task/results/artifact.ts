@@ -1,6 +1,6 @@
 /**
- * Owns the writing of an artifact: a file that a task leaves, built aside, renamed into place and then on record. No value
- * of an environment stands in it.
+ * Owns writing an artifact, a file that a task leaves. It is built aside, renamed into place and then
+ * recorded. It contains no value of an environment.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -21,7 +21,7 @@ interface ArtifactFacts {
   readonly isCut?: boolean;
 }
 
-/** `write` fills the file at the path that it is given, and says what else is to be on record. */
+/** `write` fills the file at the path that it is given, and returns further fields for the record. */
 export async function writeArtifact(
   { session, sessionDir, disk }: ArtifactRoom,
   { task, name }: { readonly task: number; readonly name: string },
@@ -57,7 +57,7 @@ export async function writeArtifact(
   return path;
 }
 
-/** Before anybody can read it under its name. */
+/** Called before the file gets the name under which others read it. */
 async function redactFile(path: string, secrets: readonly Secret[]): Promise<void> {
   const redacted = temporaryPath(path);
   try {

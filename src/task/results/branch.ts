@@ -1,8 +1,8 @@
 /**
- * Owns publishing on request: work that a failed or interrupted task left, work that a person has looked at, and the
- * commits that the agent made itself.
+ * Owns publishing on request: work that a failed or interrupted task left, work that a person has reviewed,
+ * and the commits that the agent made itself.
  */
-import { AgentGit, openStore, publishAgentCommits, treeOf } from "../../capsule/index.ts";
+import { AgentGit, openStore, publishAgentCommits, statOf, treeOf } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
 import { settleLast } from "../files/begin.ts";
 import { workAgain } from "../files/checkpoint.ts";
@@ -14,21 +14,21 @@ import { branchOf, messageOf, type Published, publishTree } from "./publishing.t
 import { valuesBefore, valuesInWork } from "./values.ts";
 
 export interface BranchOptions {
-  /** A person has looked at what the agent left unfinished. */
+  /** A person has reviewed work that was held, or that the agent left unfinished. */
   readonly isReviewed?: boolean;
-  /** What the agent committed itself; with a name, of that branch. */
+  /** Publish the agent's own commits; with a name, those of that branch. */
   readonly commits?: boolean | string;
 }
 
 export interface Branched extends Published {
-  /** False when the branch had all of it before. */
+  /** False when the branch already had all of it. */
   readonly isNew: boolean;
 }
 
 const UNSEARCHED =
-  "the agent made its commits with values of yours in its environment, and these are not looked for in them: look at them, then say holdfast branch --commits --reviewed";
+  "the agent made its commits while it had values of yours in its environment, and commits are not searched for them: review the commits, then publish them with holdfast branch --commits --reviewed";
 
-/** The work of the last checkpoint becomes a commit of the session's branch. */
+/** Publishes the work of the last checkpoint as a commit on the session's branch. */
 export async function branchWork(
   room: Room,
   { isReviewed = false }: Pick<BranchOptions, "isReviewed"> = {},
@@ -38,15 +38,23 @@ export async function branchWork(
   await settleLast(room);
   const { task, branch } = session.state;
   if (!task?.snapshot)
-    throw new HoldfastError("no_snapshot", `session ${session.id} has no work to publish`, {
-      session: session.id,
-    });
+    throw new HoldfastError(
+      "no_snapshot",
+      `session ${session.id} has no checkpoint, so it has no work to publish`,
+      {
+        session: session.id,
+      },
+    );
   const base = await commitBelow(repo, task);
   if (task.snapshot.tree === (await treeOf(repo, base))) {
     if (branch?.tip === base && base !== null) return { branch: branch.name, commit: base, isNew: false };
-    throw new HoldfastError("no_snapshot", `session ${session.id} has changed nothing`, {
-      session: session.id,
-    });
+    throw new HoldfastError(
+      "no_snapshot",
+      `session ${session.id} has changed nothing, so there is nothing to publish`,
+      {
+        session: session.id,
+      },
+    );
   }
   if (!(await openCapsule(room))) await restore(room);
   const capsule = await requireCapsule(room);
@@ -62,16 +70,20 @@ export async function branchWork(
       ? undefined
       : ((await valuesInWork(room, store, base, work)) ??
         valuesBefore(session.state) ??
-        (await applyPolicy(room, store, { base, tree: work.tree })));
+        (await applyPolicy(room, store, {
+          ...{ base, tree: work.tree },
+          stat: await statOf(repo, store, await treeOf(repo, base), work.tree),
+        })));
     if (found) throw new HoldfastError("needs_review", found.reason, { session: session.id });
     const message = await messageOf(room, capsule);
-    return { ...(await publishTree(room, { tree: work.tree, base, message })), isNew: true };
+    const commit = { tree: work.tree, base, message, ...(isReviewed && { isReviewed }) };
+    return { ...(await publishTree(room, commit)), isNew: true };
   } finally {
     await capsule.detach();
   }
 }
 
-/** The agent's own commits, as it made them, become a branch beside the session's. */
+/** Publishes the agent's own commits, as it made them, on a branch beside the session's. */
 export async function branchCommits(
   room: Room,
   ofBranch: string | undefined,
@@ -98,7 +110,7 @@ export async function branchCommits(
 
 function assertHasRepo({ session, repo }: Room): void {
   if (repo.isStandIn)
-    throw new HoldfastError("no_repo", `session ${session.id} has no repo that a branch could be made in`, {
+    throw new HoldfastError("no_repo", `session ${session.id} has no repo to make a branch in`, {
       session: session.id,
     });
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the answer to which sessions will collide when they are merged, before any of them is. It needs no owner: a
- * session's work is what its branch has, or its last checkpoint, where that has more.
+ * Owns which sessions will conflict when they are merged, before any of them is. It need not own a session:
+ * its work is what its branch has, or its last checkpoint if that has more.
  */
 import {
   collisions,
@@ -19,14 +19,15 @@ import { defaultUser, type Home, inspectAll, repoOf } from "../../home/index.ts"
 import { type SessionState, standsOn } from "../../session/index.ts";
 import { workAgain } from "../files/checkpoint.ts";
 
+/** What will collide in one repo. */
 export interface ConflictsIn {
   /** The checkout, or the gitdir of a bare repo. */
   readonly repo: string;
-  /** The branch that is taken for the one that they would go into; null where the checkout is on none. */
+  /** The branch that they are assumed to be merged into; null when the checkout is on none. */
   readonly into: string | null;
   /** How many sessions have work that is not merged. */
   readonly sessions: number;
-  /** `other`: the other session; null where it is the branch. */
+  /** `other`: the other session; null when it is the branch. */
   readonly conflicts: readonly {
     readonly session: string;
     readonly other: string | null;
@@ -34,12 +35,12 @@ export interface ConflictsIn {
   }[];
 }
 
-/** Of sessions that are neither closed nor archived, repo by repo. */
+/** For sessions that are neither closed nor archived, one repo after another. */
 export async function conflictsOf(home: Home, user = defaultUser()): Promise<ConflictsIn[]> {
   const repos = new Map<string, { readonly repo: Repo; readonly states: SessionState[] }>();
   for (const { state } of await inspectAll(home)) {
     if (state.user !== user || !isLive(state)) continue;
-    // One whose repo is gone collides with nothing.
+    // A session whose repo is gone conflicts with nothing.
     const repo = await repoOf(home, state).catch(() => undefined);
     if (!repo || repo.isStandIn) continue;
     const known = repos.get(repo.key) ?? { repo, states: [] };

@@ -1,6 +1,7 @@
 /**
- * Owns the comparing of work: what a task changed, what it has changed so far, what a session changed in all, how two
- * sessions differ. It needs no owner: it reads the store, and the capsule of a command that runs.
+ * Owns comparing work: what a task changed, what it has changed so far, what a session changed in all, and
+ * how two sessions differ. It need not own the session: it reads the store, and the capsule of a running
+ * command.
  */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,22 +30,22 @@ import { locatingDamage } from "../files/snapshot-damage.ts";
 import { workNow } from "../files/work-now.ts";
 
 export interface DiffOptions {
-  /** Another task than the last one. */
+  /** The number of a task. Default: the latest one. */
   readonly task?: number;
   /** Everything since the session began with a clean base. */
   readonly isWhole?: boolean;
-  /** Another session of the same repo, or a task of one: what that has otherwise. */
+  /** Compare with another session of the same repo, or with one of its tasks. */
   readonly against?: { readonly session: string; readonly task?: number };
 }
 
 export interface Diff {
   readonly patch: Buffer;
   readonly stat: DiffStat;
-  /** The commit that it is compared with; null where that is no commit. */
+  /** The commit that it is compared with; null when that is not a commit. */
   readonly base: string | null;
   readonly tree: string;
   readonly turn: number;
-  /** Of a command that runs, as it was a moment ago. */
+  /** Whether a command is still running: the work is as it was a moment ago. */
   readonly isSoFar: boolean;
 }
 
@@ -67,7 +68,7 @@ export async function diffSession(
     if (other.side.repo.key !== one.side.repo.key)
       throw new HoldfastError(
         "usage",
-        `${one.found.id} and ${other.found.id} are not sessions of the same repo`,
+        `${one.found.id} and ${other.found.id} work on different repos, so they can't be compared`,
       );
     const isSoFar = one.side.isSoFar || other.side.isSoFar;
     return compare(home, { ...other.side, isSoFar }, one.side.tree, null);
@@ -77,7 +78,18 @@ export async function diffSession(
   return compare(home, side, await treeOf(side.repo, base), base);
 }
 
-/** Of a task that is named, or of the last one. */
+/** Compares the tree of a session's work with a commit. */
+export async function diffTrees(
+  home: Home,
+  { session, user }: { readonly session: string; readonly user: string },
+  { tree, base }: { readonly tree: string; readonly base: string | null },
+): Promise<Diff> {
+  const found = await findSession(home, session, user);
+  const repo = await repoOf(home, (await inspectSession(found.dir)).state);
+  return compare(home, { repo, tree, turn: 0, isSoFar: false }, await treeOf(repo, base), base);
+}
+
+/** The work of the named task, or of the latest one. */
 async function workOf(home: Home, idText: string, user: string | undefined, task: number | undefined) {
   const found = await findSession(home, idText, user);
   const asked = task === undefined ? undefined : await stateOfTask(found, task);
@@ -109,7 +121,7 @@ async function compare(
   }
 }
 
-/** The work of a session: as its command has it now, or as the last checkpoint has it. */
+/** The work of a session: as its running command has it now, or as the last checkpoint has it. */
 async function sideOf(home: Home, found: FoundSession, state: SessionState, isLast: boolean): Promise<Side> {
   const repo = await repoOf(home, state);
   const live =
@@ -123,7 +135,7 @@ async function sideOf(home: Home, found: FoundSession, state: SessionState, isLa
   );
 }
 
-/** Undefined where its command ended meanwhile: then the checkpoint has it all. */
+/** Undefined when the command ended meanwhile; the checkpoint then has all of it. */
 async function liveWork(
   home: Home,
   { dir: sessionDir }: FoundSession,
@@ -152,8 +164,8 @@ async function recorded(
     throw new HoldfastError(
       "no_snapshot",
       isCut
-        ? `the command of ${label} was cut off before a checkpoint: holdfast resume ${label} keeps what it did`
-        : `${label} has no checkpoint with files`,
+        ? `the command of ${label} was cut off before a checkpoint: save its work with holdfast resume ${label}`
+        : `${label} has no checkpoint, so it has no files to compare`,
       { session: found.id },
     );
   }
@@ -162,7 +174,7 @@ async function recorded(
   return { repo, tree, turn: task.snapshot.turn, isSoFar: false };
 }
 
-/** The base of the task that began clean last: all that follow go on from there. */
+/** The base of the last task that began clean. All later tasks continue from there. */
 async function firstBase(found: FoundSession, { task }: SessionState): Promise<string | null> {
   let base: string | null = task?.base ?? null;
   for await (const { record } of readDurable(found.dir)) {

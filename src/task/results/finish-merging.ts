@@ -1,14 +1,17 @@
 /**
- * Owns the end of a merge whose record was cut off: the branch, or the files of the checkout that is on it, tell
- * whether it was done.
+ * Owns completing a merge that was cut off before its record: the branch, or the files of the checkout that
+ * is on it, show whether it was done.
  */
 import { finishMove, userIdentity } from "../../capsule/index.ts";
 import type { Room } from "../room/room.ts";
 
-/** For the log of the branch. */
+/** For the reflog of the branch. */
 export const mergeReason = (ownBranch: string) => `holdfast: merged ${ownBranch}`;
 
-/** Says whether one was finished. One that never came to the branch is left as it is: nothing was changed by it. */
+/**
+ * Returns whether a merge was completed. A merge that never reached the branch is left alone, because it
+ * changed nothing.
+ */
 export async function finishMerging({ session, repo, io }: Room): Promise<boolean> {
   const { task, merging, branch } = session.state;
   if (!task || !merging) return false;

@@ -1,26 +1,28 @@
 /**
- * Owns how a text of an agent's stands in a Markdown file of ours: on one line, bounded, and as nothing but text.
- * P2 Behind words of ours it is no link, picture, HTML, code or mention, and it ends where we say.
+ * Owns how text of an agent is put into Holdfast's Markdown files: on one line, of limited length, and as
+ * plain text only.
+ * markdown-1 After Holdfast's own words, it forms no link, picture, HTML, code or mention, and it ends where
+ *    it should.
  */
 import { printable } from "../../util/index.ts";
 
-/** What Markdown, and what GitHub makes of it, reads as more than text. */
+/** Characters that Markdown, or GitHub's dialect of it, reads as more than text. */
 const ACTIVE = /[\\`*_[\]<>#~&$@]|:(?=\/\/)|(?<=\bwww)\./gi;
 const CUT = "…";
 
-/** `room`: in characters, as it is written. */
+/** `room`: the number of characters in the file. */
 export function plainText(text: string, room: number): string {
   const line = printable(text.replace(/\s+/g, " ").trim());
   return fitted(line.replace(ACTIVE, "\\$&"), room);
 }
 
-/** A name of something: in it nothing is active. */
+/** For a name: nothing in it is active. */
 export function codeText(text: string, room: number): string {
   const line = fitted(printable(text).replaceAll("`", "\\u{60}"), Math.max(1, room - 2));
   return `\`${line || " "}\``;
 }
 
-/** No backslash is left alone at the end, and no half of a character. */
+/** Leaves no single backslash at the end, and no half of a character. */
 function fitted(text: string, room: number): string {
   if (text.length <= room) return text;
   const cut = text.slice(0, Math.max(0, room - CUT.length)).replace(/[\uD800-\uDBFF]$/, "");
@@ -28,7 +30,7 @@ function fitted(text: string, room: number): string {
   return `${backslashes % 2 === 1 ? cut.slice(0, -1) : cut}${CUT}`;
 }
 
-/** As many as there is room for, and how many more there are. */
+/** As many items as fit, and the number of the rest. */
 export function listed(
   items: readonly string[],
   separator: string,

@@ -1,10 +1,11 @@
 /**
- * Owns the merge of a session's work into a branch of the user's: replayed on the branch's tip, verified as exactly the
- * tree that the branch becomes, and then the branch is moved forward. One at a time for a repo; the others wait.
+ * Owns the merge of a session's work into one of the user's branches. It is replayed on the branch's tip,
+ * verified as exactly the tree that the branch is to get, and then the branch is moved forward. A repo has
+ * one merge at a time; others wait.
  *
- * T14 What becomes the branch is what was verified. Where the branch moved meanwhile, all of it is done again.
- * What a kill leaves: before `merge_started` nothing; after it, a branch that tells whether it was done
- * (`finish-merging.ts`).
+ * merge-1 The branch gets exactly the tree that was verified. If the branch moved meanwhile, everything is
+ *    done again. What a kill leaves: before `merge_started` nothing; after it, a branch that shows whether
+ *    the merge was done (`finish-merging.ts`).
  */
 import {
   assertMovable,
@@ -22,6 +23,7 @@ import { tellStep, withFileLock } from "../../util/index.ts";
 import { settleLast } from "../files/begin.ts";
 import type { Room } from "../room/room.ts";
 import { mergeReason } from "./finish-merging.ts";
+import { type KeptCommits, keptCommits, keptOnto } from "./keeping.ts";
 import { conflictWith, replayOnto, workOf } from "./work-to-merge.ts";
 
 export interface VerifiedTree {
@@ -40,62 +42,84 @@ export type VerifyTree = (
 export interface MergeOptions {
   /** Default: the branch that the checkout is on. */
   readonly into?: string | undefined;
-  /** As one commit. */
+  /** Merge as one commit. */
   readonly isSquashed?: boolean | undefined;
-  /** A person wants no checks. */
+  /** A person asked for no checks. */
   readonly isUnverified?: boolean | undefined;
+  /** Merge the agent's own commits instead of one commit for each task. */
+  readonly isKept?: boolean | undefined;
+  /** A person has reviewed these commits. */
+  readonly isReviewed?: boolean | undefined;
 }
 
 export interface MergedWork {
   readonly into: string;
-  /** What the branch is at. */
+  /** The new tip of the branch. */
   readonly commit: string;
   /** The commit of the session's branch that was merged. */
   readonly from: string;
   readonly commits: number;
+  /** Who made the agent's commits that were kept, apart from the user. */
+  readonly authors: readonly string[];
   readonly verdict: Verdict;
-  /** False when the branch had all of it before. */
+  /** False when the branch already had all of it. */
   readonly isNew: boolean;
 }
 
-/** A branch that moves all the time must not keep us forever. */
+/** A branch that moves all the time must not make the merge try forever. */
 const ATTEMPTS = 5;
 
 type Asked = MergeOptions & { readonly verify: VerifyTree };
+/** `kept`: the agent's commits, if they are to be kept. */
+type Ready = Asked & { readonly kept?: KeptCommits | undefined };
 
-/** Of a session at rest that the caller owns. */
+/** For a session at rest that the caller owns. */
 export async function mergeWork(room: Room, options: Asked): Promise<MergedWork> {
   const { repo, io } = room;
   if (repo.isStandIn)
-    throw new HoldfastError("no_repo", `session ${room.session.id} has no repo that it could be merged into`);
+    throw new HoldfastError(
+      "no_repo",
+      `session ${room.session.id} has no repo, so there is no branch to merge into`,
+    );
   await settleLast(room);
-  // What is refused is refused before anything is waited for.
-  await workOf(room);
+  if (options.isKept && options.isSquashed)
+    throw new HoldfastError("usage", "--keep-commits and --squash exclude each other: give one of them");
+  // All refusals come before anything is waited for.
+  const { from } = await workOf(room);
   const { branch } = await findTarget(repo, options.into);
   await assertMovable(repo, branch);
+  const { merged } = room.session.state;
+  const isNew = merged?.from !== from || merged.into !== branch;
+  const kept = options.isKept && isNew ? await keptCommits(room, keeping(options, from)) : undefined;
   tellStep(io.onProgress, "waiting for other merges into this repo");
-  return withFileLock(mergeLock(repo), () => merge(room, branch, options));
+  return withFileLock(mergeLock(repo), () => merge(room, branch, { ...options, kept }));
 }
 
-async function merge(room: Room, into: string, options: Asked): Promise<MergedWork> {
+const keeping = ({ isReviewed = false }: MergeOptions, from: string) => ({ from, isReviewed });
+
+async function merge(room: Room, into: string, options: Ready): Promise<MergedWork> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const merged = await tryMerge(room, into, options);
     if (merged) return merged;
   }
-  throw new HoldfastError("merge_refused", `the branch ${into} moves all the time: try it again later`);
+  throw new HoldfastError(
+    "merge_refused",
+    `the branch ${into} kept moving during the merge: try again later`,
+  );
 }
 
-/** Undefined where the branch moved meanwhile. */
-async function tryMerge(
-  room: Room,
-  into: string,
-  { isSquashed = false, isUnverified = false, verify }: Asked,
-): Promise<MergedWork | undefined> {
+/** Undefined when the branch moved meanwhile. */
+async function tryMerge(room: Room, into: string, options: Ready): Promise<MergedWork | undefined> {
+  const { isSquashed = false, isUnverified = false, isReviewed = false, verify } = options;
   const { session, repo, io } = room;
   const { task, from, name } = await workOf(room);
   const target = await findTarget(repo, into);
   await assertMovable(repo, into);
-  const { commit, tree, commits } = await replayed(room, target, { from, isSquashed });
+  const work = await replayed(room, target, { from, isSquashed });
+  const kept = options.isKept && (await keptFor(room, options.kept, keeping(options, from)));
+  const { commit, tree, commits } =
+    kept && work.commit !== target.tip ? await keptOnto(room, target, kept, work) : work;
+  const authors = kept ? kept.authors : [];
   const done = {
     task,
     into,
@@ -103,19 +127,21 @@ async function tryMerge(
     from,
     ...(isSquashed && { isSquashed }),
     ...(isUnverified && { isUnverified }),
+    ...(kept && { isKept: true, authors: [...authors] }),
+    ...(kept && isReviewed && { isReviewed }),
   };
   if (commit === target.tip) {
     await session.append("work_merged", { task, into, commit, from });
-    return { into, commit, from, commits: 0, verdict: "unverified", isNew: false };
+    return { into, commit, from, commits: 0, authors, verdict: "unverified", isNew: false };
   }
-  tellStep(io.onProgress, `checking what ${into} would become`);
+  tellStep(io.onProgress, `checking the merged tree for ${into}`);
   const { verdict, failed } = isUnverified
     ? { verdict: "unverified" as const, failed: [] }
     : await verify(room, { tree, base: target.tip, into });
   if (verdict === "failed")
     throw new HoldfastError(
       "checks_failed",
-      `${failed.join(", ")} failed on what ${into} would become: it stays as it is`,
+      `${failed.join(", ")} failed on the merged tree: ${into} was not changed`,
       { into, checks: [...failed], tree },
     );
   tellStep(io.onProgress, `moving ${into}`);
@@ -131,7 +157,17 @@ async function tryMerge(
   });
   if (!isMoved) return undefined;
   await session.append("work_merged", done);
-  return { into, commit, from, commits: isSquashed ? 1 : commits.length, verdict, isNew: true };
+  const count = isSquashed ? 1 : commits.length;
+  return { into, commit, from, commits: count, authors, verdict, isNew: true };
+}
+
+/** A person may have added a commit to the session's branch during the wait. */
+async function keptFor(
+  room: Room,
+  kept: KeptCommits | undefined,
+  of: ReturnType<typeof keeping>,
+): Promise<KeptCommits> {
+  return kept?.from === of.from ? kept : keptCommits(room, of);
 }
 
 async function replayed(
@@ -145,6 +181,6 @@ async function replayed(
   const { session } = room;
   const paths = result.paths.map((path) => toText(path));
   await session.append("merge_conflicted", { task: session.state.task?.number ?? 1, into, paths });
-  const hint = options.isSquashed ? "" : "; the work has merge commits: --squash may do";
+  const hint = options.isSquashed ? "" : "; the work has merge commits: try --squash";
   throw conflictWith(into, result, hint);
 }

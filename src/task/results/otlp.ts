@@ -1,9 +1,9 @@
 /**
- * Owns the form of a trace as OpenTelemetry's protocol has it in JSON (OTLP/JSON): ids in hex, times in nanoseconds, whole
- * numbers as texts. Every text in it is bounded and is Unicode that any reader takes.
+ * Owns the form of a trace in OpenTelemetry's JSON protocol (OTLP/JSON): ids in hex, times in nanoseconds,
+ * whole numbers as texts. Every text in it has a limited length and is valid Unicode.
  */
 
-/** As a span's kind is numbered there. */
+/** The numbers of span kinds in OTLP. */
 export const spanKinds = { internal: 1, client: 3 } as const;
 const STATUS_ERROR = 2;
 const MAX_TEXT = 500;
@@ -12,10 +12,10 @@ const MAX_LISTED = 200;
 export type Value = string | number | boolean | readonly string[];
 export type Attributes = Readonly<Record<string, Value | undefined>>;
 
-/** Times are those of records: ISO 8601. */
+/** Times are in the form that records have: ISO 8601. */
 export interface Span {
   readonly id: string;
-  /** Undefined: it is the root. */
+  /** Undefined for the root span. */
   readonly parent: string | undefined;
   readonly kind: keyof typeof spanKinds;
   name: string;
@@ -45,7 +45,7 @@ function spanOf(traceId: string, { id, parent, name, kind, startAt, endAt, attri
     name: bounded(name),
     kind: spanKinds[kind],
     startTimeUnixNano: nanoseconds(startAt),
-    // A clock of another machine, from where a session came, may have been ahead.
+    // The session may come from a machine whose clock was ahead.
     endTimeUnixNano: nanoseconds(endAt < startAt ? startAt : endAt),
     attributes: attributesOf(attributes),
     status: isError ? { code: STATUS_ERROR } : {},

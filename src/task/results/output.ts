@@ -1,9 +1,9 @@
 /**
- * Owns what is kept of a task's output: the artifact `output.txt`, with what its commands wrote, both streams as they
- * came, without secrets. Each turn of a task adds to it.
+ * Owns how much of a task's output is kept: the artifact `output.txt` has what its commands wrote, both
+ * streams in the order of writing, without secrets. Each turn of a task adds to it.
  *
- * T6 A turn's output enters it once: the record that names the file says up to which turn it goes. What a kill left
- *    behind that record's bytes is written again.
+ * output-1 A turn's output enters it once: the record that names the file tells up to which turn it goes.
+ *    Bytes that a kill left after that record's length are written again.
  */
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ export const OUTPUT_FILE = "output.txt";
 export const outputPath = (sessionDir: string, task: number) =>
   join(artifactsDir(sessionDir, task), OUTPUT_FILE);
 
-/** How much of a task's output is kept, and how much is there from its earlier turns. */
+/** How much of a task's output may be kept, and how much its earlier turns have used. */
 export async function outputRoom(
   { io, repo, sessionDir }: Pick<Room, "io" | "repo" | "sessionDir">,
   task: { readonly number: number; readonly base: string | null },
@@ -33,14 +33,14 @@ export async function outputRoom(
   return { limitMb, limitBytes: Math.max(0, Math.round(limitMb * MEGABYTE) - keptBytes) };
 }
 
-/** What a turn wrote, in order; and why the rest of it is not there, if it isn't. */
+/** What a turn wrote, in order, and why the rest of it is missing, if it is. */
 export interface TurnOutput {
   readonly chunks: Iterable<Buffer>;
-  /** Asked when the chunks are through. */
+  /** Called after the last chunk. */
   readonly cut: () => { readonly why: string; readonly leftBytes: number | null } | undefined;
 }
 
-/** Of the turn that the session was at last. */
+/** For the latest turn of the session. */
 export async function keepOutput(
   room: ArtifactRoom & { readonly redact: Redactor },
   task: number,
@@ -63,7 +63,7 @@ export async function keepOutput(
   });
 }
 
-/** Says whether some of it was left out. */
+/** Returns whether some of it was left out. */
 async function writeRedacted(
   file: Appended,
   redact: Redactor,
@@ -88,7 +88,7 @@ interface KeptBefore {
   readonly isCut: boolean;
 }
 
-/** By the journal, which is asked only where there is a file. */
+/** Read from the journal, but only if there is a file. */
 async function keptBefore(sessionDir: string, task: number): Promise<KeptBefore> {
   const record = existsSync(outputPath(sessionDir, task))
     ? await findLastRecord(sessionDir, ({ type, data }) => isOutputOf(task, type, data))
@@ -97,7 +97,7 @@ async function keptBefore(sessionDir: string, task: number): Promise<KeptBefore>
   return { bytes: Number(bytes), turn: Number(turn), isCut: isCut === true };
 }
 
-/** Whether a record is of the file that has this task's output. */
+/** Whether the record is about the file with this task's output. */
 export function isOutputOf(task: number, type: string, data: Readonly<Record<string, unknown>>): boolean {
   return type === "artifact_written" && data["task"] === task && data["name"] === OUTPUT_FILE;
 }

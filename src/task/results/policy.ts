@@ -1,12 +1,13 @@
 /**
- * Owns the policy: what in a task's work a person looks at before it is published. It names rules and places; the value
- * of a secret it never names.
+ * Owns the policy: what in a task's work a person has to review before it is published. It reports rules and
+ * places, and never the value of a secret.
  *
- * verify-5 Work that the policy names something in is published only after a person has said so.
+ * verify-5 Work in which the policy finds something is published only after a person has reviewed it.
  */
 import { posix } from "node:path";
 import {
   type ChangedFile,
+  type DiffStat,
   type FileVersion,
   readChangedFiles,
   type Store,
@@ -15,6 +16,7 @@ import {
 import { CONFIG_FILE } from "../../config/index.ts";
 import type { PolicyRule } from "../../contract/index.ts";
 import { findSecrets } from "../../redaction/index.ts";
+import type { Session } from "../../session/index.ts";
 import { isCovered, printable } from "../../util/index.ts";
 import { readConfig } from "../room/config.ts";
 import type { Room } from "../room/room.ts";
@@ -26,7 +28,7 @@ export interface Finding {
   readonly detail?: string;
 }
 
-/** Protected in any case: what decides about other work. A repo's `protect` adds to it. */
+/** Always protected, because these files affect other work. A repo's `protect` adds more. */
 const PROTECTED: readonly string[] = [
   CONFIG_FILE,
   ".github/**",
@@ -37,38 +39,65 @@ const PROTECTED: readonly string[] = [
   "/Jenkinsfile",
   "/azure-pipelines.yml",
 ];
-const LARGE_BYTES = 5 * 1024 * 1024;
-/** As git looks for it. */
+type ChangeSize = Pick<DiffStat, "files" | "insertions" | "deletions">;
+
+export const LARGE_BYTES = 5 * 1024 * 1024;
+/** How many bytes git looks at to decide whether a file is binary. */
 const BINARY_BYTES = 8000;
 const MAX_FINDINGS = 100;
 const NAMED = 5;
 
-/** That it looked is on record, with what it found; undefined where that is nothing. */
+export async function protectedPaths(room: Room, base: string | null): Promise<readonly string[]> {
+  return [...PROTECTED, ...(await readConfig(room, base)).protect];
+}
+
+/** Records that the policy was applied, and what it found. Undefined when it found nothing. */
 export async function applyPolicy(
   room: Room,
   store: Store,
-  { base, tree }: { readonly base: string | null; readonly tree: string },
+  { base, tree, stat }: { readonly base: string | null; readonly tree: string; readonly stat: ChangeSize },
 ): Promise<Unpublished | undefined> {
   const { session, repo } = room;
-  // Without a repo of the user's nothing is published.
+  // Without a repo of the user, nothing is published.
   if (repo.isStandIn) return undefined;
-  const { protect } = await readConfig(room, base);
-  const findings: Finding[] = [];
-  const trees = { from: await treeOf(repo, base), to: tree, maxBytes: LARGE_BYTES };
-  for await (const file of readChangedFiles(repo, store, trees))
-    findings.push(...(await findingsIn(file, [...PROTECTED, ...protect])));
+  const findings = await findingsBetween(room, store, { base, tree });
+  await recordFindings(session, tree, findings, stat);
+  if (findings.length === 0) return undefined;
+  return {
+    code: "policy",
+    reason: `${findingsText(findings)}: review it, then publish it with holdfast branch --reviewed`,
+  };
+}
+
+export async function recordFindings(
+  session: Session,
+  tree: string,
+  findings: readonly Finding[],
+  size?: ChangeSize,
+): Promise<void> {
   const more = findings.length - MAX_FINDINGS;
   await session.append("policy_applied", {
     task: session.state.task?.number ?? 0,
     tree,
     findings: findings.slice(0, MAX_FINDINGS).map((finding) => ({ ...finding })),
     ...(more > 0 && { more }),
+    ...(size && { stat: { files: size.files, insertions: size.insertions, deletions: size.deletions } }),
   });
-  if (findings.length === 0) return undefined;
-  return {
-    code: "policy",
-    reason: `${findingsText(findings)}: look at it, then say holdfast branch --reviewed`,
-  };
+}
+
+/** Everything in the difference from the base that a person should review. */
+export async function findingsBetween(
+  room: Room,
+  store: Store,
+  { base, tree }: { readonly base: string | null; readonly tree: string },
+): Promise<Finding[]> {
+  const { repo } = room;
+  const protect = await protectedPaths(room, base);
+  const findings: Finding[] = [];
+  const trees = { from: await treeOf(repo, base), to: tree, maxBytes: LARGE_BYTES };
+  for await (const file of readChangedFiles(repo, store, trees))
+    findings.push(...(await findingsIn(file, protect)));
+  return findings;
 }
 
 export async function findingsIn(
@@ -76,8 +105,14 @@ export async function findingsIn(
   protect: readonly string[],
 ): Promise<Finding[]> {
   const found: Finding[] = [];
+  const inPath = before ? [] : await findSecrets(path);
+  const shown = inPath.reduceRight(
+    (text, { start, end, rule }) => `${text.slice(0, start)}[${rule}]${text.slice(end)}`,
+    path,
+  );
   const add = (rule: PolicyRule, detail?: string) =>
-    found.push({ rule, path, ...(detail !== undefined && { detail }) });
+    found.push({ rule, path: shown, ...(detail !== undefined && { detail }) });
+  for (const { rule } of inPath) add("secret", `${rule}, in its name`);
   if (isCovered(path, protect)) add("protected");
   if (before?.kind === "submodule" || after?.kind === "submodule") add("submodule");
   if (!after || after.kind === "submodule") return found;
@@ -105,7 +140,9 @@ const isBinary = ({ content }: FileVersion) => content?.subarray(0, BINARY_BYTES
 
 const MARKERS = ["<<<<<<< ", "=======\n", ">>>>>>> "];
 
-/** As git leaves them where it could not bring two sides together: each at the start of a line, in this order. */
+/**
+ * The markers that git writes where it could not merge two sides: each at the start of a line, in this order.
+ */
 function hasMarkers({ content }: FileVersion): boolean {
   let from = 0;
   return MARKERS.every((marker) => {
@@ -116,7 +153,7 @@ function hasMarkers({ content }: FileVersion): boolean {
   });
 }
 
-/** The rules and lines of what was not there before: a secret that the base has is not this task's. */
+/** The rules and lines of secrets that are new. A secret that the base already has is not from this task. */
 async function newSecrets(before: FileVersion | null, after: FileVersion): Promise<string[]> {
   const text = after.content?.toString("utf8") ?? "";
   const spans = await findSecrets(text);
@@ -136,9 +173,10 @@ const WORDS: Readonly<Record<PolicyRule, string>> = {
   submodule: "a submodule,",
   link: "a link that leaves the tree,",
   protected: "a protected path,",
+  message: "text that is not plain in",
 };
 
-function findingsText(findings: readonly Finding[]): string {
+export function findingsText(findings: readonly Finding[]): string {
   const named = findings.slice(0, NAMED).map(({ rule, path, detail }) => {
     const more = detail === undefined ? "" : ` (${detail})`;
     return `${WORDS[rule]} ${printable(path)}${more}`;

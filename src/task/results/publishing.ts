@@ -1,8 +1,9 @@
 /**
- * Owns what becomes of a task's work: one commit on the session's branch, on the last one. Its subject is the agent's
- * own where the agent made exactly one commit, else what was asked.
+ * Owns publishing a task's work: one commit on the session's branch, on top of the previous one. Its subject
+ * is the agent's own if the agent made exactly one commit, and otherwise what was asked.
  *
- * R6 Of an agent that may know a value which is not known here any more, no message is taken: it could not be searched.
+ * value-3 If an agent may know a value that is no longer known here, none of its messages is used: it could
+ *    not be searched.
  */
 import {
   AgentGit,
@@ -24,9 +25,9 @@ import type { Room } from "../room/room.ts";
 
 const SUBJECT_LENGTH = 72;
 const LISTED_SUBJECTS = 50;
-const EARLIER = "With work of the session that was not published before.";
+const EARLIER = "With earlier work of the session that was not published before.";
 
-/** A tree that becomes a commit of the session's branch, standing on `base`. */
+/** A tree that becomes a commit of the session's branch, with `base` as its parent. */
 export interface NewCommit {
   readonly tree: string;
   readonly base: string | null;
@@ -38,17 +39,17 @@ export interface Published {
   readonly commit: string;
 }
 
-/** Why work that should be on the branch is not. */
+/** Why work that should be on the branch is not there. */
 export interface Unpublished {
   readonly code: string;
   readonly reason: string;
 }
 
-/** The session's branch: the one that it has, or will have. */
+/** The name of the session's branch, which may not exist yet. */
 export const branchOf = ({ id, name, branch }: Pick<SessionState, "id" | "name" | "branch">) =>
   branch?.name ?? publishedBranch({ id, name });
 
-/** What keeps work from its branch is said, and ends nothing: the work is in its snapshot. */
+/** If publishing is refused, the reason is returned and nothing ends: the work is in its snapshot. */
 export async function publishOrSay(
   room: Room,
   commit: NewCommit,
@@ -56,7 +57,10 @@ export async function publishOrSay(
   if (room.repo.isStandIn)
     return {
       branch: null,
-      unpublished: { code: "no_repo", reason: "kept in the session: no repo to publish to" },
+      unpublished: {
+        code: "no_repo",
+        reason: "the work is kept in the session: it has no repo to publish to",
+      },
     };
   try {
     const { branch } = await publishTree(room, commit);
@@ -69,7 +73,7 @@ export async function publishOrSay(
 
 export async function publishTree(
   { session, repo, io }: Room,
-  { tree, base, message }: NewCommit,
+  { tree, base, message, isReviewed }: NewCommit & { readonly isReviewed?: boolean },
 ): Promise<Published> {
   const { state } = session;
   const store = await openStore(repo, io.disk);
@@ -77,7 +81,7 @@ export async function publishTree(
   const atMs = io.clock.nowMs();
   const commit = await commitWork(store, { tree, base, message, identity, atMs });
   const branch = branchOf(state);
-  // What was merged was the session's to merge, a person's commits on it included.
+  // Everything that was merged belongs to the session, with the commits that a person added to it.
   const ours = [state.branch?.tip, state.branch?.intended, state.merged?.from].filter(
     (id) => typeof id === "string",
   );
@@ -97,22 +101,22 @@ export async function publishTree(
     identity,
     onMove,
   });
-  await session.append("work_published", { task, branch, commit, ...present({ replaced }) });
+  await session.append("work_published", { task, branch, commit, ...present({ replaced, isReviewed }) });
   return { branch, commit };
 }
 
-/** A publication whose record was cut off: the branch tells that it was done. */
+/** Completes a publication that was cut off before its record: the branch shows that it was done. */
 export async function finishPublishing({ session, repo }: Room): Promise<void> {
   const { task, branch } = session.state;
   if (!task || !branch?.intended) return;
   const { name, intended: commit } = branch;
   const tip = await branchTip(repo, name);
-  // A person may have gone on from there.
+  // A person may have added commits since.
   if (tip === undefined || (tip !== commit && !(await isAncestor(repo, commit, tip)))) return;
   await session.append("work_published", { task: task.number, branch: name, commit });
 }
 
-/** What a commit of the task's work says. With the capsule's own git, as far as it can be asked. */
+/** The message of the commit of a task's work. It uses the capsule's own git as far as that can be read. */
 export async function messageOf(
   { session, sessionDir }: Pick<Room, "session" | "sessionDir">,
   capsule: Capsule,
@@ -133,7 +137,7 @@ export async function messageOf(
   return `${parts.filter(Boolean).join("\n\n")}\n`;
 }
 
-/** Of what a person did with the files. */
+/** For changes that a person made to the files. */
 export function messageOfPerson(
   { id }: { readonly id: string },
   person: string,
@@ -143,7 +147,7 @@ export function messageOfPerson(
   return `${shortened(oneLine(`Changes by ${person}`))}\n\n${earlier}Session: ${id}\n`;
 }
 
-/** Of all that a session's branch has, as one commit. */
+/** For everything on a session's branch, as one commit. */
 export function messageOfAll(state: SessionState, subjects: readonly string[]): string {
   const listed = subjects.slice(0, LISTED_SUBJECTS).map((one) => `- ${oneLine(one)}`);
   const more = subjects.length - listed.length;
@@ -152,14 +156,23 @@ export function messageOfAll(state: SessionState, subjects: readonly string[]): 
   return `${subject}\n\n${body}\n\nSession: ${state.id}\n`;
 }
 
-/** Whether every value that a task of the session was ever given is still there to be looked for. */
+/** For work that an agent did not commit itself, after the commits that it made. */
+export function messageOfRest({ id, title }: SessionState): string {
+  const asked = oneLine(title ?? "");
+  return `Work that the agent did not commit\n\n${asked && `Asked: ${shortened(asked)}\n\n`}Session: ${id}\n`;
+}
+
+/**
+ * Whether every value that a task of the session was ever given is still known, so that it can be searched
+ * for.
+ */
 function knowsValues({ hadValues, task }: SessionState, sessionDir: string): boolean {
   if (!hadValues) return true;
   if (!task?.request || task.hadValuesBefore) return false;
   return readEnvironment(sessionDir, task.request) !== undefined;
 }
 
-/** The agent wrote them: what is no text, and what is secret, is not passed on. */
+/** The agent wrote these subjects: control characters and secrets are removed. */
 async function subjectsOf(
   capsule: Capsule,
   { state: { task }, redact }: Pick<Session, "state" | "redact">,
@@ -171,12 +184,12 @@ async function subjectsOf(
   const commits = await listAgentCommits(capsule, head, beyond);
   const subjects = commits.map(({ subject }) => subject.replaceAll("\n", " "));
   if (subjects.length === 0) return [];
-  // Before anything else of them is changed: a value is found by its bytes.
+  // Redacted before any other change, because a value is found by its bytes.
   const text = await withoutSecrets(redact, subjects.join("\n"));
   return text.split("\n").map(oneLine).filter(Boolean);
 }
 
-/** In the journal, so without secrets. */
+/** From the journal, so without secrets. */
 function askedOf({ task, title }: SessionState): string {
   return oneLine(task?.asked ?? title ?? "");
 }

@@ -1,9 +1,10 @@
 /**
- * Owns the rebase of a session that is not merged: its commits are put on the tip of a branch, its own branch is moved
- * there, and its files are brought up to date. The old tip is kept.
+ * Owns the rebase of a session that is not merged: its commits are put on the tip of a branch, its own branch
+ * is moved there, and its files are updated. The old tip is kept.
  *
- * What a kill leaves: files that are new, in a checkpoint or not, and a branch that is not. Said again, it is finished:
- * the same commits give the same tree. It is never the other way round, where the files would undo what the branch has.
+ * What a kill leaves: updated files, in a checkpoint or not, and a branch that was not moved. Running the
+ * rebase again completes it, because the same commits give the same tree. The opposite never happens: then
+ * the files would undo what the branch has.
  */
 import {
   copyObjects,
@@ -32,24 +33,27 @@ export interface RebaseOptions {
 
 export interface Rebased {
   readonly onto: string;
-  /** The session's branch, and what it is at. */
+  /** The session's branch, and its new tip. */
   readonly branch: string;
   readonly commit: string;
-  /** What it was at before. */
+  /** Its previous tip. */
   readonly from: string;
-  /** False when it stood there already. */
+  /** False when it was already there. */
   readonly isNew: boolean;
 }
 
-/** Of a session at rest that the caller owns. */
+/** For a session at rest that the caller owns. */
 export async function rebaseWork(room: Room, options: RebaseOptions): Promise<Rebased> {
   const { session, repo } = room;
   if (repo.isStandIn)
-    throw new HoldfastError("no_repo", `session ${session.id} has no repo with a branch to stand on`);
+    throw new HoldfastError(
+      "no_repo",
+      `session ${session.id} has no repo, so there is no branch to rebase onto`,
+    );
   await settleLast(room);
   const target = await findTarget(repo, options.onto);
   const before = session.state.task?.snapshot?.tree;
-  // Whatever the files have: it is looked at again when it is known what they are to have.
+  // The files may have anything here. They are checked when the new tree is known.
   const { from, name } = await workOf(room, before);
   const result = await replayOnto(room, target, { from });
   if (isConflicted(result)) throw conflictWith(target.branch, result, "");
@@ -62,7 +66,7 @@ export async function rebaseWork(room: Room, options: RebaseOptions): Promise<Re
   return { ...done, isNew: true };
 }
 
-/** Files of the new tree, in a checkpoint. */
+/** Brings the files to the new tree, and takes a checkpoint. */
 async function bringFiles(room: Room, { commit, tree }: Replayed): Promise<void> {
   const { session, repo, io } = room;
   const { task } = session.state;
@@ -97,7 +101,7 @@ async function moveBranch(
     commit,
     base: tip,
     branch: name,
-    // A person's commits on it were taken along.
+    // Commits that a person made on it were replayed too.
     ours: [from],
     identity: await userIdentity(repo),
     onMove: async () =>

@@ -1,8 +1,9 @@
 /**
- * Owns what a task tells of itself when its work is kept: `trace.json`, `summary.md` and `result.json`, beside its patch
- * and the receipts of its checks. They are made from the journal and from what was published.
+ * Owns the reports that a task writes when its results are saved: `checks.json`, `trace.json`, `summary.md`
+ * and `result.json`, beside its patch. They are made from what was published and from the records of the task alone, which are
+ * read once for all of them.
  *
- * What a kill leaves: some of them, and no `task_ended`. All are made again then, the same.
+ * What a kill leaves: some of them, and no `task_ended`. All are then made again, with the same content.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +11,8 @@ import type { DiffStat } from "../../capsule/index.ts";
 import type { Redactor } from "../../journal/index.ts";
 import { artifactsDir, createFile, tellStep } from "../../util/index.ts";
 import type { TaskInHand } from "../in-hand.ts";
+import { CHECKS_FILE, checksText } from "../verify/checks-file.ts";
+import { FoundReceipts } from "../verify/receipts.ts";
 import { writeArtifact } from "./artifact.ts";
 import type { Unpublished } from "./publishing.ts";
 import { TaskSummary } from "./summary.ts";
@@ -19,24 +22,26 @@ import { TaskTrace } from "./trace.ts";
 export const TRACE_FILE = "trace.json";
 const SUMMARY_FILE = "summary.md";
 const RESULT_FILE = "result.json";
-/** What others of the task's artifacts are called in its result. */
-const OTHERS = { diff: "change.patch", checks: "checks.json" } as const;
+/** The keys of other artifacts in the task's result. */
+const OTHERS = { diff: "change.patch", checks: CHECKS_FILE } as const;
 
-/** So many are named; all are counted. */
+/** At most this many paths are named; all are counted. */
 const MAX_PATHS = 200;
 
-/** How it ends, and what became of its work. */
+/** How the task ends, and what happened to its work. */
 export interface Reported {
   readonly outcome: string;
   readonly stat: DiffStat;
-  /** The branch that its work is on; null: on none. */
+  /** The branch that has its work; null when no branch has it. */
   readonly branch: string | null;
   readonly unpublished: Unpublished | null;
+  /** The tree that the checks have a verdict on; null when none ran. */
+  readonly checked: string | null;
 }
 
 export async function writeReports(
   { room, number }: Pick<TaskInHand, "room" | "number">,
-  { outcome, stat, branch, unpublished }: Reported,
+  { outcome, stat, branch, unpublished, checked }: Reported,
 ): Promise<void> {
   const { session, sessionDir, io } = room;
   tellStep(io.onProgress, "writing the summary");
@@ -44,13 +49,16 @@ export async function writeReports(
   const { asked = null, lane = null, isSandboxed = true, request = null } = task ?? {};
   const trace = new TaskTrace(session.id, number);
   const summary = new TaskSummary();
-  // What this process appended last is in it, too.
+  const receipts = new FoundReceipts(number);
+  // Includes the records that this process appended last.
   await session.settled();
-  for await (const record of recordsOfTask(sessionDir, { number, request })) {
+  const from = session.beginOf({ number, request });
+  for await (const record of recordsOfTask(sessionDir, { number, request, from })) {
     trace.add(record);
     summary.add(record);
+    receipts.add(record);
   }
-  // The rest of what stands in them is from the journal, and has been through this.
+  // Everything else in them comes from the journal, which is already redacted.
   const changed = { ...stat, paths: await namedPaths(session.redact, stat) };
   const told = summary.summary({
     task: number,
@@ -63,6 +71,12 @@ export async function writeReports(
     isSandboxed,
     tree: task?.snapshot?.tree ?? null,
   });
+  const write = (name: string, text: string) =>
+    writeArtifact({ session, sessionDir, disk: io.disk }, { task: number, name }, async (path) => {
+      await createFile(io.disk, path, Buffer.from(text));
+      return {};
+    });
+  if (checked !== null) await write(CHECKS_FILE, checksText(receipts.all, { task: number, tree: checked }));
   const dir = artifactsDir(sessionDir, number);
   const others = Object.entries(OTHERS).filter(([, name]) => existsSync(join(dir, name)));
   const result = {
@@ -72,11 +86,6 @@ export async function writeReports(
     artifacts: { ...Object.fromEntries(others), trace: TRACE_FILE, summary: SUMMARY_FILE },
     persist: { working_summary: true, durable_memory: false, approval_token_reusable: false },
   };
-  const write = (name: string, text: string) =>
-    writeArtifact({ session, sessionDir, disk: io.disk }, { task: number, name }, async (path) => {
-      await createFile(io.disk, path, Buffer.from(text));
-      return {};
-    });
   await Promise.all([
     write(TRACE_FILE, trace.json({ outcome, changed, lane: lane?.name ?? null, isSandboxed })),
     write(SUMMARY_FILE, told.text),
@@ -85,7 +94,7 @@ export async function writeReports(
   ]);
 }
 
-/** The agent chose these names. */
+/** The agent chose these file names, so they are redacted. */
 async function namedPaths(redact: Redactor, { paths }: DiffStat): Promise<string[]> {
   const [redaction] = await redact([{ paths: paths.slice(0, MAX_PATHS) }]);
   const named = redaction?.data["paths"];

@@ -1,10 +1,10 @@
 /**
- * Owns a conflict that is given back: the session's work and the branch that it should go into, brought together as far
- * as git can, with markers in the rest. The session's next task begins with these files, on the tip of that branch; what
- * it publishes can be merged.
+ * Owns giving a conflict back to the session: its work and the target branch, merged as far as git can, with
+ * conflict markers in the rest. The session's next task begins with these files, on the tip of that branch,
+ * and its published work can then be merged.
  *
- * What a kill leaves: a capsule that gc clears away, and perhaps a snapshot that no journal names. Nothing of the session
- * has changed.
+ * What a kill leaves: a capsule that gc clears away, and perhaps a snapshot that no journal names. The
+ * session itself is unchanged.
  */
 import { findTarget, isConflicted, toText } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
@@ -22,14 +22,14 @@ export interface ConflictedFiles {
   readonly into: string;
   /** The tip of that branch. */
   readonly base: string;
-  /** A snapshot of the files, markers and all. */
+  /** A snapshot of the files, with the markers. */
   readonly snapshot: string;
   readonly tree: string;
-  /** Where the markers are. */
+  /** The files that have markers. */
   readonly paths: readonly string[];
 }
 
-/** Of a session at rest that the caller owns. */
+/** For a session at rest that the caller owns. */
 export async function conflictedFiles(
   room: Room,
   options: Pick<MergeOptions, "into">,
@@ -38,12 +38,12 @@ export async function conflictedFiles(
   await settleLast(room);
   const { from } = await workOf(room);
   const { branch: into, tip: base } = await findTarget(repo, options.into);
-  // All of the work at once: what one commit does and the next undoes is no conflict to resolve.
+  // All of the work is merged at once: what one commit does and the next undoes need not be resolved.
   const result = await replayOnto(room, { branch: into, tip: base }, { from, isSquashed: true });
   if (!isConflicted(result))
     throw new HoldfastError(
       "merge_refused",
-      `the work does not collide with ${into}: holdfast merge merges it`,
+      `the work does not conflict with ${into}: merge it with holdfast merge`,
       {
         session: session.id,
         into,
@@ -61,7 +61,7 @@ export async function conflictedFiles(
     signal: new AbortController().signal,
   });
   try {
-    // Its git stands on the branch: what was brought together is what differs.
+    // Its git is on the target branch, so the merged work is the difference.
     await capsule.standOn(base);
     const name = `${session.state.task?.number ?? 0}.${lastTurnOf(session.state)}.${io.clock.nowMs()}`;
     const { commit: snapshot } = await capsule.snapshot(name, await currentLimits(room));

@@ -1,13 +1,14 @@
 /**
- * Owns the finding of what an agent says by name in its messages: a root cause, decisions, paths that it rejected. A line
- * counts that begins with the name, whatever Markdown stands around it; a heading with the name counts for what follows.
+ * Owns finding named statements in an agent's messages: a root cause, decisions, and paths that it rejected.
+ * A line counts if it begins with the name, whatever Markdown surrounds it. A heading with the name covers
+ * the lines that follow.
  */
 import type { Json } from "../../contract/index.ts";
 
-/** A message that is longer is looked at from its end: there an agent sums up. */
+/** Only the end of a longer message is searched, because an agent sums up there. */
 const MAX_LOOKED_AT = 200_000;
 
-/** The text of a message: as it is, or of its parts. */
+/** The text of a message, whole or in parts. */
 export function messageText(content: Json | undefined): string {
   if (typeof content === "string") return content;
   if (Array.isArray(content)) return content.map(messageText).filter(Boolean).join("\n");
@@ -15,7 +16,7 @@ export function messageText(content: Json | undefined): string {
   return typeof content["text"] === "string" ? content["text"] : "";
 }
 
-/** What the lines say that begin with one of the names. */
+/** The text of the lines that begin with the name. */
 export function saidAs(name: "root cause" | "decision" | "rejected", text: string): string[] {
   const lines = text.slice(-MAX_LOOKED_AT).split("\n").map(bare);
   return lines.flatMap((line, index) => {
@@ -23,14 +24,14 @@ export function saidAs(name: "root cause" | "decision" | "rejected", text: strin
     const rest = line.text.slice(name.length).trim();
     const said = /^[:：–—-]\s*(.*)$/.exec(rest)?.[1]?.trim();
     if (said) return [said];
-    // A heading, or a name on a line of its own.
+    // The name is a heading, or alone on its line.
     if (said === undefined && (rest !== "" || !line.isMarked)) return [];
     const next = lines.slice(index + 1).find((one) => one.text !== "");
     return next && !next.isHeading ? [next.text] : [];
   });
 }
 
-/** Without the marks of lists, headings, quotes and emphasis. */
+/** The line without the marks of lists, headings, quotes and emphasis. */
 function bare(line: string): {
   readonly text: string;
   readonly isHeading: boolean;

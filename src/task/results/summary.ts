@@ -1,9 +1,10 @@
 /**
- * Owns the summary of a task, in Markdown, for a person and for the agent that comes next: what was asked, the root cause,
- * the files, decisions and rejected paths, what held, and what the checks said. A part of which nothing is on record says
- * that. Whatever an agent wrote stands in it as text.
+ * Owns the summary of a task in Markdown, for a person and for the next agent: what was asked, the root
+ * cause, the files, decisions and rejected paths, what was in force, and the results of the checks. A part
+ * without any record reports that. Text that an agent wrote appears as plain text.
  *
- * O4 It has 400 tokens at most, at 4 characters each; what is left out of a list is counted.
+ * summary-1 It has at most 400 tokens, counted as 4 characters each. A shortened list tells how much was left
+ *    out.
  */
 import type { JournalRecord } from "../../contract/index.ts";
 import { textIn } from "../../session/index.ts";
@@ -12,14 +13,14 @@ import { messageText, saidAs } from "./said-lines.ts";
 
 const CHARACTERS_PER_TOKEN = 4;
 export const MAX_TOKENS = 400;
-/** So many of a kind are kept while records are read. */
+/** At most this many items of a kind are kept while records are read. */
 const MAX_KEPT = 20;
-/** In characters, each part with its name; together they are fewer than the tokens allow. */
+/** Characters for each part, including its name. Their sum is below the limit of tokens. */
 const ROOM = { asked: 160, rootCause: 200, files: 200, decisions: 150, rejected: 170, validation: 130 };
 const EACH = 90;
 const NAME = 40;
 
-/** The work of a task: some of its files by name, and all in numbers. */
+/** The work of a task: the names of some of its files, and the totals. */
 export interface Changed {
   readonly paths: readonly string[];
   readonly files: number;
@@ -27,18 +28,18 @@ export interface Changed {
   readonly deletions: number;
 }
 
-/** What its records don't say of a task. */
+/** Facts about a task that its records don't have. */
 export interface SummaryFacts {
   readonly task: number;
   readonly outcome: string;
-  /** The branch that its work is on, or the code of why it is on none. */
+  /** The branch that has its work, or the code of the reason why no branch has it. */
   readonly branch: string | null;
   readonly unpublished: string | null;
   readonly asked: string | null;
   readonly changed: Changed;
   readonly lane: { readonly name: string; readonly isReadOnly: boolean } | null;
   readonly isSandboxed: boolean;
-  /** The tree that the task left. */
+  /** The tree that the task ended with. */
   readonly tree: string | null;
 }
 
@@ -56,15 +57,15 @@ export class TaskSummary {
   #lastSaid = "";
   readonly #decisions: string[] = [];
   readonly #rejected: string[] = [];
-  /** By the tool's name and how its calls ended, how often. */
+  /** How many calls ended how, by tool name and outcome. */
   readonly #failed = new Map<string, number>();
   readonly #tools = new Map<string, string>();
   readonly #checks = new Map<string, boolean>();
   #verified: Checked | undefined;
-  /** How many protected paths the policy found changed; undefined: it was not applied. */
+  /** How many changed protected paths the policy found; undefined when it was not applied. */
   #protected: number | undefined;
 
-  /** In the order of the journal; messages with their whole content. */
+  /** Call it in the order of the journal; messages need their whole content. */
   add({ type, data }: JournalRecord): void {
     switch (type) {
       case "message_added":
@@ -77,7 +78,7 @@ export class TaskSummary {
         this.#returned(textIn(data["call"]), textIn(data["outcome"]));
         return;
       case "check_started":
-        // What ran before was of another tree, or is run again.
+        // Earlier checks ran on another tree, or run again.
         if (this.#verified) this.#checks.clear();
         this.#verified = undefined;
         return;
@@ -117,7 +118,7 @@ export class TaskSummary {
     this.#lastSaid = text;
     this.#decisions.push(...saidAs("decision", text));
     this.#rejected.push(...saidAs("rejected", text));
-    // The last ones count: an agent may think again.
+    // The latest ones count, because an agent may change its mind.
     for (const kept of [this.#decisions, this.#rejected]) kept.splice(0, kept.length - MAX_KEPT);
   }
 

@@ -1,6 +1,7 @@
 /**
- * Owns what a record says of the span that it begins or ends: its name and its attributes, by OpenTelemetry's `gen_ai`
- * conventions where these have one, else under `holdfast`. Contents are told by their sizes alone.
+ * Owns the name and the attributes of the span that a record begins or ends. They follow OpenTelemetry's
+ * `gen_ai` conventions where these have a name, and are under `holdfast` otherwise. Contents appear only as
+ * sizes.
  */
 import { isBlobReference, type JournalRecord, type Json } from "../../contract/index.ts";
 import { amountIn, textIn } from "../../session/index.ts";
@@ -8,7 +9,7 @@ import type { Attributes, Span } from "./otlp.ts";
 
 type Data = JournalRecord["data"];
 
-/** All of a span that does not come from where its record stands. */
+/** The part of a span that comes from the record's data, and not from its position. */
 export type Said = Pick<Span, "name" | "kind" | "attributes"> & { readonly startAt?: string };
 
 export function stageSpan(stage: string): Said {
@@ -35,7 +36,10 @@ export function toolSpan({ tool, call, args }: Data): Said {
   return { name: `execute_tool ${name}`, kind: "internal", attributes };
 }
 
-/** One record tells of a request, when it was answered: its span is that moment, and says so. */
+/**
+ * A request has one record, written when it was answered. Its span is that moment, and an attribute marks it
+ * as such.
+ */
 export function requestSpan(session: string, data: Data): Said {
   const { provider, model, usd, cacheReadTokens, cacheWriteTokens } = data;
   const name = textIn(model);
@@ -68,7 +72,10 @@ export function receiptOf({ exitCode, signal, durationMs, output }: Data): Attri
   };
 }
 
-/** What is said of it, if anything is. By the conventions, what was read from a cache or written to one is input, too. */
+/**
+ * The usage in a record, if it has one. By the conventions, tokens read from a cache or written to one count
+ * as input.
+ */
 export function usageOf(usage: Json | undefined): Attributes {
   if (typeof usage !== "object" || usage === null || Array.isArray(usage)) return {};
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;

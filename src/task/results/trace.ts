@@ -1,10 +1,12 @@
 /**
- * Owns the trace of a task: its records as spans, session, task, stage, turn, tool, model request and check, under the
- * names of OpenTelemetry's `gen_ai` conventions. It has names, sizes and outcomes, and nothing that was said or written.
+ * Owns the trace of a task: its records as spans for session, task, stage, turn, tool, model request and
+ * check, named by OpenTelemetry's `gen_ai` conventions. It has names, sizes and outcomes, but no content of
+ * messages or files.
  *
- * O2 Ids come from the journal: the trace's from session and task, a span's from the hash of the record that begins it.
- *    So the same records give the same trace, and one that is made again after a kill has the same ids.
- * O3 It has 10,000 spans at most, and says how many it left out.
+ * trace-1 Ids come from the journal: the trace's from session and task, a span's from the hash of the record
+ *    that begins it. So the same records give the same trace, and a trace that is made again after a kill has
+ *    the same ids.
+ * trace-2 It has at most 10,000 spans, and reports how many it left out.
  */
 import { createHash } from "node:crypto";
 import type { JournalRecord } from "../../contract/index.ts";
@@ -23,15 +25,15 @@ import {
 } from "./trace-spans.ts";
 
 export const MAX_SPANS = 10_000;
-/** Kept free of tools and requests, so that turns, stages and checks that come later are in it. */
+/** Reserved for turns, stages and checks, so that many tools and requests do not displace later ones. */
 const RESERVED_SPANS = 2_000;
-/** Begun by a record each, and many. */
+/** Each of these records begins a span, and there can be many. */
 const LEAVES: ReadonlySet<string> = new Set(["tool_called", "usage_metered"]);
 
-/** What its records don't say of a task. */
+/** Facts about a task that its records don't have. */
 export interface TraceFacts {
   readonly outcome: string;
-  /** Some of the files that it changed, by their paths, and how many they are. */
+  /** The paths of some of the files that it changed, and the number of all. */
   readonly changed: { readonly paths: readonly string[]; readonly files: number };
   readonly lane: string | null;
   readonly isSandboxed: boolean;
@@ -41,15 +43,16 @@ export class TaskTrace {
   readonly #session: string;
   readonly #task: number;
   readonly #traceId: string;
-  /** The session, the task, and then in the order in which they began. */
+  /** The session's, the task's, and then the others in the order in which they began. */
   readonly #spans: [Span, Span, ...Span[]];
-  /** By what ends them. Null: one that was left out. */
+  /** By the key that ends them. Null for a span that was left out. */
   readonly #open = new Map<string, Span | null>();
   #leftOut = 0;
   #agent = "";
   /**
-   * Of the last record: when it was written and by which owner. `toldAt`: of the last one that says something here.
-   * `cutAt`: of the last one of the owner before. `stage`: the one that began last. `capsuleMs`: how long the first took.
+   * `at`, `epoch`: when the last record was written, and by which owner. `toldAt`: the time of the last
+   * record that is part of the trace. `cutAt`: the time of the previous owner's last record. `stage`: the
+   * stage that began last. `capsuleMs`: how long the capsule stage took.
    */
   #seen = { at: "", epoch: 0, toldAt: "", cutAt: "", stage: "", capsuleMs: 0 };
 
@@ -66,16 +69,16 @@ export class TaskTrace {
     ];
   }
 
-  /** In the order of the journal, from the record that queued the task. */
+  /** Call it in the order of the journal, from the record that queued the task. */
   add(record: JournalRecord): void {
     const { at, epoch, type } = record;
     const [root, task] = this.#spans;
     if (root.startAt === "") root.startAt = at;
-    // What an owner left open ended with its last record, as far as is known.
+    // A span that an owner left open ended with that owner's last record, as far as is known.
     if (epoch !== this.#seen.epoch) this.#seen.cutAt = this.#seen.at;
     const isBegun = task.startAt !== "";
     if (type === "task_started" && !isBegun) this.#spans[1] = { ...task, id: spanId(record), startAt: at };
-    // Until it has its start, nothing is part of it.
+    // Nothing is part of the trace before the task's start.
     if (isBegun ? this.#tell(record) : type === "task_started") this.#seen.toldAt = at;
     this.#seen = { ...this.#seen, at, epoch };
   }
@@ -110,7 +113,7 @@ export class TaskTrace {
     ]);
   }
 
-  /** Says whether the record is part of what is told. */
+  /** Returns whether the record is part of the trace. */
   #tell(record: JournalRecord): boolean {
     const { type, data } = record;
     switch (type) {
@@ -159,7 +162,7 @@ export class TaskTrace {
 
   #stageStarted(record: JournalRecord): boolean {
     const stage = textIn(record.data["stage"]);
-    // What is kept after a kill is kept again: it is the same stage, and gives the same trace.
+    // After a kill, persist runs again. It is the same stage, and gives the same trace.
     if (stage === "persist" && this.#seen.stage === stage) return false;
     this.#end("stage", record, {}, "interrupted");
     this.#seen.stage = stage;
@@ -167,7 +170,7 @@ export class TaskTrace {
     return true;
   }
 
-  /** The first two stages are recorded together, at their end: only how long both took is known. */
+  /** The first two stages are recorded together, at their end, so only their duration is known. */
   #stageEnded(record: JournalRecord): boolean {
     const { at, data } = record;
     const stage = textIn(data["stage"]);
@@ -184,7 +187,7 @@ export class TaskTrace {
   #turnEnded(record: JournalRecord): boolean {
     const { turn, usage } = record.data;
     const span = this.#open.get(`turn ${turn}`);
-    // An agent says who it is after its first turn began.
+    // The agent reports its name after its first turn began.
     if (span && this.#agent !== "") {
       span.name = `invoke_agent ${this.#agent}`;
       span.attributes = { ...span.attributes, "gen_ai.agent.name": this.#agent };
@@ -192,7 +195,10 @@ export class TaskTrace {
     return this.#end(`turn ${turn}`, record, usageOf(usage));
   }
 
-  /** `key`: what ends it; without one it is a moment. `in`: what it is part of, where that is open. */
+  /**
+   * `key`: what ends the span; without one it is a single moment. `in`: the span that it belongs to, if that
+   * is open.
+   */
   #begin(
     record: JournalRecord,
     said: Said,
@@ -217,7 +223,7 @@ export class TaskTrace {
     if (key !== undefined) this.#open.set(key, span);
   }
 
-  /** Of what no record began, nothing is told. */
+  /** Does nothing if no record began the span. */
   #end(
     key: string,
     { at, data }: JournalRecord,
@@ -242,7 +248,7 @@ export class TaskTrace {
     return span !== undefined;
   }
 
-  /** The first of these that is open; else the task. */
+  /** The first of these that is open, or else the task. */
   #within(keys: readonly string[]): string {
     const open = keys.map((key) => this.#open.get(key)).find((span) => span);
     return (open ?? this.#spans[1]).id;

@@ -1,7 +1,8 @@
 /**
- * Owns the values of a task's environment where they meet its files: which of them are text of its base, and so nobody's
- * secret, and in which files of its work the others stand. What `--dirty` takes along of a checkout is in no commit of the
- * user's: it is no base in this, and a value in it is found as in work.
+ * Owns the values of a task's environment in relation to its files: which values also appear in the text of
+ * its base and so are not secret, and which files of its work contain the others. Files that `--dirty` copies
+ * from a checkout are in no commit of the user, so they do not count as base: a value in them is found as in
+ * work.
  */
 import {
   belowCheckout,
@@ -25,9 +26,11 @@ import type { Room } from "../room/room.ts";
 import type { Unpublished } from "./publishing.ts";
 
 const NAMED_PATHS = 5;
-const REVIEW = "look at it, then say holdfast branch --reviewed";
+const REVIEW = "review it, then publish it with holdfast branch --reviewed";
 
-/** What the command gets, when it is decided what of it is secret: once, before any of it can be in a file. */
+/**
+ * The values for the command. It decides which of them are secret, once, before any of them can be in a file.
+ */
 export async function valuesFor(
   room: Room,
   {
@@ -52,30 +55,30 @@ export async function valuesFor(
   return values;
 }
 
-/** A task that was promised variables does not run without one. */
+/** A task that was given variables does not run without their values. */
 export function requireValues(sessionDir: string, request: string, env: readonly string[]): Environment {
   const there = readEnvironment(sessionDir, request);
   const missing = env.find((name) => !Object.hasOwn(there?.values ?? {}, name));
   if (there && missing === undefined) return there;
   throw new HoldfastError(
     "env_missing",
-    `the value of ${missing} is not kept any more, so the task can't be run from here`,
+    `the value of ${missing} is not stored any more, so this task can't be continued: send it again with the variable`,
     { name: missing },
   );
 }
 
-/** Why work with a value in it is not published; undefined where there is none. */
+/** Why work that contains a value is not published; undefined when it contains none. */
 export async function valuesInWork(
   { session, sessionDir, repo }: Room,
   store: Parameters<typeof textsInWork>[1],
   base: string | null,
   work: Work,
 ): Promise<Unpublished | undefined> {
-  // Without a repo of the user's nothing is published.
+  // Without a repo of the user, nothing is published.
   if (repo.isStandIn) return undefined;
   const { secrets } = session;
   const texts = [...new Set(secrets.map(({ value }) => value))];
-  // A file of HOME that has the value of an earlier task may be copied into the work.
+  // A file of HOME that contains a value of an earlier task may have been copied into the work.
   const withheld = readWithheld(sessionDir);
   if (texts.length === 0 && withheld.size === 0) return undefined;
   const below = await belowCheckout(repo, base);
@@ -92,9 +95,11 @@ export async function valuesInWork(
   return { code: SECRET_IN_WORK, reason: `the value of ${[...names].join(", ")} is in ${where}: ${REVIEW}` };
 }
 
-/** The same of work that a task began with: its values are gone by now, and what was found in it is not. */
+/**
+ * The same for work that a task began with: its values are not known any more, but what was found in it is.
+ */
 export function valuesBefore({ task }: Pick<SessionState, "task">): Unpublished | undefined {
   if (!task?.isHeld) return undefined;
-  const reason = `a value of an environment was found in this work, and no person has looked at it: ${REVIEW}`;
+  const reason = `a value of an environment was found in this work, and no person has reviewed it: ${REVIEW}`;
   return { code: SECRET_IN_WORK, reason };
 }

@@ -1,6 +1,6 @@
 /**
- * Owns what a session has to merge: which commits of its branch, whether they may be taken, and how they come to stand
- * on another branch.
+ * Owns what a session has to merge: which commits of its branch, whether they may be merged, and how they are
+ * put on another branch.
  */
 import {
   branchTip,
@@ -23,12 +23,12 @@ import { messageOfAll } from "./publishing.ts";
 
 export interface WorkToMerge {
   readonly task: number;
-  /** The session's branch, and what it is at: a person's commits on it are merged, too. */
+  /** The session's branch, and its tip. Commits that a person added to it are merged too. */
   readonly name: string;
   readonly from: string;
 }
 
-/** `begun`: a tree that the files may have beside that of the branch. */
+/** `begun`: a tree that the files may have, other than that of the branch. */
 export async function workOf({ session, repo }: Room, begun?: string): Promise<WorkToMerge> {
   const { task, branch } = session.state;
   const facts = { session: session.id };
@@ -45,12 +45,12 @@ export async function workOf({ session, repo }: Room, begun?: string): Promise<W
   if (task.snapshot?.tree !== begun && (await hasUnpublished(repo, session.state)))
     throw new HoldfastError(
       "merge_refused",
-      `session ${session.id} has work that is not on its branch: holdfast branch publishes it, holdfast rewind takes it back`,
+      `session ${session.id} has work that is not on its branch: publish it with holdfast branch, or undo it with holdfast rewind`,
       facts,
     );
-  if (!branch?.tip) throw nothing(`session ${session.id} has published nothing`);
+  if (!branch?.tip) throw nothing(`session ${session.id} has not published any work`);
   const from = await branchTip(repo, branch.name);
-  if (from === undefined) throw nothing(`the branch ${branch.name} is not there any more`);
+  if (from === undefined) throw nothing(`the session's branch ${branch.name} does not exist any more`);
   return { task: task.number, name: branch.name, from };
 }
 
@@ -74,12 +74,12 @@ export async function replayOnto(
   if (since === from)
     throw new HoldfastError(
       "nothing_to_merge",
-      `all that session ${session.id} has was merged into ${into}`,
+      `all work of session ${session.id} is already merged into ${into}`,
       {
         session: session.id,
       },
     );
-  tellStep(io.onProgress, `putting the work on ${into}`);
+  tellStep(io.onProgress, `replaying the work onto ${into}`);
   return replay({
     repo,
     store: await openStore(repo, io.disk),
@@ -104,12 +104,12 @@ export function conflictWith(
   const also = hasMerges ? hint : "";
   return new HoldfastError(
     "merge_conflicts",
-    `the work and ${into} change the same: ${paths.slice(0, NAMED_PATHS).join(", ")}${more}${also}`,
+    `the work and ${into} both change ${paths.slice(0, NAMED_PATHS).join(", ")}${more}${also}`,
     { into, paths, at, tree },
   );
 }
 
-/** Up to which commit the branch has the session's work, however that looks there. */
+/** The commit up to which the branch has the session's work, even if its commits differ there. */
 async function mergedBefore(
   repo: Repo,
   { merged }: Pick<SessionState, "merged">,

@@ -1,6 +1,6 @@
 /**
- * Owns what is begun ahead of a task's files, because it takes as long as these do: the holder of its namespaces, and
- * its network in there. Neither is on any record: what is not used ends with us.
+ * Owns what is begun before a task's files are ready, because it takes as long as they do: the holder of its
+ * namespaces, and the network in them. Neither is recorded. If they are not used, they end with this process.
  */
 
 import type { LaneInForce } from "../../lane/index.ts";
@@ -17,7 +17,7 @@ export class Ahead {
     this.holder = new ComingHolder({ cwd: homeDir, mark: capsule, hasNetwork: true });
   }
 
-  /** Undefined where it can't be: why is told by whatever needs it. */
+  /** Undefined when it can't be begun; the code that needs it later reports why. */
   static begin(homeDir: string, capsule: string): Ahead | undefined {
     try {
       return new Ahead(homeDir, capsule);
@@ -26,14 +26,14 @@ export class Ahead {
     }
   }
 
-  /** Returns when it is begun. Whether it could be is told to the first process that needs it. */
+  /** Returns once it is begun. If that fails, the first process that needs the network gets the error. */
   async openNetwork(lane: LaneInForce): Promise<void> {
     this.#network = RoomNetwork.of(this.#capsule, lane, []);
     const words = await this.holder.network();
     if (words) this.#network.environment({ network: words }).catch(() => {});
   }
 
-  /** The task can't begin. */
+  /** Call it when the task can't begin. */
   async end(): Promise<void> {
     this.holder.end();
     await this.#network?.close();

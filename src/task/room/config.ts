@@ -1,10 +1,11 @@
 /**
- * Owns the reading of a repo's `holdfast.yaml`: from a commit, and as far as it was accepted. There is no other way to
- * it, so a file that nobody accepted widens nothing, wherever it is read: for a task, its set-up, a retry, a fork, an
- * import, a restore (T8).
+ * Owns reading a repo's `holdfast.yaml`: from a commit, and only what of it counts. All code that needs the
+ * file reads it here: for a task, its set-up, a retry, a fork, an import or a restore. So a file that no
+ * person accepted widens nothing (trust-1).
  */
 import {
   type CapsuleIo,
+  fromText,
   isUsersCommit,
   type Repo,
   readCommittedBytes,
@@ -27,13 +28,13 @@ import {
   wideningsOf,
 } from "../../lane/index.ts";
 
-/** What a file asks for, and how a person stands to that. */
+/** What a file asks for, and what a person decided about that. */
 export interface JudgedConfig extends Pick<Judged, "open" | "isDeclined"> {
-  /** What of it counts. */
+  /** The part of it that counts. */
   readonly config: AcceptedConfig;
   /** Everything in it that widens, accepted or not. */
   readonly widenings: readonly Widening[];
-  /** Of what was not accepted: what a task of this choice would have had. */
+  /** What a task with this choice would have had, and does not have because it was not accepted. */
   missed(choice: LaneChoice): readonly Widening[];
 }
 
@@ -42,7 +43,9 @@ export interface Reading {
   readonly repo: Repo;
 }
 
-/** The settings that hold for a commit: those of its holdfast.yaml, or the user's own if a task made it. */
+/**
+ * The settings for a commit: those of its holdfast.yaml, or of the user's own commit if a task made this one.
+ */
 export async function readConfig(reading: Reading, commit: string | null): Promise<AcceptedConfig> {
   return (await readJudged(reading, commit)).config;
 }
@@ -51,12 +54,15 @@ export async function readJudged(reading: Reading, commit: string | null): Promi
   return judged(reading, await readAsking(reading.repo, commit));
 }
 
-/** Of a text that may be in no commit yet. */
+/** For a text that may be in no commit yet. */
 export async function judgeText(reading: Reading, text: string): Promise<JudgedConfig> {
   return judged(reading, await parseConfig(text));
 }
 
-/** The commit that a session begins with by what the file of another one says; undefined where that names none. */
+/**
+ * The commit that a session begins with because the file of another commit names it; undefined if it names
+ * none.
+ */
 export async function baseNamedIn(repo: Repo, commit: string | null): Promise<string | undefined> {
   return (await readAsking(repo, commit)).base;
 }
@@ -78,9 +84,25 @@ async function judged(reading: Reading, asking: Config): Promise<JudgedConfig> {
   };
 }
 
+/**
+ * Reads a file of a commit. If a task made the commit, the file is read from the user's own: no agent may
+ * write what the next task is started with.
+ */
+export async function readUsersFile(
+  repo: Repo,
+  commit: string | null,
+  path: string,
+): Promise<Buffer | undefined> {
+  return readCommittedBytes(repo, await usersCommit(repo, commit), fromText(path));
+}
+
+async function usersCommit(repo: Repo, commit: string | null): Promise<string | null> {
+  return commit === null || (await isUsersCommit(repo, commit)) ? commit : resolveCommit(repo);
+}
+
 async function readAsking(repo: Repo, commit: string | null): Promise<Config> {
   if (commit === null) return defaultConfig;
-  const from = (await isUsersCommit(repo, commit)) ? commit : await resolveCommit(repo);
+  const from = await usersCommit(repo, commit);
   return remember(repo, `config of ${from}`, async () => {
     const text = await readCommittedBytes(repo, from, CONFIG_FILE);
     return text === undefined ? defaultConfig : parseConfig(text.toString("utf8"));

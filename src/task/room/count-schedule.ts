@@ -1,7 +1,7 @@
 /**
- * Owns when a watch counts a session's directories. To count costs as much as there are files, so it is done when the
- * disk says that there may be something to find, and now and then in any case: others may free as much as this one
- * takes. One counting at a time.
+ * Owns when a watch counts a session's directories. Counting takes longer the more files there are, so it is
+ * done when the free space of the disk suggests that there is something to find, and at intervals in any
+ * case: others may free as much space as this session takes. Only one count runs at a time.
  */
 import type { Clock } from "../../util/index.ts";
 
@@ -10,10 +10,12 @@ export interface FreeSpace {
   readonly files: number;
 }
 
-/** The directories are counted again when the disk has lost so much since the last time. */
+/** The directories are counted again when the disk has lost this much since the last count. */
 const NOTABLE_BYTES = 16 * 1024 * 1024;
 const NOTABLE_FILES = 2000;
-/** And not more often than this times what the counting takes; nearly full, a disk can't wait that long. */
+/**
+ * The pause between counts, in multiples of the time that a count takes. On a nearly full disk it is shorter.
+ */
 const COUNT_REST = 10;
 const COUNT_REST_LOW = 1;
 const ANYWAY_REST = 100;
@@ -22,7 +24,7 @@ export class CountSchedule {
   readonly #clock: Clock;
   readonly #anywayMs: number;
   #anywayAtMs: number;
-  /** At the last counting, or at the beginning. */
+  /** The free space at the last count, or at the beginning. */
   #free: FreeSpace;
   #startedMs = 0;
   #last = { endedAtMs: 0, tookMs: 0 };
@@ -59,7 +61,7 @@ export class CountSchedule {
     this.#anywayAtMs = endedAtMs + Math.max(this.#anywayMs, ANYWAY_REST * tookMs);
   }
 
-  /** Whether it was counted or not. */
+  /** Call it when the count has ended or failed. */
   end(): void {
     this.#isCounting = false;
   }

@@ -1,23 +1,24 @@
 /**
- * Owns files that an agent finds in HOME when it starts. We write them beside its door, where it can only read, and a
- * shell inside its sandbox copies them: HOME is the agent's own, and a link that it left there must lead us nowhere.
+ * Owns the files that an agent finds in HOME when it starts. Holdfast writes them beside the agent's door,
+ * where the agent can only read, and a shell inside its sandbox copies them. HOME belongs to the agent: a
+ * link that it left there must not lead Holdfast's own writes elsewhere.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import type { HomeFile } from "../../agent/index.ts";
 
 const NAME = "given";
-/** Those that replace what is there, and those that do not. */
+/** `set` files replace existing ones; `kept` files do not. */
 const SET = "set";
 const KEPT = "kept";
 
-/** `dir`: of the door. Files of an earlier process are gone after this. */
+/** `dir`: the directory of the door. Removes the files of an earlier process. */
 export function giveFiles(dir: string, files: readonly HomeFile[]): void {
   const top = join(dir, NAME);
   rmSync(top, { recursive: true, force: true });
   for (const { path, content, isKept } of files) {
     const below = normalize(path);
-    if (below.startsWith("..") || below.startsWith("/")) throw new Error(`${path} is no path from HOME`);
+    if (below.startsWith("..") || below.startsWith("/")) throw new Error(`${path} is not a path below HOME`);
     const to = join(top, isKept ? KEPT : SET, below);
     mkdirSync(dirname(to), { recursive: true, mode: 0o755 });
     writeFileSync(to, content, { mode: 0o644 });
@@ -27,7 +28,7 @@ export function giveFiles(dir: string, files: readonly HomeFile[]): void {
 const COPY = `for given in "$0/${KEPT}/.:-n" "$0/${SET}/.:-f"; do
 [ ! -d "\${given%:*}" ] || cp -R "\${given##*:}" "\${given%:*}" "$HOME" || exit 126; done; exec "$@"`;
 
-/** `dir`: of the door, as the command sees it. */
+/** `dir`: the directory of the door, as the command sees it. */
 export function withGiven(dir: string, command: readonly string[]): string[] {
   return ["sh", "-c", COPY, join(dir, NAME), ...command];
 }

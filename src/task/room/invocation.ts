@@ -1,5 +1,6 @@
 /**
- * Owns what a task's command is started with: the words before it, its environment, and what it sees of its session.
+ * Owns how a task's command is started: the words before it, its environment, and what it sees of its
+ * session.
  */
 import { join } from "node:path";
 import type { HomeFile } from "../../agent/index.ts";
@@ -31,26 +32,26 @@ export interface DoorView {
 export type Invocation = Omit<Launch, "descriptors" | "close"> & Partial<Launch>;
 
 export interface InvocationOptions {
-  /** Undefined: without one. */
+  /** Undefined: the command runs without a sandbox. */
   readonly sandbox: Sandbox | undefined;
   readonly door?: DoorView | undefined;
   readonly quota: Quota;
-  /** The directory of the capsule that it starts in. Default: the top. */
+  /** The directory of the capsule in which it starts. Default: the top. */
   readonly cwd?: string | undefined;
   /** Whether it gets a terminal of its own. */
   readonly hasTerminal?: boolean | undefined;
-  /** What leads it to its network. */
+  /** Gives it its network. */
   readonly network: RoomNetwork;
-  /** What it was given by name. Never a word of its argv, which everybody can read. */
+  /** The variables that it was given by name. They are never in its argv, which all users can read. */
   readonly values?: Values | undefined;
-  /** Variables of its adapter's. */
+  /** Variables that its adapter sets. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** What it finds in HOME. Without a sandbox, too, it has the session's own HOME then. */
+  /** Files that it finds in HOME. With these, it has the session's own HOME even without a sandbox. */
   readonly files?: readonly HomeFile[] | undefined;
 }
 
 /** In the sandbox /tmp is a file system of its own. */
-const DOOR_INSIDE = "/tmp/.holdfast";
+export const DOOR_INSIDE = "/tmp/.holdfast";
 
 export async function invocationOf(
   room: Room,
@@ -73,15 +74,15 @@ export async function invocationOf(
     HOLDFAST_TASK: String(task),
     [CAPSULE_MARK]: capsule.layout.dir,
     ...(door && { HOLDFAST_DOOR: `${doorDir}/socket`, HOLDFAST_TOKEN_FILE: `${doorDir}/token` }),
-    // `script` asks it how to start a command.
+    // The program `script` reads from it how to start a command.
     ...(hasTerminal && { SHELL: "/bin/sh" }),
   };
   if (files && door) giveFiles(door.dir, files);
   const whole = files && doorDir !== undefined ? withGiven(doorDir, command) : command;
-  // Inside the sandbox, so that the terminal's processes are all in one pid namespace.
+  // The terminal is made inside the sandbox, so that all of its processes are in one pid namespace.
   const inside = hasTerminal ? inTerminal(whole) : whole;
   if (!sandbox) {
-    // The shell goes there itself: the tree may be mounted only where it stands.
+    // The shell changes the directory itself: the tree may be mounted only at its own place.
     const start = join(view.workTree, cwd ?? ".");
     const inTree = ["/bin/sh", "-c", 'cd "$1" && shift && exec "$@"', "holdfast", start];
     const limits = limited({ maxFileBytes: quota.maxBytes });

@@ -1,9 +1,10 @@
 /**
- * Owns the network of a task: begun with the first process that needs it, in the namespace of the capsule's holder, and
- * begun anew where that is another by now. The processes of a task find its proxy by their environment.
+ * Owns the network of a task. It begins with the first process that needs it, in the namespace of the
+ * capsule's holder, and begins anew when that holder changes. The task's processes find its proxy through
+ * their environment.
  *
- * T11 A task's processes reach what its lane names, or a person allowed for this task; what they asked for is on record
- *     at the end of each turn, and so is what they were refused.
+ * network-1 A task's processes reach the hosts that its lane names or that a person allowed for this task.
+ *    The hosts that they asked for, and those that they were refused, are recorded at the end of each turn.
  */
 import type { View } from "../../capsule/index.ts";
 import type { LaneInForce } from "../../lane/index.ts";
@@ -19,7 +20,7 @@ import { enterHolder, enterNetwork, withNetwork } from "../../process/index.ts";
 
 export type OnRefused = (refusal: Refusal) => void;
 
-/** Beside the proxy's, and no port that some program is known by. */
+/** Not the proxy's port, and not the well-known port of any program. */
 const FIRST_SERVICE_PORT = 18_228;
 
 interface Begun {
@@ -27,7 +28,7 @@ interface Begun {
   readonly network: Promise<TaskNetwork>;
 }
 
-/** Of capsules, by their directories: what stands in the same namespace has the same network. */
+/** The networks by the directories of their capsules: processes in the same namespace share a network. */
 const open = new Map<string, RoomNetwork>();
 
 export class RoomNetwork {
@@ -35,7 +36,7 @@ export class RoomNetwork {
   readonly #hosts: string[];
   readonly #ports: readonly number[];
   readonly #services: Service[] = [];
-  /** Of all that were begun. */
+  /** Counts for all networks that were begun. */
   readonly #contacts = new Contacts();
   #begun: Begun | undefined;
   #onRefused: OnRefused = () => {};
@@ -46,17 +47,20 @@ export class RoomNetwork {
     this.#ports = ports;
   }
 
-  /** The one that is open for this capsule, or a new one. `ports`: those that are leased to it, and lead in to it. */
+  /**
+   * The network that is open for this capsule, or a new one. `ports` are leased to the capsule and lead in to
+   * it.
+   */
   static of(capsule: string, lane: LaneInForce, ports: readonly number[]): RoomNetwork {
     return open.get(capsule) ?? new RoomNetwork(capsule, lane, ports);
   }
 
-  /** Who hears of a host that was refused, once of each. */
+  /** Sets who is told of a refused host, once for each host. */
   hear(onRefused: OnRefused): void {
     this.#onRefused = onRefused;
   }
 
-  /** What its processes need to find the way out. */
+  /** The environment variables that its processes need to find the proxy. */
   async environment(view: Pick<View, "network">): Promise<Readonly<Record<string, string>>> {
     if (view.network.length === 0) return {};
     const holder = view.network.join(" ");
@@ -69,7 +73,7 @@ export class RoomNetwork {
     return (await network).environment;
   }
 
-  /** Has connections to a port inside answered by us; says which port. */
+  /** Answers connections to a port inside the sandbox, and returns the port. */
   async serve(accept: Service["accept"]): Promise<number> {
     let port = FIRST_SERVICE_PORT;
     while (this.#ports.includes(port) || this.#services.some((one) => one.port === port)) port += 1;
@@ -80,18 +84,21 @@ export class RoomNetwork {
     return port;
   }
 
-  /** One host more, for this task. */
+  /** Allows one more host for this task. */
   async allow(host: string): Promise<void> {
     this.#hosts.push(host);
     await (await this.#begun?.network)?.allow(host);
   }
 
-  /** Leased ports that another program of this machine has taken meanwhile: a person finds that one there. */
+  /**
+   * Leased ports that another program of this machine has taken meanwhile: a person who connects reaches that
+   * program.
+   */
   async blockedPorts(): Promise<readonly number[]> {
     return (await this.#begun?.network)?.blockedPorts ?? [];
   }
 
-  /** Connections since the last call. */
+  /** Counts of connections since the last call. */
   takeCounts(): ContactCounts | undefined {
     return this.#contacts.take();
   }
@@ -110,7 +117,7 @@ export class RoomNetwork {
   }
 }
 
-/** One that could not be begun has nothing open. */
+/** A network that could not be begun has nothing to close. */
 async function closeWhenOpen(begun: Begun | undefined): Promise<void> {
   (await begun?.network.catch(() => undefined))?.close();
 }
@@ -120,13 +127,15 @@ export interface WorkNetwork {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Of a piece of work that has no capsule yet: set-up. */
-export interface WorkReach extends Pick<TaskNetworkOptions, "hosts" | "onRefused" | "allowing"> {
-  /** What it asked for is counted there. */
+/** For work that has no capsule: set-up, an action. */
+export interface WorkReach extends Pick<TaskNetworkOptions, "hosts" | "onRefused" | "allowing" | "kindOf"> {
+  /** Counts what it asks for. */
   readonly contacts: Contacts;
 }
 
-/** A network for one piece of work. It has a proxy whether or not there are hosts: what is refused has to have a name. */
+/**
+ * A network for one piece of work. It has a proxy even without hosts, because refused hosts have to be named.
+ */
 export function withHosts<T>(reach: WorkReach, work: (network: WorkNetwork) => Promise<T>): Promise<T> {
   return withNetwork(async (holder) => {
     const network = await TaskNetwork.begin({ enter: enterNetwork(holder), ...reach });

@@ -1,7 +1,7 @@
 /**
- * Owns the watch over a command that runs: the most memory that it and all it started held at once, and whether it
- * takes more than its share. A share that is exceeded ends the turn: nothing else would stop it from starving the
- * other sessions of disk.
+ * Owns the watch over a running command: the most memory that it and all of its children held at once, and
+ * whether it exceeds its quota. Exceeding the quota ends the turn, because nothing else would keep it from
+ * taking the disk of other sessions.
  */
 import { statfsSync } from "node:fs";
 import type { EventData } from "../../contract/index.ts";
@@ -12,24 +12,24 @@ import type { Quota } from "./quota.ts";
 
 export type Exceeded = EventData<"quota_reached">;
 
-/** At first, and while space is short: a disk can fill up in less than a second. */
+/** The interval at first, and while space is short: a disk can fill up in less than a second. */
 const SHORT_LOOK_MS = 100;
-/** The kernel tells nobody how much memory or disk is taken. */
+/** The kernel sends no notice of how much memory or disk is used, so the watch looks at intervals. */
 const LOOK_MS = 1000;
-/** With less than so many times the reserve, space is short. */
+/** Space is short when less than this many times the reserve is free. */
 const SHORT_FACTOR = 8;
-/** How long until the directories are counted in any case. */
+/** The directories are counted at least this often. */
 const COUNT_ANYWAY_MS = 30_000;
 
 type Refused = ReturnType<typeof refusalsFromNow>;
 
-/** What is watched. */
+/** What the watch looks at. */
 export interface Watched {
-  /** With all that it started. */
+  /** With all of its children. */
   readonly pid: number;
   readonly dirs: readonly string[];
   readonly quota: Quota;
-  /** Where the kernel counts for us: what it refused since before this was started. */
+  /** With a cgroup: what the kernel has refused since the command was started. */
   readonly refused?: Refused | undefined;
 }
 
@@ -53,9 +53,9 @@ export class Watch {
     this.#timer = setTimeout(() => this.#look(), SHORT_LOOK_MS);
   }
 
-  /** The peak. Nothing is watched after this. */
+  /** Ends the watch, and returns the peak of memory. */
   end(): number {
-    // What the kernel refused may have been its end, before it was looked at.
+    // The kernel may have ended the command before the watch looked at it.
     this.#judge({ processes: 0, bytes: 0 });
     this.#isOver = true;
     clearTimeout(this.#timer);
@@ -70,7 +70,7 @@ export class Watch {
     if (!this.#isOver) this.#timer = setTimeout(() => this.#look(), isShort ? SHORT_LOOK_MS : LOOK_MS);
   }
 
-  /** The kernel may have kept it to its share already: a process was not started, or was ended. */
+  /** The kernel may have enforced the quota already: it refused to start a process, or ended one. */
   #judge({ processes, bytes }: Pick<ReturnType<typeof measureTree>, "processes" | "bytes">): void {
     const { quota, refused } = this.#watched;
     const { maxProcesses, maxMemoryBytes } = quota;
@@ -82,7 +82,7 @@ export class Watch {
       this.#exceeded("memory", Math.max(bytes, maxMemoryBytes), maxMemoryBytes);
   }
 
-  /** Whether space is short. */
+  /** Returns whether space is short. */
   #lookAtDisk(): boolean {
     const free = this.#free();
     const { reserveBytes } = this.#watched.quota;
@@ -100,13 +100,13 @@ export class Watch {
   async #count(isLow: boolean, free: FreeSpace): Promise<void> {
     const { pid, dirs, quota } = this.#watched;
     const { maxBytes, maxFiles, reserveBytes } = quota;
-    // Its own bytes, and nobody else's: what the disk has lost meanwhile may be anybody's doing.
+    // Only the command's own bytes count. Other programs may have used up the disk meanwhile.
     const counted = await diskUse(dirs);
     const used = { files: counted.files, bytes: counted.bytes + unnamedBytes(pid) };
     this.#counting.counted();
     if (used.bytes > maxBytes) return this.#exceeded("bytes", used.bytes, maxBytes);
     if (used.files > maxFiles) return this.#exceeded("files", used.files, maxFiles);
-    // The disk is nearly full: whoever has a notable part in that stops, the others go on.
+    // The disk is nearly full: a command that uses a large part of it is stopped, the others go on.
     if (isLow && used.bytes > reserveBytes / 4) this.#exceeded("free_space", free.bytes, reserveBytes);
   }
 

@@ -1,6 +1,6 @@
 /**
- * Owns what a session may take of the machine: as the user's settings allow, or less where the repo says so. What the
- * kernel can keep, it keeps; the rest is for whoever watches.
+ * Owns how much of the machine a session may use: what the user's settings allow, or less if the repo's file
+ * asks for less. The kernel enforces what it can, and the watch enforces the rest.
  */
 import { type QuotaSettings, type Settings, within } from "../../config/index.ts";
 import {
@@ -15,9 +15,9 @@ export interface Quota {
   readonly maxBytes: number;
   readonly maxFiles: number;
   readonly maxProcesses: number;
-  /** So much of the disk stays free, for the journals of the others. */
+  /** This much of the disk stays free, for the journals of other sessions. */
   readonly reserveBytes: number;
-  /** Without it, what the machine has. */
+  /** Undefined: as much as the machine has. */
   readonly maxMemoryBytes?: number;
 }
 
@@ -34,15 +34,19 @@ export function quotaOf(asked: QuotaSettings, { quota: allowed }: Settings): Quo
   };
 }
 
-/** Between two looks of the watch, processes can become many: twice as many as allowed are refused at once. */
+/**
+ * Between two looks of the watch, processes can multiply. The kernel refuses more than twice the allowed
+ * number.
+ */
 const PROCESS_FACTOR = 2;
-/** More than tools need, and databases. */
+/** More than ordinary tools and databases need. */
 const MAX_OPEN_FILES = 65_536;
 
 /**
- * What the kernel keeps for each process. Processes it counts by user and user namespace: an ordinary user's sandbox has
- * a count of its own. What root starts for another user is counted with all that is that user's, in other sandboxes
- * too: there it is so many that the machine goes on, and where there is no cgroup, the watch does the rest.
+ * The limits that the kernel enforces for each process. It counts processes by user and user namespace, so
+ * the sandbox of an ordinary user has a count of its own. When root starts processes for another user, they
+ * are counted with all other processes of that user, in other sandboxes too. There the limit only protects
+ * the machine; without a cgroup, the watch does the rest.
  */
 export function kernelLimits({ maxBytes, maxProcesses }: Quota, user: TaskUser | undefined): ProcessLimits {
   return {
@@ -52,7 +56,7 @@ export function kernelLimits({ maxBytes, maxProcesses }: Quota, user: TaskUser |
   };
 }
 
-/** What it keeps for all of them together. */
+/** The limits that the kernel enforces for all of them together. */
 export function cgroupLimits({ maxProcesses, maxMemoryBytes }: Quota): CgroupShare["limits"] {
   return { maxProcesses: PROCESS_FACTOR * maxProcesses, ...present({ maxMemoryBytes }) };
 }

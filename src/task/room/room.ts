@@ -1,5 +1,5 @@
 /**
- * Owns where a task's things are: its directories, its repo, its settings, and the sandbox that it sees.
+ * Owns the place of a task: its directories, its repo, its settings, and the sandbox that it sees.
  */
 import { mkdir } from "node:fs/promises";
 import {
@@ -29,26 +29,26 @@ export interface Room {
   readonly repo: Repo;
 }
 
-/** Of the task that comes next. */
+/** The number of the next task. */
 export const nextNumber = ({ state }: Pick<Session, "state">) => (state.task?.number ?? 0) + 1;
 
 export interface DefaultBase {
   readonly commit: string | null;
-  /** Whether the user's newest commit names another one. */
+  /** Whether the user's newest commit names another commit as the base. */
   readonly isNamed: boolean;
 }
 
-/** What a session begins with where nobody says otherwise. */
+/** What a session begins with when no base is given. */
 export async function defaultBase(repo: Repo): Promise<DefaultBase> {
   const head = await resolveCommit(repo);
   const base = await baseNamedIn(repo, head);
   return { commit: base === undefined ? head : await resolveCommit(repo, base), isNamed: base !== undefined };
 }
 
-/** What goes beyond its quota is ended at the next look, and still has to be kept. */
+/** Work beyond the quota is ended at the next look of the watch, and still has to be saved. */
 const SNAPSHOT_FACTOR = 2;
 
-/** Of a repo's file, as far as the user's settings allow it. */
+/** The settings of a repo's file, as far as the user's settings allow them. */
 export function settingsOf(
   { capsule, setup_hosts: setupHosts }: AcceptedConfig,
   { quota: allowed }: Settings,
@@ -67,19 +67,19 @@ export function settingsOf(
   };
 }
 
-/** What a task that begins with a commit may take. */
+/** How much a task that begins with this commit may use. */
 export async function readQuota(room: Pick<Room, "io" | "repo">, commit: string | null): Promise<Quota> {
   return quotaOf((await readConfig(room, commit)).quota, await readSettings(room.io.homeDir));
 }
 
-/** Of a checkpoint: its files, and HOME. */
+/** The limits of a checkpoint: for its files, and for HOME. */
 export interface CheckpointLimits extends SnapshotLimits {
   readonly maxHomeBytes: number;
-  /** Directories of HOME that stay where they are. */
+  /** Directories of HOME that are left out. */
   readonly homeExclude: readonly string[];
 }
 
-/** As the user's newest commit has them: a limit that is too low can be raised while the task is there. */
+/** The limits in the user's newest commit. So a limit that is too low can be raised while the task exists. */
 export async function currentLimits(room: Pick<Room, "io" | "repo">): Promise<CheckpointLimits> {
   const config = await readConfig(room, await resolveCommit(room.repo));
   const { max_home_mb, home_exclude = DEFAULT_EXCLUDE } = config.capsule;
@@ -90,7 +90,7 @@ export async function currentLimits(room: Pick<Room, "io" | "repo">): Promise<Ch
   };
 }
 
-/** TMPDIR of a task: nobody else's. */
+/** Makes TMPDIR for a task, which no other task uses. */
 export async function makeScratch(sessionDir: string, task: number): Promise<string> {
   const tmp = scratchDir(sessionDir, task);
   await mkdir(tmp, { recursive: true, mode: 0o700 });
@@ -108,7 +108,7 @@ export async function openCapsule({
   const dirOf = (number: number) => capsuleDir(sessionDir, number);
   const capsule = task ? await findHanded(io, repo, task.number, dirOf) : undefined;
   if (!capsule?.isHollow || !task?.snapshot) return capsule;
-  // Its layers were taken away from under it, and nothing was written since: its snapshot has all of it.
+  // Its layers were removed under it, and nothing was written since: its snapshot has all of it.
   await capsule.remove(trashDir, `${session.id}-hollow-${io.clock.nowMs()}`);
   return undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the sandbox of a task: resolved once, from the repo, the user's settings and the task's share of the machine.
- * Where none can be made, nothing begins that wants one.
+ * Owns the sandbox of a task. It is resolved once, from the repo, the user's settings and the task's quota.
+ * If no sandbox can be made, nothing that needs one is started.
  */
 import { readlinkSync, statSync } from "node:fs";
 import { assertReadable, cgroupOfTasks, sandboxAround } from "../../capsule/index.ts";
@@ -28,14 +28,24 @@ import {
 import { cgroupLimits, kernelLimits, type Quota } from "./quota.ts";
 import type { Room } from "./room.ts";
 
-/** Fails where none can be made. */
-export async function sandboxOf(
+/** Fails if no sandbox can be made, or if a new task's processes could not read the repo. */
+export async function sandboxOf(room: Room, of: SandboxFor): Promise<Sandbox> {
+  assertReadable(sandboxAround(room.io.homeDir, room.repo, room.session.id));
+  return knownSandboxOf(room, of);
+}
+
+export interface SandboxFor {
+  readonly quota: Quota;
+  readonly lane: LaneInForce;
+}
+
+/** For a session whose task had a sandbox: what its processes could read then, they can read now. */
+export async function knownSandboxOf(
   { io, repo, session }: Room,
-  { quota, lane }: { readonly quota: Quota; readonly lane: LaneInForce },
+  { quota, lane }: SandboxFor,
 ): Promise<Sandbox> {
   await assertSandbox(io.homeDir);
   const around = sandboxAround(io.homeDir, repo, session.id);
-  assertReadable(around);
   const tools = await toolsOf(io.homeDir, { checkout: around.at, hosts: lane.hosts });
   const cgroup = { name: cgroupOfTasks(repo, session.id), limits: cgroupLimits(quota) };
   const limits = kernelLimits(quota, around.user);
@@ -44,11 +54,14 @@ export async function sandboxOf(
 
 export interface ToolsFor {
   readonly checkout?: string;
-  /** That the task may reach: then its tools keep what they fetch in its HOME. */
+  /** Hosts that the task may reach. With any, its tools store what they fetch in its HOME. */
   readonly hosts?: readonly string[];
 }
 
-/** What tasks of a home see of the user's tools, and of what the user names in `sandbox.read`. */
+/**
+ * What tasks of a home see of the user's tools, and the paths that the user's settings name in
+ * `sandbox.read`.
+ */
 export async function toolsOf(homeDir: string, { checkout, hosts = [] }: ToolsFor = {}): Promise<Tools> {
   const runtime = findHomeRuntimeDir(homeDir);
   const apart = runtime === undefined ? [homeDir] : [homeDir, runtime];
@@ -63,10 +76,10 @@ export async function toolsOf(homeDir: string, { checkout, hosts = [] }: ToolsFo
   });
 }
 
-/** Fails with the reason, and with what can be done about it. */
+/** Fails with the reason, and with what to do about it. */
 export async function assertSandbox(homeDir: string): Promise<void> {
   const key = machineKey();
-  // A task should not pay for a question that has its answer.
+  // The answer is cached, so that not every task has to try.
   if (parseObject(readTextOr(sandboxProbePath(homeDir), ""))?.["madeUnder"] === key) return;
   const refusal = await trySandbox();
   if (refusal) {
@@ -83,7 +96,9 @@ export async function canSandbox(homeDir: string): Promise<boolean> {
   );
 }
 
-/** Whatever may change the answer: the boot, who we are, what we may do, which bubblewrap it is. */
+/**
+ * Everything that may change the answer: the boot, the user, the process's rights, the bubblewrap program.
+ */
 function machineKey(): string {
   const rights = readTextOr("/proc/self/status", "").match(/^(CapEff|CapBnd|NoNewPrivs|Seccomp):.*$/gm);
   const settings = [

@@ -1,6 +1,6 @@
 /**
- * Owns how `capsule.setup` is run for a task: in its sandbox, under its quota, and with the hosts that
- * a person accepted for it. What it asked for is on record, as of turn 0 of its task, and so is what it was refused.
+ * Owns running `capsule.setup` for a task: in its sandbox, under its quota, and with the hosts that a person
+ * accepted for it. The hosts that it asked for and was refused are recorded, as of turn 0 of its task.
  */
 import { type RunSetup, type SetupNetwork, setupRunner } from "../../capsule/index.ts";
 import { HoldfastError } from "../../contract/index.ts";
@@ -15,11 +15,11 @@ import { toolsOf } from "./sandbox.ts";
 type SetupRoom = Pick<Room, "io" | "session">;
 
 export interface SetupOf {
-  /** Default: the one that is about to begin. */
+  /** Default: the task that is about to begin. */
   readonly task?: number;
-  /** The task's. Undefined: without one. */
+  /** The sandbox of the task. Undefined: none. */
   readonly sandbox: Sandbox | undefined;
-  /** That it may reach. */
+  /** The hosts that it may reach. */
   readonly hosts: readonly string[];
   readonly quota: Quota;
   readonly onOutput: (chunk: Buffer) => void;
@@ -64,16 +64,19 @@ function usedBySetup(task: number, { allowed, refused, ...counts }: ContactCount
   return { task, turn: 0, ...counts, allowed: [...allowed], refused: [...refused] };
 }
 
-/** So many are named to a person. */
+/** How many refused hosts are named to a person. */
 const MAX_NAMED = 3;
 
 function hintFor(hosts: readonly string[], refused: readonly string[]): string {
-  const names = "setup_hosts in holdfast.yaml names those that it may";
+  const names = "list the hosts that it may reach under setup_hosts in holdfast.yaml";
   if (refused.length > 0) return `it was refused ${refused.slice(0, MAX_NAMED).join(", ")}; ${names}`;
-  return hosts.length > 0 ? "" : `it reached no host; ${names}`;
+  return hosts.length > 0 ? "" : `it may reach no host; ${names}`;
 }
 
-/** Its tools keep what they may fetch from its own hosts in its own place, whatever the task may reach. */
+/**
+ * Its tools store what they fetch from its own hosts in a place of its own, whatever hosts the task may
+ * reach.
+ */
 async function reaching(homeDir: string, task: Sandbox, hosts: readonly string[]): Promise<Sandbox> {
   return { ...task, tools: await toolsOf(homeDir, { checkout: task.at, hosts }) };
 }
@@ -81,6 +84,6 @@ async function reaching(homeDir: string, task: Sandbox, hosts: readonly string[]
 const tooMuch = ({ limit, used, allowed }: Exceeded) =>
   new HoldfastError(
     "quota_reached",
-    `capsule.setup took more than its share and was ended: ${limit}, ${used} of ${allowed}`,
+    `capsule.setup exceeded its quota and was ended: ${limit}, ${used} of ${allowed}`,
     { limit, used, allowed },
   );

@@ -1,9 +1,9 @@
 /**
- * Owns the forking of a session with its files: the child has the history up to a turn, and the files and HOME of it.
- * It inherits memory; not approvals, token, ports, inbox, or what was spent.
+ * Owns forking a session with its files: the child has the history up to a turn, and the files and HOME of
+ * that turn. It inherits memory, but no approvals, token, ports, inbox or spending.
  *
- * What a kill leaves: before the child is there, a stage that `gc` clears, and snapshots of a session that never was;
- * after it, a child without a capsule, whose files are brought when it is resumed.
+ * What a kill leaves: before the child exists, a stage that `gc` clears, and snapshots for a session that
+ * never came into being. After that, a child without a capsule, which gets its files when it is resumed.
  */
 import { adoptSnapshots, dropSnapshots, hasSnapshot, openRepo, openStore } from "../../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
@@ -49,24 +49,28 @@ export async function forkSession(home: Home, idText: string, options: ForkOptio
     await locatingDamage(home, keeper, () => forkFiles(home, child));
     return child;
   } catch (error) {
-    // Without the files that it stands on there is nothing to go on with.
+    // Without the files that it is based on, the fork can't go on.
     if (isHoldfastError(error, "snapshot_invalid")) await discardFork(home, child);
     await child.release();
     throw error;
   }
 }
 
-/** What a fork stands on must be there before the fork is. */
+/** The snapshot that a fork is based on must exist before the fork does. */
 async function assertForkable(home: Home, repo: string | null, { task }: SessionState): Promise<void> {
   if (!task?.snapshot || repo === null) return;
   const store = await openStore(await openRepo(home, repo), home.io.disk);
   if (!(await hasSnapshot(store, task.snapshot.commit)))
-    throw new HoldfastError("snapshot_invalid", `snapshot ${task.snapshot.commit} is not in the store`, {
-      snapshot: task.snapshot.commit,
-    });
+    throw new HoldfastError(
+      "snapshot_invalid",
+      `snapshot ${task.snapshot.commit}, which the fork would begin with, is not in the store`,
+      {
+        snapshot: task.snapshot.commit,
+      },
+    );
 }
 
-/** Before the fork is there: from then on it needs them, whatever becomes of its parent. */
+/** Call it before the fork exists: afterwards the fork needs the files, whatever happens to its parent. */
 async function adoptFiles(
   home: Home,
   repo: string | null,
@@ -78,7 +82,7 @@ async function adoptFiles(
   await adoptSnapshots(await openStore(await openRepo(home, repo), home.io.disk), parent, child);
 }
 
-/** What its parent had of HOME from elsewhere, a fork has by the same names; and what is not to leave with it. */
+/** A fork gets its parent's table of imported HOMEs, and the list of contents that an export leaves out. */
 async function inheritHomes(disk: Disk, parentDir: string, dir: string): Promise<void> {
   const homes = await readHomes(parentDir);
   if (homes.size > 0) await createFile(disk, homesPath(dir), encodeHomes(homes));
@@ -90,7 +94,7 @@ async function forkFiles(home: Home, child: Session): Promise<void> {
   await restore(await roomOf(home, child));
 }
 
-/** One whose files can't be made. Its id was never given out. */
+/** Removes a fork whose files can't be made. Its id was never given out. */
 async function discardFork(home: Home, child: Session): Promise<void> {
   const repo = repoPathOf(home, child.state);
   if (repo !== null) await dropSnapshots(await openStore(await openRepo(home, repo), home.io.disk), child.id);

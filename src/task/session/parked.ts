@@ -1,6 +1,6 @@
 /**
- * Owns the end of a task that is parked, where nobody lets it go on: it is cancelled, and its work is kept as that of
- * any other task.
+ * Owns the end of a parked task that does not go on: it is cancelled, and its work is saved as that of any
+ * other task.
  */
 import type { Home } from "../../home/index.ts";
 import { type Session, taskUnderWay } from "../../session/index.ts";
@@ -8,7 +8,7 @@ import { endTask } from "../stages/ending.ts";
 import { Task } from "../task.ts";
 import { roomOf } from "./tasks.ts";
 
-/** As the session's owner. Does nothing where its task is not parked. */
+/** For the session's owner. Does nothing when its task is not parked. */
 export async function cancelParked(home: Home, session: Session): Promise<void> {
   const task = taskUnderWay(session.state);
   if (!task?.parked) return;

@@ -1,6 +1,6 @@
 /**
- * Owns a repo's `holdfast.yaml` as a person looks at it: what it asks for that a task would not have by itself, and what
- * the person says to that.
+ * Owns a repo's `holdfast.yaml` as a person sees it: what it asks for beyond what a task gets by default, and
+ * what the person decided about that.
  */
 import { join, resolve } from "node:path";
 import { openRepo, type Repo } from "../../capsule/index.ts";
@@ -10,14 +10,14 @@ import { accepting, changeTrust, declining, noTrust, readTrust, type Trust } fro
 import { emptyState, type SessionState } from "../../session/index.ts";
 import { readPlainFile } from "../../util/index.ts";
 import { type StartingOptions, startingPoint } from "../files/starting-point.ts";
-import { type JudgedConfig, judgeText, readJudged, trustPlace } from "../room/config.ts";
+import { type JudgedConfig, judgeText, readJudged, readUsersFile, trustPlace } from "../room/config.ts";
 
 export interface WhichFile extends Pick<StartingOptions, "base" | "isFresh" | "snapshot"> {
   /** A path in the repo. */
   readonly repo: string;
-  /** Of the session in which the task is to begin. Default: a new one. */
+  /** The state of the session in which the task is to begin. Default: a new session. */
   readonly state?: Pick<SessionState, "task" | "branch" | "merged">;
-  /** That of the checkout, committed or not. */
+  /** Use the file in the checkout, committed or not. */
   readonly isDirty?: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface RepoFile extends JudgedConfig {
 
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** The file that a task would go by which begins like this. */
+/** The file that a task which begins like this would use. */
 export async function readRepoFile(
   home: Home,
   { repo: path, state = emptyState, isDirty = false, ...from }: WhichFile,
@@ -42,7 +42,23 @@ export async function readRepoFile(
   return { repo, ...(await readJudged(reading, base)) };
 }
 
-/** Everything in it that widens, together. */
+/**
+ * Another file of the repo, read as `readRepoFile` reads its own. Undefined: there is none, or it is too
+ * long.
+ */
+export async function readRepoText(
+  home: Home,
+  { repo: path, state = emptyState, isDirty = false, ...from }: WhichFile,
+  file: string,
+): Promise<string | undefined> {
+  const repo = await openRepo(home, resolve(path));
+  if (isDirty && repo.checkout !== null)
+    return readPlainFile(join(repo.checkout, file), { maxBytes: MAX_FILE_BYTES })?.toString("utf8");
+  const { base } = await startingPoint(repo, state, from);
+  return (await readUsersFile(repo, base, file))?.toString("utf8");
+}
+
+/** Decides on everything in the file that widens, together. */
 export function decideOnFile(
   home: Home,
   { repo, widenings }: RepoFile,
@@ -54,12 +70,12 @@ export function decideOnFile(
   );
 }
 
-/** What was ever accepted of a repo's files. */
+/** Everything that was ever accepted of a repo's files. */
 export async function trustOf(home: Home, path: string): Promise<Trust> {
   return readTrust(trustPlace({ io: capsuleIo(home), repo: await openRepo(home, resolve(path)) }));
 }
 
-/** From then on nothing counts that has to be accepted. Returns what did. */
+/** Withdraws everything that was accepted, and returns it. */
 export async function forgetTrust(home: Home, path: string): Promise<Trust> {
   const before = await trustOf(home, path);
   const repo = await openRepo(home, resolve(path));

@@ -1,6 +1,6 @@
 /**
- * Owns what is done to a session's files by its id: torn down, restored, published, rewound, handed over. Each
- * owns the session for as long as it takes, and leaves its status as it is.
+ * Owns what is done to a session's files by its id: tear down, restore, publish, rewind, hand off. Each owns
+ * the session while it works, and leaves its status as it is.
  */
 import { CapsuleDir, plainPath, sweepTrash } from "../../capsule/index.ts";
 import { type EventType, HoldfastError } from "../../contract/index.ts";
@@ -35,7 +35,7 @@ import { openCapsule, type Room } from "../room/room.ts";
 import { verifyWhole } from "../verify/verify-tree.ts";
 import { keeperOf, roomOf } from "./tasks.ts";
 
-/** The session's owner for as long as `work` takes; its status stays as it is. */
+/** Owns the session while `work` runs. Its status stays as it is. */
 async function asOwner<T>(
   home: Home,
   { id, dir }: FoundSession,
@@ -54,7 +54,7 @@ async function asOwner<T>(
     room = owned;
     return await locatingDamage(home, keeperOf(home, session), () => work(owned));
   } catch (error) {
-    // What it had begun to use is put to rest.
+    // Release the capsule that it had begun to use.
     if (room)
       await openCapsule(room)
         .then((capsule) => capsule?.detach())
@@ -71,7 +71,7 @@ const assertAllows = (type: EventType, what: string) => (state: SessionState) =>
   const { status } = state;
   throw new HoldfastError(
     "illegal_transition",
-    `the files of a session that is ${status} can't be ${what}: resume it first`,
+    `the session is ${status}, so its files can't be ${what}: resume it first`,
     {
       status,
     },
@@ -98,7 +98,7 @@ export async function restoreSession(home: Home, idText: string, user?: string):
   return asOwner(home, found, (room) => restore(room), assertAllows("capsule_restored", "restored"));
 }
 
-/** Its work, or the agent's own commits, become a branch of the user's repo. */
+/** Publishes its work, or the agent's own commits, as a branch of the user's repo. */
 export async function branchSession(
   home: Home,
   idText: string,
@@ -115,7 +115,7 @@ export async function branchSession(
   );
 }
 
-/** Its work becomes part of a branch of the user's. */
+/** Merges its work into one of the user's branches. */
 export async function mergeSession(
   home: Home,
   idText: string,
@@ -127,7 +127,7 @@ export async function mergeSession(
   return asOwner(home, found, (room) => mergeWork(room, merging), assertAllows("merge_started", "merged"));
 }
 
-/** What collides is made into files that its next task can begin with. */
+/** Turns a conflict into files that the session's next task begins with. */
 export async function giveBackConflict(
   home: Home,
   idText: string,
@@ -143,7 +143,7 @@ export async function giveBackConflict(
   );
 }
 
-/** Its branch comes to stand on one of the user's, and its files with it. */
+/** Moves its branch onto one of the user's, and its files with it. */
 export async function rebaseSession(
   home: Home,
   idText: string,
@@ -165,20 +165,20 @@ export async function rewindSession(
   return asOwner(home, found, (room) => rewind(room, there), assertAllows("session_rewound", "rewound"));
 }
 
-/** The last one that the session had at the end of a turn, also of a turn that was left behind since. */
+/** The last state at the end of this turn, even if a rewind has undone the turn since. */
 async function stateAfterTurn(dir: string, toTurn: number): Promise<SessionState> {
   let state = emptyState;
   let found: SessionState | undefined;
   for await (const { record } of readDurable(dir)) {
     state = fold(state, record);
-    // A task that has only begun has no checkpoint yet: its files are those of the one before.
+    // A task that has only begun has no checkpoint yet: its files are those of the task before.
     const isWhole = !state.openTurn && state.task?.snapshot !== null;
     if (lastTurnOf(state) === toTurn && isWhole) found = state;
   }
   if (!found)
     throw new HoldfastError(
       "turn_not_found",
-      `there is no turn ${toTurn} to go back to; the last that began is ${state.turns}`,
+      `there is no turn ${toTurn} to rewind to; the last turn that began is ${state.turns}`,
     );
   return found;
 }
@@ -195,13 +195,17 @@ export async function handOffSession(
     (room) => handOff(room, options),
     ({ status, handoff }) => {
       if (status === "handed_off")
-        throw new HoldfastError("handoff_open", `${handoff?.to} has the session, in ${handoff?.directory}`, {
-          directory: handoff?.directory,
-        });
+        throw new HoldfastError(
+          "handoff_open",
+          `the session is already handed off to ${handoff?.to}, in ${handoff?.directory}`,
+          {
+            directory: handoff?.directory,
+          },
+        );
       if (status === "closed" || status === "archived")
         throw new HoldfastError(
           "illegal_transition",
-          `a session that is ${status} can't be handed over: resume it first`,
+          `the session is ${status}, so it can't be handed off: resume it first`,
           { status },
         );
     },
@@ -224,16 +228,20 @@ export async function takeBackSession(
     },
     ({ status }) => {
       if (status !== "handed_off")
-        throw new HoldfastError("illegal_transition", `the session is ${status}: nobody was given it`, {
-          status,
-        });
+        throw new HoldfastError(
+          "illegal_transition",
+          `the session is ${status}, not handed off: there is nothing to take back`,
+          {
+            status,
+          },
+        );
     },
   );
 }
 
 /**
- * Where its files are, for a person who wants to work on them as they are; undefined where they have no path. What is at
- * rest is marked as changed: the next task, or a pause, looks at it again.
+ * The path of its files, for a person who wants to work on them in place; undefined when they have no path.
+ * Files at rest are marked as changed, so that the next task, or a pause, looks at them again.
  */
 export async function openFiles(home: Home, idText: string, user?: string): Promise<string | undefined> {
   const found = await findSession(home, idText, user);

@@ -1,6 +1,6 @@
 /**
- * Owns the turns of a session's life in which its files go along: they come back when it is resumed, and are in a
- * checkpoint before it is paused or closed.
+ * Owns the parts of a session's life in which its files follow: they are restored when it is resumed, and
+ * saved in a checkpoint before it is paused or closed.
  */
 import { HoldfastError } from "../../contract/index.ts";
 import { findSession, type Home, type ResumeOptions, resumeSession } from "../../home/index.ts";
@@ -9,7 +9,7 @@ import { cancelParked } from "./parked.ts";
 import { bringFiles, restFiles } from "./tasks.ts";
 
 export interface WithFiles {
-  /** Whether its files come back with it. Default: true. */
+  /** Whether its files are restored too. Default: true. */
   readonly files?: boolean;
 }
 
@@ -28,7 +28,7 @@ export async function resumeWithFiles(
   }
 }
 
-/** Pause and close of a session that no process has open. */
+/** Pauses or closes a session that no process has open. */
 export async function settleSession(
   home: Home,
   idText: string,
@@ -43,7 +43,7 @@ export async function settleSession(
     admit: (state) => {
       if (nextStatus(state.status, to) === undefined) {
         const what = to === "session_paused" ? "paused" : "closed";
-        const message = `a session that is ${state.status} can't be ${what}`;
+        const message = `the session is ${state.status} and can't be ${what}`;
         throw new HoldfastError("illegal_transition", message, { status: state.status });
       }
     },

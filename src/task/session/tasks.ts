@@ -1,6 +1,6 @@
 /**
- * Owns the way from a session to its task: the files that it begins and rests with, and that
- * its files and its history are always of the same moment.
+ * Owns how a session gets its task: the files that the task begins with and that are saved at the end. A
+ * session's files and its history are always of the same moment.
  */
 import { existsSync } from "node:fs";
 import { moveToTrash, sweepTrash } from "../../capsule/index.ts";
@@ -29,7 +29,7 @@ export async function roomOf(home: Home, session: Session): Promise<Room> {
   };
 }
 
-/** A new task in a session that is open. */
+/** Starts a new task in an open session. */
 export async function startTask(home: Home, session: Session, options: TaskOptions = {}): Promise<Task> {
   const room = await roomOf(home, session);
   return locatingDamage(home, keeperOf(home, session), async () => {
@@ -38,26 +38,26 @@ export async function startTask(home: Home, session: Session, options: TaskOptio
   });
 }
 
-/** As `locatingDamage` wants to know it. */
+/** The argument that `locatingDamage` takes. */
 export function keeperOf(home: Home, { id, state }: Session) {
   return { id, dir: sessionDirOf(home, id), repo: repoPathOf(home, state) };
 }
 
-/** A session that was opened for a task that could not be started, and never did anything: as if it had not been. */
+/** Removes a session that was opened for a task that could not be started, if it never did anything else. */
 export async function discardUnused(home: Home, session: Session): Promise<boolean> {
   const { task, turns, unread, queue, parent } = session.state;
   if (task || parent || turns > 0 || unread.length > 0 || queue.length > 0) return false;
   const sessionDir = sessionDirOf(home, session.id);
   for (const dir of [inboxDir(sessionDir), outboxDir(sessionDir)]) {
     const mail = new Maildir(home.io.disk, dir);
-    // What its process was told, and did not read before it went, is nothing that the session would be kept for.
+    // Requests to its process that were not read before it ended are no reason to keep the session.
     if ((await mail.waiting()).some((one) => /^(msg|task)_/.test(idOf(one)))) return false;
   }
   await discard(home, session);
   return true;
 }
 
-/** The task that an open session is at: for turns after a resume. */
+/** The task that an open session is at, for further turns after a resume. */
 export async function currentTask(
   home: Home,
   session: Session,
@@ -66,9 +66,9 @@ export async function currentTask(
   return Task.current(await roomOf(home, session), options);
 }
 
-/** Files that a session is without: those of its last checkpoint, unless its capsule is there. */
+/** Restores the files of a session's last checkpoint, unless its capsule is there. */
 export async function bringFiles(home: Home, session: Session): Promise<Restored | undefined> {
-  // Imported without a repo: its files are kept aside, its history goes on.
+  // An imported session without a repo: its files stay aside, and its history goes on.
   if (!session.state.task || repoPathOf(home, session.state) === null) return undefined;
   const isRewound = session.state.task.capsule === "rewound";
   if (isRewound || lacksHome(session, sessionDirOf(home, session.id))) {
@@ -87,7 +87,7 @@ export async function bringFiles(home: Home, session: Session): Promise<Restored
   return undefined;
 }
 
-/** Before a pause or a close: the files are in a checkpoint, and nothing of the task runs. */
+/** Before a pause or a close: takes a checkpoint of the files, and ends all processes of the task. */
 export async function restFiles(home: Home, session: Session): Promise<void> {
   const { task } = session.state;
   const repo = repoPathOf(home, session.state);

@@ -1,10 +1,10 @@
 /**
- * Owns the stage in which the agent works: its adapter drives it, and what the session process joins to it is there
- * before its first process and gone after its last.
+ * Owns the stage in which the agent works. Its adapter drives it. What the session process provides for it is
+ * there before the agent's first process and goes after its last.
  *
- * What a kill leaves: `stage_started` without its end, perhaps an open turn, and files beyond the last checkpoint. An
- * adapter that knows how to go on is driven again on these files; else they are kept as the work of a task that was
- * interrupted.
+ * What a kill leaves: `stage_started` without its end, perhaps an open turn, and files beyond the last
+ * checkpoint. An adapter that can go on drives its agent again on these files; otherwise they are saved as
+ * the work of an interrupted task.
  */
 import type { Adapter } from "../../agent/index.ts";
 import type { Parked, TaskSpec } from "../../contract/index.ts";
@@ -12,35 +12,35 @@ import type { AskedOutcome } from "../in-hand.ts";
 import type { Task } from "../task.ts";
 import type { WorkplaceOptions } from "../workplace.ts";
 
-/** What a session process has ready for the agent of a task. */
+/** What a session process provides for a task's agent. */
 export interface Joined {
   readonly surroundings: WorkplaceOptions;
-  /** Takes it away again, whatever became of the agent. */
+  /** Removes it again, however the agent ended. */
   part(): Promise<Parted>;
 }
 
 export interface Parted {
   readonly isOverQuota: boolean;
-  /** Why its processes were ended, where its models can't be asked now. */
+  /** Why the agent's processes were ended when its models can't be asked now. */
   readonly parked?: Parked;
 }
 
 export interface Acted {
-  /** Undefined: it was paused or parked, and goes on later. */
+  /** Undefined: the task was paused or parked, and goes on later. */
   readonly outcome: AskedOutcome | undefined;
-  /** Why it stands still, where it does. */
+  /** Why it is parked; undefined when it is not. */
   readonly parked?: Parked;
-  /** It took more than its share: the session waits for a person. */
+  /** The task exceeded its quota; the session waits for a person. */
   readonly isOverQuota: boolean;
 }
 
-/** Why a turn was ended from outside. */
+/** Why a turn is ended from outside. */
 export type Stop = "interrupt" | "pause";
 
 interface ActOptions {
   readonly adapter: Adapter;
   readonly stop: AbortSignal;
-  /** Whether its agent was cut off, and is driven again. */
+  /** Whether the agent was cut off and is driven again. */
   readonly isGoingOn: boolean;
   readonly join: () => Promise<Joined>;
 }
@@ -51,10 +51,10 @@ export async function act(
   { adapter, stop, isGoingOn, join }: ActOptions,
 ): Promise<Acted> {
   const { session } = task.room;
-  // Durable with the turn's own beginning, which follows it.
+  // This record becomes durable with the one that begins the turn.
   const started = session.append("stage_started", { task: task.number, stage: "act" });
   started.catch(() => {});
-  // Its sockets are opened beside what has to be written before the first process.
+  // The network opens while the first records are written, before the agent's first process.
   task.openNetwork();
   const joined = await join();
   let parted: Parted = { isOverQuota: false };
@@ -65,11 +65,32 @@ export async function act(
     });
   await started;
   const { isOverQuota } = parted;
-  if (end.outcome === "done" || end.outcome === "failed") return { outcome: end.outcome, isOverQuota };
+  if (end.outcome === "done" || end.outcome === "failed") {
+    const waits = isOverQuota || stop.aborted ? undefined : await whyWaits(task, adapter.goesOn(agent));
+    if (waits) return { outcome: undefined, parked: waits, isOverQuota };
+    return { outcome: end.outcome, isOverQuota };
+  }
   if (stop.aborted && stop.reason === "interrupt") return { outcome: "cancelled", isOverQuota };
   const parked = end.outcome === "parked" ? end.parked : parted.parked;
   if (parked && !stop.aborted) return { outcome: undefined, parked, isOverQuota };
-  // Stopped by its quota, and not by a person.
+  // The quota stopped it, not a person.
   if (!stop.aborted) return { outcome: "failed", isOverQuota };
   return { outcome: adapter.goesOn(agent) ? undefined : "interrupted", isOverQuota };
+}
+
+/**
+ * The requests that a person has not decided or answered yet. An agent that can go on waits for them, parked.
+ * An agent that can't go on would never ask again, so its requests are over.
+ */
+async function whyWaits(task: Task, canGoOn: boolean): Promise<Parked | undefined> {
+  const { session } = task.room;
+  const due = Object.entries(session.state.pending).filter(([, one]) => one.task === task.number);
+  if (due.length === 0) return undefined;
+  const approvals = due.filter(([, { kind }]) => kind === "approval").map(([id]) => id);
+  if (canGoOn) {
+    const reason = approvals.length > 0 ? "approval" : "answer";
+    return { reason, detail: due.map(([id]) => id).join(", ") };
+  }
+  for (const approval of approvals) await session.append("approval_expired", { approval });
+  return undefined;
 }

@@ -1,11 +1,13 @@
 /**
- * Owns the second stage: a task gets its capsule, and is on record with it. A task that can't be started leaves the
- * session as it was.
+ * Owns the second stage: a task gets its capsule and is recorded as started. A task that can't be started
+ * leaves the session as it was.
  *
- * What a kill leaves: before the record, a capsule that no record names, which the next beginning clears away, or one
- * that was handed on, which goes back to its former task (K19). After the record, a task that is cut at its next stage.
+ * What a kill leaves: before the record, a capsule that no record names, which the next task's start clears
+ * away, or one that was handed on and goes back to the task before (hand-on-1). After the record, a task that
+ * was cut off at its next stage.
  */
 
+import { isShippedLane, type LaneTools } from "../../contract/index.ts";
 import type { LaneInForce } from "../../lane/index.ts";
 import type { HomeState } from "../../session/index.ts";
 import { present } from "../../util/index.ts";
@@ -37,13 +39,13 @@ export async function makeCapsule(room: Room, route: Route, options: TaskOptions
     await begun.settle();
     return new Task(room, capsule, { sandbox, lane, missingIncludes });
   } catch (error) {
-    // Then whose files they are is the journal's to say, and the next look at them goes by it (K19).
+    // The journal then decides whose files they are, and the next use of them follows it (hand-on-1).
     await (mayBeOnRecord ? capsule.detach() : begun.undo());
     throw error;
   }
 }
 
-/** In one batch: where the first is refused, so are the others. */
+/** Appends the records in one batch: if the first is refused, so are the others. */
 async function record(
   room: Room,
   { number: task, from, lane, notAccepted, startedMs }: Route,
@@ -76,17 +78,25 @@ async function record(
   ]);
 }
 
-/** As `task_started` has it. */
-function laneIn({ name, isReadOnly, isWithoutCommands, hosts }: LaneInForce) {
+/** The lane in the form of `task_started`. */
+function laneIn({ name, isReadOnly, isWithoutCommands, hosts, tools }: LaneInForce) {
   return {
     lane: name,
     ...(isReadOnly && { isReadOnly }),
     ...(isWithoutCommands && { isWithoutCommands }),
     ...(hosts.length > 0 && { hosts: [...hosts] }),
+    ...(!isShippedLane(name) && { tools: listsOf(tools) }),
   };
 }
 
-/** What HOME begins with, for whoever runs the task again; of one that was never looked at, nothing is known. */
+const listsOf = ({ read, write, external, approval }: LaneTools) => ({
+  read: [...read],
+  write: [...write],
+  external: [...external],
+  approval: [...approval],
+});
+
+/** The HOME that the task begins with, so that it can be run again. Undefined when no checkpoint has it. */
 function homeIn(home: HomeState | null): { snapshot?: string; manifest?: string } | undefined {
   if (home === null) return undefined;
   return home.commit === "" ? {} : { snapshot: home.commit, manifest: home.manifest };

@@ -1,6 +1,7 @@
 /**
- * Owns the end of a task whose agent has ended: its files in a checkpoint with nothing running, then the checks, then
- * what is kept. The same for a task that a session process runs and for one that a harness ends itself.
+ * Owns the end of a task whose agent has ended: a checkpoint of its files with no process running, then the
+ * checks, then saving its results. It is the same for a task that a session process runs and for one that a
+ * harness ends itself.
  */
 import { treeOf } from "../../capsule/index.ts";
 import type { Checkpoint } from "../files/checkpoint.ts";
@@ -9,11 +10,11 @@ import { persist } from "./persist.ts";
 import { verify } from "./verify.ts";
 
 export interface EndOptions {
-  /** A checkpoint after which nothing was written, for certain. */
+  /** A checkpoint after which nothing was written. */
   readonly at?: Checkpoint | undefined;
-  /** Ends the checks. */
+  /** Stops the checks. */
   readonly stop?: AbortSignal | undefined;
-  /** Called before anything is kept. */
+  /** Called before anything is saved. */
   readonly onPersist?: () => void;
 }
 
@@ -24,8 +25,8 @@ export async function endTask(
   { at, stop = new AbortController().signal, onPersist = () => {} }: EndOptions = {},
 ): Promise<TaskEnd | undefined> {
   await task.network.close();
-  // What still runs could write after the snapshot.
-  if (!at) await task.capsule.detach();
+  // A process that still runs could write after the snapshot.
+  if (!at) await task.endProcesses();
   const checkpoint = at ?? (await task.checkpoint());
   const hasWork = checkpoint.work.tree !== (await treeOf(task.room.repo, task.base));
   const isToVerify = asked === "done" && hasWork;

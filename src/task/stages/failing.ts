@@ -1,6 +1,6 @@
 /**
- * Owns what becomes of a task that fails for a reason of ours: refused before it began, halted after. Both are said
- * with a code, and what it left stays as it is.
+ * Owns what happens to a task that Holdfast itself can't run: it is refused before it began, or halted after.
+ * Both are recorded with an error code, and the task's files stay as they are.
  */
 import { isHoldfastError } from "../../contract/index.ts";
 import type { Home } from "../../home/index.ts";
@@ -15,7 +15,7 @@ interface Failing {
   readonly request: string;
 }
 
-/** It did not begin. One that was paused before it could goes on waiting. */
+/** The task did not begin. A task that was paused before it began stays in the queue. */
 export async function refuseTask(
   { home, session, request }: Failing,
   error: unknown,
@@ -23,25 +23,27 @@ export async function refuseTask(
 ): Promise<void> {
   const { code, message } = expected(await located(home, session, error));
   if (isPaused) return;
-  // It may have been taken back just then.
+  // It may have been cancelled just now.
   await session.settled();
   if (session.state.queue.every((one) => one.request !== request)) return;
   await session.append("task_refused", { request, code, reason: message });
 }
 
-/** What it left can't be kept as it should: said, and left as it is. */
+/** The task's results can't be saved properly. Records the reason, and leaves its files as they are. */
 export async function halt({ home, session }: Failing, error: unknown): Promise<void> {
   const { code, message } = expected(await located(home, session, error));
   const task = session.state.task?.number;
   if (task !== undefined) await session.append("task_halted", { task, code, reason: message });
 }
 
-/** Where a damaged snapshot was the reason, that is what is said. */
+/** If a damaged snapshot is the cause, that is the error to report. */
 async function located(home: Home, session: Session, error: unknown): Promise<unknown> {
   return (await locateDamage(home, keeperOf(home, session), error)) ?? error;
 }
 
-/** What can be said of a failure. One that leaves nothing to record with ends the session process. */
+/**
+ * The code and message of a failure. A failure after which nothing can be recorded ends the session process.
+ */
 function expected(error: unknown): { readonly code: string; readonly message: string } {
   if (isDiskFull(error)) return { code: "disk_full", message: "the disk is full" };
   if (!isHoldfastError(error))
@@ -50,5 +52,5 @@ function expected(error: unknown): { readonly code: string; readonly message: st
   return error;
 }
 
-/** Nothing can be recorded any more. */
+/** After these, nothing can be recorded any more. */
 const FATAL: readonly string[] = ["append_failed", "session_taken_over", "session_released"];

@@ -1,9 +1,9 @@
 /**
- * Owns the last stage: what a task leaves is kept. Checkpoint, patch, the branch if it succeeded, and its end on
- * record. The capsule stays, and costs no process.
+ * Owns the last stage, in which a task's results are saved: checkpoint, patch, the branch if the task
+ * succeeded, and the record of its end. The capsule stays, and needs no process.
  *
- * What a kill leaves: a snapshot, a patch or a commit more, and no `task_ended`. All of it is made again, the same;
- * whether the branch was moved is known by its intent (`publishing.ts`).
+ * What a kill leaves: perhaps a snapshot, a patch or a commit, and no `task_ended`. All of them are made
+ * again, with the same content. The recorded intent tells whether the branch was moved (`publishing.ts`).
  */
 import { AgentGit, statOf, treeOf, writePatch } from "../../capsule/index.ts";
 import type { Verdict } from "../../contract/index.ts";
@@ -16,13 +16,14 @@ import { applyPolicy } from "../results/policy.ts";
 import { messageOf, publishOrSay, type Unpublished } from "../results/publishing.ts";
 import { writeReports } from "../results/reports.ts";
 import { valuesBefore, valuesInWork } from "../results/values.ts";
-import { writeChecks } from "../verify/checks-file.ts";
 
-/** What a task comes to this stage with: nothing of it runs, and its files are those of the checkpoint. */
+/**
+ * The task at the beginning of this stage: no process of it runs, and its files are those of the checkpoint.
+ */
 export interface ToPersist {
   readonly asked: AskedOutcome;
   readonly checkpoint: Checkpoint;
-  /** What the checks said of its tree; undefined where it was not asked to be done, or has changed nothing. */
+  /** What the checks found for its tree; undefined when it did not end as done, or changed nothing. */
   readonly verdict: Verdict | undefined;
 }
 
@@ -51,8 +52,6 @@ async function keep(
       return {};
     },
   );
-  if (verdict !== undefined && verdict !== "unverified")
-    await writeChecks(room, { task: number, tree: work.tree });
   const stat = await statOf(repo, store, before, work.tree);
   tellStep(io.onProgress, "publishing the work");
   const own = new AgentGit((await capsule.attach()).root);
@@ -60,8 +59,8 @@ async function keep(
   const found = hasWork ? await valuesInWork(room, store, base, work) : undefined;
   const toReview = async () =>
     reviewOf(session.state, hasWork, own.unfinished) ??
-    (hasWork ? await applyPolicy(room, store, { base, tree: work.tree }) : undefined);
-  // A value that was found stays found, whatever the checks say.
+    (hasWork ? await applyPolicy(room, store, { base, tree: work.tree, stat }) : undefined);
+  // Checks that pass do not clear a value that was found.
   const why =
     found ?? (verdict === "failed" ? checksFailed : asked === "done" ? await toReview() : undefined);
   const outcome = outcomeOf(asked, verdict, why !== undefined);
@@ -69,7 +68,8 @@ async function keep(
     (outcome === "done" || outcome === "unverified") && hasWork
       ? await publishOrSay(room, { tree: work.tree, base, message: await messageOf(room, capsule) })
       : { branch: null, unpublished: why ?? null };
-  await writeReports(task, { outcome, stat, branch, unpublished });
+  const checked = verdict !== undefined && verdict !== "unverified" ? work.tree : null;
+  await writeReports(task, { outcome, stat, branch, unpublished, checked });
   await session.append("task_ended", {
     task: number,
     outcome,
@@ -93,7 +93,7 @@ async function keep(
   };
 }
 
-/** What its agent's end, the checks and the policy add up to. */
+/** The outcome that the agent's end, the checks and the policy result in. */
 function outcomeOf(asked: AskedOutcome, verdict: Verdict | undefined, isHeld: boolean): TaskEnd["outcome"] {
   if (asked !== "done") return asked;
   if (verdict === "failed") return "failed";
@@ -103,10 +103,10 @@ function outcomeOf(asked: AskedOutcome, verdict: Verdict | undefined, isHeld: bo
 
 const checksFailed: Unpublished = {
   code: "checks_failed",
-  reason: "checks failed on this tree: holdfast checks shows them",
+  reason: "the checks failed on this tree: holdfast checks shows which",
 };
 
-/** Why a person has to look at work that is done. */
+/** Why a person has to review finished work. */
 function reviewOf(
   state: SessionState,
   isToPublish: boolean,
@@ -118,5 +118,5 @@ function reviewOf(
 
 const leftUnfinished = (what: string): Unpublished => ({
   code: "unfinished",
-  reason: `the agent left a ${what} unfinished: look at it, then say holdfast branch --reviewed`,
+  reason: `the agent left a ${what} unfinished: review the work, then publish it with holdfast branch --reviewed`,
 });

@@ -1,7 +1,8 @@
 /**
  * Owns the first stage: what a task begins with, under which settings, and whether it may begin at all.
  *
- * What a kill leaves: nothing of the task. The last task's files may have a checkpoint more. It begins here again.
+ * What a kill leaves: nothing of this task. There may be one more checkpoint of the previous task's files.
+ * The task begins here again.
  */
 import { type CapsuleSettings, userIdentity } from "../../capsule/index.ts";
 import { readSettings } from "../../home/index.ts";
@@ -21,14 +22,14 @@ export interface Route {
   readonly from: StartingPoint;
   readonly settings: CapsuleSettings;
   readonly quota: Quota;
-  /** Undefined: without one. */
+  /** Undefined: the task runs without a sandbox. */
   readonly sandbox: Sandbox | undefined;
-  /** What was begun for it already. */
+  /** What was already begun for it. */
   readonly ahead: Ahead | undefined;
   readonly lane: Lane;
-  /** What the repo's file asked for beyond that, and no person has accepted. */
+  /** What the repo's file asks for beyond the lane and no person has accepted. */
   readonly notAccepted: readonly Widening[];
-  /** By a clock that does not jump. */
+  /** Measured by the monotonic clock. */
   readonly startedMs: number;
 }
 
@@ -45,13 +46,13 @@ export async function findRoute(room: Room, options: RouteOptions): Promise<Rout
   const limits = reachedLimits(session.state);
   if (limits.length > 0) throw budgetReached(limits);
   await settleLast(room);
-  // Its capsule needs that, and git answers while other things are looked up.
+  // Its capsule needs the identity; git looks it up while other things are prepared.
   userIdentity(room.repo).catch(() => {});
   const startedMs = io.clock.monotonicMs();
   const from = await startingPoint(room.repo, session.state, options);
   const { config, missed } = await readJudged(room, from.base);
   const lane = resolveLane(config, options);
-  // Ports that lead in to a task are leased with its files: then its network waits for them.
+  // Ports that lead in to a task are leased with its files. Its network waits for them.
   if (config.capsule.ports.length === 0) await ahead?.openNetwork(lane);
   const own = await readSettings(io.homeDir);
   const quota = quotaOf(config.quota, own);

@@ -1,19 +1,19 @@
 /**
- * Owns the way of a task through its stages: route, capsule, act, verify, persist. It begins wherever the fold says, so that a
- * task which is new, was cut off or was paused is run by the same code. Whatever becomes of it is on record: refused,
- * halted or ended.
+ * Owns a task's way through its stages: route, capsule, act, verify, persist. It begins at the stage that the
+ * fold names, so the same code runs a task that is new, was cut off or was paused. The outcome is always
+ * recorded: refused, halted or ended.
  *
- * T7 A task goes on where it was cut off, and no agent is run again that had ended.
+ * stages-1 A task goes on where it was cut off, and an agent that had ended is not run again.
  *
- * | the fold says                        | it begins at                                                       |
- * |--------------------------------------|--------------------------------------------------------------------|
- * | the request waits in the queue       | route                                                              |
- * | the task began, and acts             | act, if its adapter knows how to go on; else persist: interrupted  |
- * | the task acted, and has not ended    | verify, with the outcome of act; a verdict on record is not asked  |
- * |                                      | for again                                                          |
+ * | the fold has                         | it begins at                                                     |
+ * |--------------------------------------|------------------------------------------------------------------|
+ * | the request in the queue             | route                                                            |
+ * | a task in act                        | act, if its adapter can go on; else persist, as interrupted      |
+ * | a task after act that has not ended  | verify, with the recorded outcome of act; where a verdict is on  |
+ * |                                      | record, the checks do not run again                              |
  *
- * T12 A task that is parked is on record as that only when nothing of it runs and its files are in a checkpoint. A kill
- *     before that leaves a task that was cut off.
+ * park-1 A task is recorded as parked only when none of its processes runs and its files are in a checkpoint.
+ *    A kill before that leaves a task that was cut off.
  */
 import { type Adapter, adapterOf, assertHeld } from "../../agent/index.ts";
 import type { Parked, TaskSpec } from "../../contract/index.ts";
@@ -34,25 +34,25 @@ import { endTask } from "./ending.ts";
 import { halt, refuseTask } from "./failing.ts";
 import { findRoute } from "./route.ts";
 
-/** What is to be run, until it ends or is stopped. */
+/** A task to run until it ends or is stopped. */
 export interface TaskRun {
   readonly home: Home;
   readonly session: Session;
   readonly request: string;
   readonly spec: TaskSpec;
-  /** Aborted with a `Stop`. */
+  /** Its abort reason is a `Stop`. */
   readonly stop: AbortSignal;
   readonly around: Around;
 }
 
-/** What a session process adds to the tasks that it runs. */
+/** What a session process provides for the tasks that it runs. */
 export interface Around {
   readonly onProgress: OnProgress;
-  /** What set-up writes. */
+  /** Gets the output of set-up. */
   onSetup(chunk: Buffer): void;
-  /** The task has its files. */
+  /** Called when the task has its files. */
   onReady(): void;
-  /** Makes ready what the agent's processes hang on. */
+  /** Prepares what the agent's processes need. */
   join(task: Task): Promise<Joined>;
 }
 
@@ -62,7 +62,7 @@ const ASKED_LENGTH = 200;
 const DETAIL_LENGTH = 500;
 const notOver: Driven = { isOverQuota: false };
 
-/** Its adapter is the one that its spec names, unless it is one's own. */
+/** Uses the adapter that the task's spec names, unless the caller passes one. */
 export async function runStages(run: TaskRun, adapter: Adapter = adapterOf(run.spec.agent)): Promise<Driven> {
   const first = firstStage(run.session.state, run.request);
   const task = await (first === "route" ? begin(run) : takeUp(run));
@@ -74,7 +74,7 @@ export async function runStages(run: TaskRun, adapter: Adapter = adapterOf(run.s
     else await finish(run, task, acted.outcome, first !== "ending");
     return acted;
   } catch (error) {
-    // First what must not be left behind, then what may fail.
+    // The holder must not stay behind, so it is ended before the part that may fail.
     await task.capsule.detach().catch(() => {});
     await halt(run, error);
     return notOver;
@@ -88,7 +88,7 @@ function firstStage({ task }: SessionState, request: string): First {
   return task.acted === null ? "act" : "ending";
 }
 
-/** Route and capsule. Undefined: it was refused, or goes on waiting. */
+/** Route and capsule. Undefined: the task was refused, or stays in the queue. */
 async function begin(run: TaskRun): Promise<Task | undefined> {
   const { home, session, request, spec, stop, around } = run;
   const sessionDir = sessionDirOf(home, session.id);
@@ -132,13 +132,13 @@ function optionsOf({ session, request, spec, stop, around }: TaskRun): TaskOptio
   };
 }
 
-/** A session's title is what its first task is about. */
+/** A session's first task takes the session's title, unless it has one of its own. */
 function askedOf({ state, secrets }: Session, { title, agent }: TaskSpec): string {
   const ofSession = state.task === null ? state.title : null;
   return shortened(title ?? ofSession ?? askedIn(agent), ASKED_LENGTH, secrets);
 }
 
-/** One that a crash or a pause cut off. Undefined: its files can't be had. */
+/** Continues a task that a crash or a pause cut off. Undefined: its files can't be restored. */
 async function takeUp(run: TaskRun): Promise<Task | undefined> {
   const { home, session, spec, around } = run;
   const telling = { ...home, onProgress: around.onProgress };
@@ -164,10 +164,10 @@ async function actFrom(run: TaskRun, adapter: Adapter, task: Task, first: First)
 async function park(task: Task, { reason, until, detail }: Parked): Promise<void> {
   const { session } = task.room;
   const isKept = session.state.task?.snapshot?.turn === lastTurnOf(session.state);
-  // As when it ends: in a sandbox nothing has written since its last turn, if that came to its checkpoint.
-  if (!task.sandbox || !task.last.current || !isKept) {
+  // As at the end of a task: if the last turn reached its checkpoint, nothing has been written since.
+  if (!task.last.current || !isKept) {
     await task.network.close();
-    await task.capsule.detach();
+    await task.endProcesses();
     await task.checkpoint();
   }
   await task.rest();
@@ -178,7 +178,7 @@ async function park(task: Task, { reason, until, detail }: Parked): Promise<void
   });
 }
 
-/** Without what it was promised it is not started again: that is said, and its work is kept. */
+/** Without its variables the task is not started again: the reason is recorded, and its work is saved. */
 async function canGoOn(run: TaskRun, adapter: Adapter): Promise<boolean> {
   const { home, session, request, spec } = run;
   if (!adapter.goesOn(spec.agent)) return false;
@@ -197,7 +197,7 @@ function actedAs({ task }: SessionState): AskedOutcome {
   return outcomes.find((one) => one === task?.acted) ?? "interrupted";
 }
 
-/** Verify and persist. A task that is paused while its checks run goes on with them. */
+/** Verify and persist. A task that is paused while its checks run goes on with the checks. */
 async function finish(
   { stop }: TaskRun,
   task: Task,
@@ -207,15 +207,15 @@ async function finish(
   const { session } = task.room;
   const of = { task: task.number };
   const told: Promise<unknown>[] = [];
-  // In one batch with what is recorded next.
+  // Recorded in one batch with the next record.
   const tell = (telling: Promise<unknown>) => {
     telling.catch(() => {});
     told.push(telling);
   };
   if (hasActed) tell(session.append("stage_ended", { ...of, stage: "act", outcome }));
   const onPersist = () => tell(session.append("stage_started", { ...of, stage: "persist" }));
-  // In a sandbox nothing outlives the agent's processes: a checkpoint after their end needs no second one.
-  const at = task.sandbox && hasActed ? task.last.current : undefined;
+  // If there is a checkpoint from after the agent's last process, no second one is needed.
+  const at = hasActed ? task.last.current : undefined;
   const end = await endTask(task, outcome, { at, stop, onPersist });
   if (!end && stop.reason === "interrupt") await endTask(task, "cancelled", { onPersist });
   else if (!end) await task.rest();

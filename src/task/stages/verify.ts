@@ -1,9 +1,9 @@
 /**
- * Owns the stage in which the checks decide: on exactly the tree that would be published, with nothing of the agent's
- * alive. What they said is on record with the tree.
+ * Owns the stage in which the checks decide. They run on exactly the tree that would be published, with none
+ * of the agent's processes alive. Their results are recorded with the tree.
  *
- * What a kill leaves: receipts without a verdict, and the room that the checks ran in, which the next attempt clears
- * away. The checks run again. Where the verdict on this tree is on record, they don't.
+ * What a kill leaves: receipts without a verdict, and the room that the checks ran in, which the next attempt
+ * clears away. The checks run again, unless a verdict on this tree is on record.
  */
 import type { Verdict } from "../../contract/index.ts";
 import type { Checkpoint } from "../files/checkpoint.ts";
@@ -22,7 +22,7 @@ export async function verify(
   if (known?.tree === work.tree) return known.verdict;
   const { checks } = await readConfig(room, base);
   if (checks.length === 0) return (await verifyTree(room, { tree: work.tree, base }, stop))?.verdict;
-  // Nothing of the task runs from here on: what it has is in the checkpoint.
+  // From here on no process of the task runs. Its files are in the checkpoint.
   await network.close();
   await capsule.detach();
   await session.append("stage_started", { task, stage: "verify" });

@@ -1,8 +1,9 @@
 /**
- * Owns the room that checks run in: a capsule of exactly the tree, a HOME and a TMPDIR that nothing was in before, and a
- * network with the hosts of the check that runs. The agent of the task has seen none of it.
+ * Owns the room that checks run in: a capsule of exactly the tree, an empty HOME and TMPDIR, and a network
+ * with the hosts of the running check. The task's agent had no access to any of it.
  *
- * verify-1 Nothing that an agent wrote outside of the tree reaches a check: no ignored file, no HOME, no process, no config.
+ * verify-1 Nothing that an agent wrote outside of the tree reaches a check: no ignored file, no HOME, no
+ *    process, no config.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -25,7 +26,7 @@ import { toolsOf } from "../room/sandbox.ts";
 import { checkLane, type ExactFiles, makeExactFiles, removeExactFiles } from "./exact-files.ts";
 import { KeptOutput } from "./kept-output.ts";
 
-/** A command in the room. */
+/** A command to run in the room. */
 export interface Step {
   readonly command: string;
   readonly hosts: readonly string[];
@@ -37,24 +38,26 @@ export interface StepEnd {
   readonly signal: NodeJS.Signals | null;
   readonly output: string;
   readonly durationMs: number;
-  /** Why we ended it; undefined where it ended by itself. */
+  /** Why Holdfast ended it; undefined when it ended by itself. */
   readonly ended: string | undefined;
   /** Hosts that it asked for and may not reach. */
   readonly refused: readonly string[];
 }
 
-/** More than this is a program that writes without end. */
+/** More output than this comes from a program that writes without end. */
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
 const MINUTE_MS = 60_000;
 
-export class CheckRoom implements AsyncDisposable {
+export class CheckRoom {
   readonly #room: Room;
   readonly #files: ExactFiles;
   readonly #sandbox: Sandbox | undefined;
   readonly #capsule: Capsule;
   readonly #dir: string;
-  /** At first the one that was begun beside the files, which has no hosts. */
+  /** At first the network that was begun together with the files, which has no hosts. */
   #network: { readonly hosts: string; readonly open: RoomNetwork };
+
+  #ending: Promise<void> | undefined;
 
   private constructor(
     room: Room,
@@ -78,7 +81,7 @@ export class CheckRoom implements AsyncDisposable {
     return new CheckRoom(room, { files, dir, ...made });
   }
 
-  /** All that it started is gone when this returns. */
+  /** All processes that it started have ended when this returns. */
   async run(step: Step): Promise<StepEnd> {
     const { clock } = this.#room.io;
     const refused = new Set<string>();
@@ -98,7 +101,7 @@ export class CheckRoom implements AsyncDisposable {
     const { signal: stop, quota } = this.#files;
     stop.addEventListener("abort", onStop, { once: true });
     if (stop.aborted) onStop();
-    // The only way to tell a check that hangs: it may be silent for as long as it is allowed to run.
+    // A check that hangs can only be recognized by its time: it may be silent as long as it runs.
     const overdue = setTimeout(
       () => end(`it took longer than ${step.timeoutMinutes} minutes and was ended`),
       step.timeoutMinutes * MINUTE_MS,
@@ -116,7 +119,7 @@ export class CheckRoom implements AsyncDisposable {
             clock,
             { pid, dirs: [this.#dir], quota, refused: stopped },
             ({ limit, used, allowed }) =>
-              end(`it took more than its share and was ended: ${limit}, ${used} of ${allowed}`),
+              end(`it exceeded its quota and was ended: ${limit}, ${used} of ${allowed}`),
           );
         },
       });
@@ -130,12 +133,12 @@ export class CheckRoom implements AsyncDisposable {
     }
   }
 
-  /** Taken before a command: whether anything was written since. */
+  /** Taken before a command, it tells whether anything was written since. */
   get stamp(): string | undefined {
     return this.#capsule.stamp;
   }
 
-  /** What a commit of the files would hold now. */
+  /** The tree that a commit of the files would have now. */
   async treeNow(): Promise<string> {
     const { repo, io, session } = this.#room;
     await this.#capsule.attach();
@@ -187,7 +190,7 @@ export class CheckRoom implements AsyncDisposable {
     );
   }
 
-  /** One at a time stands in the capsule's namespace: that of other hosts makes way. */
+  /** The capsule's namespace has one network at a time: a network with other hosts is closed first. */
   async #networkWith(hosts: readonly string[]): Promise<RoomNetwork> {
     const key = hosts.join("\n");
     if (this.#network.hosts === key) return this.#network.open;
@@ -201,7 +204,15 @@ export class CheckRoom implements AsyncDisposable {
     return RoomNetwork.of(this.#dir, { ...checkLane, hosts }, ports);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** It can be asked for more than once. Nothing is run in the room after that. */
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    // It is awaited later.
+    this.#ending.catch(() => {});
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
     await this.#network.open.close();
     await removeExactFiles(this.#room, this.#capsule);
   }

@@ -1,8 +1,8 @@
 /**
- * Owns the running of one check, and its receipt: on which tree it ran, with which command, and how it ended. A check
- * passes if it exits with 0 and leaves the tree as it was.
+ * Owns running one check, and its receipt: on which tree it ran, with which command, and how it ended. A
+ * check passes if it exits with 0 and leaves the tree as it was.
  *
- * verify-2 A receipt names the tree that the check ran on, and is on record before it counts for anything.
+ * verify-2 A receipt names the tree that the check ran on, and is recorded before it counts for anything.
  */
 import { changedPaths, openStore, toText } from "../../capsule/index.ts";
 import type { CheckSettings } from "../../config/index.ts";
@@ -14,22 +14,27 @@ import type { CheckRoom, StepEnd } from "./check-room.ts";
 export interface CheckedTree {
   readonly tree: string;
   readonly base: string | null;
-  /** What the files are before it: the tree, or what set-up made of it. Undefined: it may change them. */
+  /**
+   * The tree of the files before the check, with what set-up made of it. Undefined: the check may change the
+   * files.
+   */
   readonly before: string | undefined;
+  /** Nothing runs in the room after it: the room goes away while the receipt is written. */
+  readonly isLast?: boolean;
 }
 
 export interface Checked {
   readonly passed: boolean;
-  /** Whether the files are as they were before it: if not, nothing else may be checked on them. */
+  /** Whether the files are as they were before the check. If not, no other check may run on them. */
   readonly isAsBefore: boolean;
 }
 
-/** Undefined: it was stopped from outside, and says nothing. */
+/** Undefined: the check was stopped from outside, and has no result. */
 export async function runCheck(
   room: Room,
   place: CheckRoom,
   check: Pick<CheckSettings, "name" | "run" | "hosts" | "timeout_minutes">,
-  { tree, base, before }: CheckedTree,
+  { tree, base, before, isLast = false }: CheckedTree,
   stop: AbortSignal,
 ): Promise<Checked | undefined> {
   const { session, io } = room;
@@ -43,6 +48,7 @@ export async function runCheck(
   if (stop.aborted) return undefined;
   const isUntouched = stamp !== undefined && stamp === place.stamp;
   const left = before === undefined || isUntouched ? undefined : await whyNotAsBefore(room, place, before);
+  if (isLast) place.end();
   const reason = whyFailed(end) ?? left;
   const passed = reason === undefined && end.exitCode === 0;
   const { exitCode, signal, durationMs, output } = end;
@@ -63,12 +69,12 @@ export async function runCheck(
   return { passed, isAsBefore: left === undefined };
 }
 
-/** In words, where its exit status alone would not tell. */
+/** The reason in words, when the exit status alone would not tell it. */
 function whyFailed({ ended, exitCode, refused }: StepEnd): string | undefined {
   if (ended !== undefined) return ended;
   if (exitCode === 0 || refused.length === 0) return undefined;
   const names = refused.slice(0, NAMED).map(printable).join(", ");
-  return `it asked for ${names}, which it may not reach: name that in the check's hosts`;
+  return `it asked for ${names}, which it may not reach: add that to the check's hosts`;
 }
 
 const NAMED = 5;
@@ -83,5 +89,5 @@ async function whyNotAsBefore(
   const changed = await changedPaths(repo, await openStore(repo, io.disk), before, after);
   const paths = changed.map((path) => printable(toText(path)));
   const more = paths.length > NAMED ? ` and ${paths.length - NAMED} more` : "";
-  return `it changed or left behind ${paths.slice(0, NAMED).join(", ")}${more}: let it write where git ignores it`;
+  return `it changed or left behind ${paths.slice(0, NAMED).join(", ")}${more}: make it write only where git ignores it`;
 }

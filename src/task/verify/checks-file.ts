@@ -1,31 +1,22 @@
 /**
- * Owns the artifact `checks.json`: the receipts of the tree that a task ended with, for those who read no journal. It is
- * made from the journal, which is what counts.
+ * Owns the form of the artifact `checks.json`: the receipts of the tree that a task ended with, for programs
+ * that do not read journals. It is made from the journal, which remains the truth.
  */
-import { writeFile } from "node:fs/promises";
-import { readRecords } from "../../session/index.ts";
-import { writeArtifact } from "../results/artifact.ts";
-import type { Room } from "../room/room.ts";
-import { readReceipts } from "./receipts.ts";
+import type { TaskReceipts } from "./receipts.ts";
 
 export const CHECKS_FILE = "checks.json";
 
-export async function writeChecks(
-  { session, sessionDir, io }: Room,
+export function checksText(
+  { receipts, verification }: TaskReceipts,
   { task, tree }: { readonly task: number; readonly tree: string },
-): Promise<void> {
-  const { receipts, verification } = await readReceipts(readRecords(sessionDir), task);
+): string {
   const { verdict = "unverified", skipped = [], watched = [], uncovered = [] } = verification ?? {};
   const checks = receipts
     .filter((receipt) => receipt.tree === tree)
-    .map(({ output, seq, ...receipt }) => ({
+    .map(({ output, seq, into: _, ...receipt }) => ({
       ...receipt,
       record: seq,
       outputBytes: Buffer.byteLength(output),
     }));
-  const text = `${JSON.stringify({ task, tree, verdict, checks, skipped, watched, uncovered }, null, 2)}\n`;
-  await writeArtifact({ session, sessionDir, disk: io.disk }, { task, name: CHECKS_FILE }, async (path) => {
-    await writeFile(path, text, { mode: 0o600, flush: true });
-    return {};
-  });
+  return `${JSON.stringify({ task, tree, verdict, checks, skipped, watched, uncovered }, null, 2)}\n`;
 }

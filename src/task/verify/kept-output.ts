@@ -1,6 +1,6 @@
 /**
- * Owns what is kept of a check's output: its beginning and its end, with a word on what is missing between them. A check
- * that writes without end is told apart from one that writes much.
+ * Owns how much of a check's output is kept: its beginning and its end, with a note of what is missing
+ * between them. It also tells when a check writes without end.
  */
 const HEAD_BYTES = 64 * 1024;
 const TAIL_BYTES = 192 * 1024;

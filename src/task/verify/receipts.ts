@@ -1,11 +1,11 @@
 /**
- * Owns the reading of receipts: what checks said of a task's trees, from the journal alone, and whether that still counts.
- * Nothing else that a file says is a receipt.
+ * Owns reading receipts, the results of checks on a task's trees, and whether they still count. They are read
+ * from the journal only; no other file is a receipt.
  */
 import { type JournalRecord, type JsonObject, verdicts } from "../../contract/index.ts";
 import { textIn } from "../../session/index.ts";
 
-/** One check that ended, as its record has it. */
+/** One check that ended, according to its record. */
 export interface Receipt {
   readonly check: string;
   readonly tree: string;
@@ -17,18 +17,20 @@ export interface Receipt {
   readonly durationMs: number;
   readonly base: string | null;
   readonly lane: string | null;
+  /** The branch that its tree was to become, of a merge; null: it is of the task's own work. */
+  readonly into: string | null;
   readonly at: string;
-  /** Its record in the journal, which has the output. */
+  /** The `seq` of its record, which has the output. */
   readonly seq: number;
   readonly output: string;
 }
 
 export interface TaskReceipts {
-  /** The last of each check, in the order in which they ended. */
+  /** The latest receipt of each check on each tree, in the order in which the checks ended. */
   readonly receipts: readonly Receipt[];
-  /** The last verdict on a tree of the task's own; null before. */
+  /** The latest verdict on a tree of the task itself; null before the first. */
   readonly verification: JsonObject | null;
-  /** What its work was at last: receipts of another tree don't count. Null before its first checkpoint. */
+  /** The latest tree of its work. Receipts of another tree don't count. Null before its first checkpoint. */
   readonly tree: string | null;
 }
 
@@ -36,21 +38,45 @@ export async function readReceipts(
   records: AsyncIterable<JournalRecord>,
   task: number,
 ): Promise<TaskReceipts> {
-  const receipts = new Map<string, Receipt>();
-  let verification: JsonObject | null = null;
-  let tree: string | null = null;
-  for await (const { type, data, at, seq } of records) {
-    if (data["task"] !== task) continue;
-    if (type === "snapshot_taken") tree = textIn(data["tree"]);
+  const found = new FoundReceipts(task);
+  for await (const record of records) found.add(record);
+  return found.all;
+}
+
+/** Collects receipts while records are read for other purposes too. */
+export class FoundReceipts {
+  readonly #task: number;
+  readonly #receipts = new Map<string, Receipt>();
+  /** Trees of merges, by the branches that they were to become. */
+  readonly #merged = new Map<string, string>();
+  #verification: JsonObject | null = null;
+  #tree: string | null = null;
+
+  constructor(task: number) {
+    this.#task = task;
+  }
+
+  add({ type, data, at, seq }: JournalRecord): void {
+    if (data["task"] !== this.#task) return;
+    if (type === "snapshot_taken") this.#tree = textIn(data["tree"]);
     if (type === "check_ended") {
       const receipt = receiptOf(data, at, seq);
-      receipts.delete(receipt.check);
-      receipts.set(receipt.check, receipt);
+      const key = `${receipt.tree} ${receipt.check}`;
+      this.#receipts.delete(key);
+      this.#receipts.set(key, receipt);
     }
     const isVerdict = type === "verification_ended" && verdicts.some((one) => one === data["verdict"]);
-    if (isVerdict && data["into"] === undefined) verification = data;
+    if (isVerdict && data["into"] === undefined) this.#verification = data;
+    if (isVerdict && data["into"] !== undefined) this.#merged.set(textIn(data["tree"]), textIn(data["into"]));
   }
-  return { receipts: [...receipts.values()], verification, tree };
+
+  get all(): TaskReceipts {
+    const receipts = [...this.#receipts.values()].map((receipt) => ({
+      ...receipt,
+      into: this.#merged.get(receipt.tree) ?? null,
+    }));
+    return { receipts, verification: this.#verification, tree: this.#tree };
+  }
 }
 
 function receiptOf(data: JsonObject, at: string, seq: number): Receipt {
@@ -67,6 +93,7 @@ function receiptOf(data: JsonObject, at: string, seq: number): Receipt {
     durationMs: numberOrNull("durationMs") ?? 0,
     base: textOrNull("base"),
     lane: textOrNull("lane"),
+    into: null,
     at,
     seq,
     output: textIn(data["output"]),

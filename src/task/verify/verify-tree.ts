@@ -1,14 +1,17 @@
 /**
- * Owns the verifying of a tree: the checks that the repo's file names at the base, in order, each on exactly this tree.
+ * Owns verifying a tree: runs the checks that the repo's file at the base names, in order, each on exactly
+ * this tree.
  *
- * verify-3 What is checked is what would be published: the tree is named first, and everything that runs stands on it.
- * verify-4 Without a check that ran there is no pass: the verdict is `unverified`.
+ * verify-3 The checked tree is the tree that would be published: it is fixed first, and everything runs on
+ *    files of it.
+ * verify-4 If no check ran, nothing has passed: the verdict is `unverified`.
  */
 import {
   type CapsuleSettings,
-  changedPaths,
+  changesBetween,
   isManifest,
   openStore,
+  type RawChange,
   toText,
   treeOf,
 } from "../../capsule/index.ts";
@@ -22,14 +25,14 @@ import { quotaOf } from "../room/quota.ts";
 import { type Room, settingsOf } from "../room/room.ts";
 import { runCheck } from "./check.ts";
 import { CheckRoom } from "./check-room.ts";
-import type { ExactFiles } from "./exact-files.ts";
+import { aheadOfChecks, type ExactFiles } from "./exact-files.ts";
 import { dueChecks, uncoveredBy, watchedIn } from "./watching.ts";
 
 export interface TreeToVerify {
   readonly tree: string;
-  /** The commit that the tree is measured against: its file names the checks. */
+  /** The commit that the tree is compared with. Its file names the checks. */
   readonly base: string | null;
-  /** The branch that the tree is to become, of a merge. */
+  /** For a merge: the branch that the tree is to become. */
   readonly into?: string;
 }
 
@@ -41,24 +44,53 @@ export interface Verification {
 }
 
 const MAX_NAMED = 100;
-/** As a check, where a task changed what set-up installs. */
+/** Set-up counts as a check when a task changed what it installs. */
 const SETUP = "capsule.setup";
 const SETUP_MINUTES = 60;
 
-/** Undefined: it was stopped from outside, and nothing is said of the tree. */
+/** Undefined: it was stopped from outside, and there is no verdict. */
 export async function verifyTree(
   room: Room,
   of: TreeToVerify,
   stop: AbortSignal = new AbortController().signal,
 ): Promise<Verification | undefined> {
+  const { base } = of;
+  const config = await readConfig(room, base);
+  const isSandboxed = room.session.state.task?.isSandboxed ?? true;
+  const ahead = config.checks.length > 0 && isSandboxed ? await aheadOfChecks(room) : undefined;
+  // The last room is removed while the verdict is written.
+  const rooms: Rooms = { ending: Promise.resolve() };
+  try {
+    return await verify(room, of, { config, isSandboxed, ahead, rooms, stop });
+  } catch (error) {
+    await ahead?.end();
+    throw error;
+  } finally {
+    await rooms.ending;
+  }
+}
+
+interface Rooms {
+  /** Of the last one. */
+  ending: Promise<void>;
+}
+
+interface Verifying extends Pick<ExactFiles, "isSandboxed" | "ahead"> {
+  readonly config: AcceptedConfig;
+  readonly rooms: Rooms;
+  readonly stop: AbortSignal;
+}
+
+async function verify(room: Room, of: TreeToVerify, verifying: Verifying): Promise<Verification | undefined> {
   const { session, repo, io } = room;
   const { tree, base, into } = of;
-  const config = await readConfig(room, base);
+  const { config, ahead } = verifying;
   const store = await openStore(repo, io.disk);
-  const changed = await changedPaths(repo, store, await treeOf(repo, base), tree);
-  const names = changed.map(toText);
+  const changes = await changesBetween(repo, store, await treeOf(repo, base), tree);
+  const names = changes.map(({ path }) => toText(path));
   const { due, skipped } = dueChecks(config.checks, names);
-  const failed = due.length === 0 ? [] : await runChecks(room, of, { config, due, names }, stop);
+  if (due.length === 0) await ahead?.end();
+  const failed = due.length === 0 ? [] : await runChecks(room, of, { ...verifying, due, names, changes });
   if (!failed) return undefined;
   const verdict = due.length === 0 ? "unverified" : failed.length === 0 ? "passed" : "failed";
   const watched = watchedIn(names).slice(0, MAX_NAMED);
@@ -75,61 +107,68 @@ export async function verifyTree(
   return { tree, verdict, failed };
 }
 
-/** To its end: nothing stops it. */
+/** Runs to its end; nothing stops it. */
 export async function verifyWhole(room: Room, of: TreeToVerify): Promise<Verification> {
   const verification = await verifyTree(room, of);
-  if (!verification) throw new Error("checks that nothing stops came to no end");
+  if (!verification) throw new Error("the checks ended without a verdict, although nothing stopped them");
   return verification;
 }
 
-interface Due {
-  readonly config: AcceptedConfig;
+interface Due extends Verifying {
+  readonly changes: readonly RawChange[];
   readonly due: readonly CheckSettings[];
-  /** Of the files that differ from the base. */
+  /** The paths of the files that differ from the base. */
   readonly names: readonly string[];
 }
 
-/** Those that failed; undefined where it was stopped. */
+/** The names of the checks that failed; undefined when it was stopped. */
 async function runChecks(
   room: Room,
   { tree, base }: TreeToVerify,
-  { config, due, names }: Due,
-  stop: AbortSignal,
+  { config, due, names, changes, isSandboxed, ahead, rooms, stop }: Due,
 ): Promise<string[] | undefined> {
   const own = await readSettings(room.io.homeDir);
   const settings = settingsOf(config, own);
-  // What it installs is not what the base has: it is installed anew, for this tree alone.
+  // The change affects what set-up installs, so set-up runs again, for this tree alone.
   const isInstalledAnew = settings.setup !== "" && names.some(isManifest);
   const files: ExactFiles = {
     tree,
     base,
     settings: isInstalledAnew ? { ...settings, setup: "" } : settings,
     quota: quotaOf(config.quota, own),
-    isSandboxed: room.session.state.task?.isSandboxed ?? true,
+    isSandboxed,
     signal: stop,
+    changes,
   };
   const install = isInstalledAnew ? setupStep(settings) : undefined;
   const failed: string[] = [];
   let left = [...due];
-  while (left.length > 0) {
-    // One after the other in the same room, until one of them has changed the files.
-    await using place = await CheckRoom.make(room, files);
-    let before = tree;
-    if (install) {
-      const installed = await runCheck(room, place, install, { tree, base, before: undefined }, stop);
-      if (!installed) return undefined;
-      // Without it, the checks would say nothing of this tree.
-      if (!installed.passed) return [SETUP];
-      before = await place.treeNow();
-    }
-    let isAsBefore = true;
-    while (isAsBefore && left.length > 0) {
-      const [check, ...rest] = left as [CheckSettings, ...CheckSettings[]];
-      const checked = await runCheck(room, place, check, { tree, base, before }, stop);
-      if (!checked) return undefined;
-      if (!checked.passed) failed.push(check.name);
-      ({ isAsBefore } = checked);
-      left = rest;
+  for (let begun = ahead; left.length > 0; begun = undefined) {
+    // The room before it had the same directory.
+    await rooms.ending;
+    const place = await CheckRoom.make(room, { ...files, ahead: begun });
+    try {
+      let before = tree;
+      if (install) {
+        const installed = await runCheck(room, place, install, { tree, base, before: undefined }, stop);
+        if (!installed) return undefined;
+        // Without set-up, the checks would prove nothing about this tree.
+        if (!installed.passed) return [SETUP];
+        before = await place.treeNow();
+      }
+      // The checks share a room, one after another, until one of them changes the files.
+      let isAsBefore = true;
+      while (isAsBefore && left.length > 0) {
+        const [check, ...rest] = left as [CheckSettings, ...CheckSettings[]];
+        const isLast = rest.length === 0;
+        const checked = await runCheck(room, place, check, { tree, base, before, isLast }, stop);
+        if (!checked) return undefined;
+        if (!checked.passed) failed.push(check.name);
+        ({ isAsBefore } = checked);
+        left = rest;
+      }
+    } finally {
+      rooms.ending = place.end();
     }
   }
   return failed;

@@ -1,19 +1,19 @@
 /**
- * Owns what is to be known of a change before its checks are believed: which checks it is due for, which of its files
- * have a say in what checks do, and which no check covers. Pure.
+ * Owns what has to be known about a change before its checks are believed: which checks apply to it, which of
+ * its files can change what a check proves, and which files no check covers. Pure.
  */
 import { type CheckSettings, CONFIG_FILE } from "../../config/index.ts";
 import { isCovered } from "../../util/index.ts";
 
 export interface WatchedFile {
   readonly path: string;
-  /** What it is: a change of it may change what a check proves. */
+  /** The kind of file. Changing it may change what a check proves. */
   readonly why: "check" | "test" | "script" | "config";
 }
 
 type Why = WatchedFile["why"];
 
-/** The first that fits. Names that the usual tools go by; a repo's own are what `protect` is for. */
+/** The first match counts. These are names that common tools use; a repo adds its own under `protect`. */
 const KINDS: readonly (readonly [why: Why, pattern: RegExp])[] = [
   ["check", new RegExp(`^${CONFIG_FILE.replace(".", "\\.")}$`)],
   ["test", /(^|\/)(tests?|__tests__|__snapshots__|specs?|e2e|testdata|fixtures)\//],
@@ -38,7 +38,7 @@ export function watchedIn(paths: readonly string[]): WatchedFile[] {
 
 export interface DueChecks {
   readonly due: readonly CheckSettings[];
-  /** None of their paths changed. */
+  /** Checks for whose paths nothing changed. */
   readonly skipped: readonly CheckSettings[];
 }
 

@@ -1,5 +1,5 @@
 /**
- * Owns Anthropic's Messages: what is asked in them and how they are answered, whole or as server-sent events.
+ * Owns Anthropic's Messages: how requests are read and answered, whole or as server-sent events.
  */
 import {
   type Answer,
@@ -65,7 +65,7 @@ function read(text: string): Asked {
         itemsOf(block, role),
       ),
     ),
-    // Those that the provider runs itself have no schema.
+    // Tools that the provider runs itself have no schema.
     tools: (body.tools ?? []).flatMap(({ name, input_schema: schema }) => (schema ? [{ name, schema }] : [])),
     form: body.output_config?.format?.schema ?? body.output_format?.schema,
   };
@@ -93,7 +93,7 @@ function head(answer: Answer, model: string) {
       input_tokens: usage.inputTokens,
       cache_creation_input_tokens: usage.cacheWriteTokens,
       cache_read_input_tokens: usage.cacheReadTokens,
-      // As the provider has it: what comes out is known at the end only.
+      // As the provider does it: the number of output tokens is known only at the end.
       output_tokens: Math.min(1, usage.outputTokens),
     },
   };

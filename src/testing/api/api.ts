@@ -1,18 +1,18 @@
 /**
- * Owns what the APIs of the providers have in common: what a request asks, and what an answer says. Each API has a file
- * of its own, which reads the one and speaks the other. A request is read as it comes: what an API doesn't know is left
- * out and never a failure.
+ * Owns what the APIs of the providers have in common: what a request asks, and what an answer has. Each API
+ * has a file of its own, which reads requests and writes answers. A request is read leniently: what an API
+ * does not know is ignored, and never a failure.
  */
 
 export interface Usage {
-  /** Without those that the cache gave or took. */
+  /** Without those that were read from the cache or written to it. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
 }
 
-/** As much of JSON Schema as tools are described with; Gemini writes types in capitals. */
+/** The part of JSON Schema that tools are described with. Gemini writes types in capitals. */
 export interface Schema {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -24,12 +24,12 @@ export interface Schema {
 
 export interface Tool {
   readonly name: string;
-  /** OpenAI's Responses may group tools under a name: those of one MCP server, say. */
+  /** OpenAI's Responses may group tools under a name, for example those of one MCP server. */
   readonly namespace?: string | undefined;
   readonly schema: Schema;
 }
 
-/** A conversation, flat: texts, calls of tools, and their results, as they follow each other. */
+/** A conversation as a flat list: texts, calls of tools, and their results, in order. */
 export type Item =
   | { readonly kind: "user" | "assistant"; readonly text: string }
   | { readonly kind: "call" | "result"; readonly id: string | undefined; readonly name: string };
@@ -37,13 +37,13 @@ export type Item =
 export interface Asked {
   readonly model: string;
   readonly isStreamed: boolean;
-  /** OpenAI's chat completions stream none unless they are asked to. */
+  /** OpenAI's chat completions stream no usage unless they are asked to. */
   readonly isUsageStreamed: boolean;
   /** What the agent tells the model beside the conversation. */
   readonly system: string;
   readonly items: readonly Item[];
   readonly tools: readonly Tool[];
-  /** The form that the text of the answer must have, where one is asked for. */
+  /** The form that the text of the answer must have, if one is asked for. */
   readonly form: Schema | undefined;
 }
 
@@ -65,13 +65,15 @@ export type Spoken = Streamed | { readonly json: unknown };
 
 export interface Streamed {
   readonly events: readonly string[];
-  /** Where one that breaks does: in the middle of the first text or call, so that no call of it can be made. */
+  /**
+   * Where a broken answer breaks: in the middle of the first text or call, so that no call of it can be made.
+   */
   readonly cutAt: number;
 }
 
 export interface Api {
   readonly name: "anthropic" | "openai-chat" | "openai-responses" | "gemini";
-  /** Whether a conversation is asked about at this path. */
+  /** Whether this path is for conversations. */
   isAt(path: string): boolean;
   read(body: string, path: string): Asked;
   speak(answer: Answer, asked: Asked): Spoken;
@@ -81,17 +83,17 @@ export interface Api {
 
 const DELTA_CHARS = 32;
 
-/** A text as a stream brings it. No character is cut in two. */
+/** A text in the pieces of a stream. No character is cut in two. */
 export function deltasOf(text: string): string[] {
   return text.match(new RegExp(`[\\s\\S]{1,${DELTA_CHARS}}`, "gu")) ?? [];
 }
 
-/** How many deltas a broken answer brings of its first text or call. */
+/** How many deltas a broken answer has of its first text or call. */
 export function halfOf({ text, calls: [call] }: Answer): number {
   return Math.floor(deltasOf(text || JSON.stringify(call?.args ?? {})).length / 2);
 }
 
-/** Texts that stand in a string, or in a list of parts. */
+/** Texts that are in a string, or in a list of parts. */
 export function textsIn(content: string | readonly { readonly text?: string }[] | undefined): string[] {
   if (content === undefined) return [];
   if (typeof content === "string") return [content];

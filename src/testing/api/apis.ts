@@ -1,4 +1,4 @@
-/** Owns the list of the APIs that the scripted model speaks. */
+/** Owns the list of the APIs that the scripted model has. */
 import { anthropic } from "./anthropic.ts";
 import type { Api } from "./api.ts";
 import { gemini } from "./gemini.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns Gemini's generateContent and streamGenerateContent: what is asked in them and how they are answered, whole or as
- * server-sent events. The path says the model, and whether the answer is streamed.
+ * Owns Gemini's generateContent and streamGenerateContent: how requests are read and answered, whole or as
+ * server-sent events. The path names the model, and whether the answer is streamed.
  */
 import {
   type Answer,
@@ -92,7 +92,7 @@ function itemsOf(
   return text === undefined || thought ? [] : [{ kind, text }];
 }
 
-/** It has no word for what the cache takes: that is input like any other. */
+/** It has no field for tokens written to the cache: they count as other input. */
 function usageOf({ usage }: Answer) {
   const prompt = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
   return {

@@ -1,6 +1,6 @@
 /**
- * Owns OpenAI's chat completions, which many other providers speak too: what is asked in them and how they are
- * answered, whole or as server-sent events.
+ * Owns OpenAI's chat completions, which many other providers use, too: how requests are read and answered,
+ * whole or as server-sent events.
  */
 import {
   type Answer,
@@ -68,7 +68,7 @@ function itemsOf({ role, content, tool_calls: calls = [], tool_call_id: id }: Me
   ];
 }
 
-/** It has no word for what the cache takes: that is input like any other. */
+/** It has no field for tokens written to the cache: they count as other input. */
 function usageOf({ usage }: Answer) {
   const prompt = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
   return {

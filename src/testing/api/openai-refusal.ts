@@ -1,4 +1,4 @@
-/** Owns how OpenAI's two APIs say that they refuse a request. */
+/** Owns how OpenAI's two APIs report that they refuse a request. */
 
 const ERROR_TYPES: Readonly<Record<number, string>> = {
   400: "invalid_request_error",

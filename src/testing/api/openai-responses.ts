@@ -1,6 +1,6 @@
 /**
- * Owns OpenAI's Responses: what is asked in them and how they are answered, whole or as server-sent events. It keeps no
- * response, so the conversation has to come whole with each request (`store: false`), as agents do it.
+ * Owns OpenAI's Responses: how requests are read and answered, whole or as server-sent events. It keeps no
+ * response, so each request has to contain the whole conversation (`store: false`), as agents do it.
  */
 import {
   type Answer,
@@ -28,7 +28,7 @@ interface Offered {
   readonly type: string;
   readonly name?: string;
   readonly parameters?: Schema;
-  /** Of a namespace. */
+  /** A tool of a namespace. */
   readonly tools?: readonly Offered[];
 }
 
@@ -72,13 +72,13 @@ function toolsOf({ type, name, parameters = {}, tools = [] }: Offered, namespace
 
 function itemsOf({ type = "message", role, content, call_id: id, name = "" }: Given): Item[] {
   if (type.endsWith("_call_output")) return [{ kind: "result", id, name }];
-  // Those without an id of a call are the provider's own.
+  // Calls without an id are the provider's own.
   if (type.endsWith("_call")) return id === undefined ? [] : [{ kind: "call", id, name }];
   if (type !== "message" || (role !== "user" && role !== "assistant")) return [];
   return textsIn(content).map((text): Item => ({ kind: role, text }));
 }
 
-/** It has no word for what the cache takes: that is input like any other. */
+/** It has no field for tokens written to the cache: they count as other input. */
 function usageOf({ usage }: Answer) {
   const input = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
   return {
@@ -94,7 +94,7 @@ const head = (model: string) => ({ id: "resp_scripted", object: "response", crea
 
 const partOf = (text: string) => ({ type: "output_text", text, annotations: [] });
 
-/** What comes out, each with what it is before its text or its arguments are there. */
+/** The items of the output, each also in the form that it has before its text or its arguments exist. */
 function outputOf({ text, calls }: Answer) {
   const message = { id: "msg_scripted", type: "message", role: "assistant" };
   const said = {

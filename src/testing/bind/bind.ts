@@ -1,6 +1,6 @@
 /**
- * Owns how an intent becomes a call of one of the tools that a request offers: the tool is found by its name, and its
- * arguments are filled in by its schema.
+ * Owns how an intent becomes a call of one of the tools that a request offers: the tool is found by its name,
+ * and its arguments are filled in by its schema.
  */
 import { resolve } from "node:path";
 import type { Asked, Call, Tool } from "../api/api.ts";
@@ -8,7 +8,7 @@ import type { Intent } from "../script.ts";
 import { directoryIn } from "./directory.ts";
 import { fill, type Role } from "./schema.ts";
 
-/** What agents call their tools. */
+/** Agents' names for their tools. */
 const TOOLS = {
   write: /^(?:write|write_?file|create_?file)$/i,
   read: /^(?:read|read_?file|view|view_?file)$/i,
@@ -35,7 +35,7 @@ export function bind(intent: Intent, asked: Asked): Bound | undefined {
   return onFile(intent, asked) ?? inShell(intent, asked);
 }
 
-/** For the text that says that no tool was found. */
+/** For the text that reports that no tool was found. */
 export function kindOf(intent: Intent): string {
   return Object.keys(intent).join();
 }
@@ -60,8 +60,8 @@ function called(kind: keyof typeof TOOLS, wanted: Wanted, asked: Asked): Bound |
 }
 
 /**
- * Codex has a shell and no tools for files, and goose reads with its shell. An agent that has tools for files and was
- * forbidden to write does not write in this way.
+ * Codex has a shell and no tools for files, and goose reads with its shell. An agent that has tools for files
+ * and was forbidden to write does not write in this way.
  */
 function inShell(intent: FileIntent, asked: Asked): Bound | undefined {
   const hasFileTools = asked.tools.some(({ name }) => FILE_TOOLS.some((pattern) => pattern.test(name)));
@@ -78,7 +78,9 @@ function inShell(intent: FileIntent, asked: Asked): Bound | undefined {
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** `mcp__server__tool`, `mcp_server_tool`, `server__tool`, `server_tool`: each agent joins them in its own way. */
+/**
+ * `mcp__server__tool`, `mcp_server_tool`, `server__tool`, `server_tool`: agents join them in different ways.
+ */
 function isOfServer(
   { name, namespace }: Tool,
   { server, tool }: { readonly server: string; readonly tool: string },

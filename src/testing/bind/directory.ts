@@ -1,5 +1,5 @@
 /**
- * Owns how an agent's directory is found in what it tells the model: each agent has its own words for it.
+ * Owns how an agent's directory is found in what it tells the model: each agent words it in its own way.
  */
 import type { Asked } from "../api/api.ts";
 

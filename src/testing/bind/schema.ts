@@ -1,12 +1,12 @@
 /**
- * Owns how the arguments of a tool are filled in: by the names that its schema gives its properties, and with something
- * harmless for what else it requires.
+ * Owns how the arguments of a tool are filled in: by the names that its schema gives its properties, and with
+ * something harmless for what else it requires.
  */
 import type { Schema } from "../api/api.ts";
 
 export type Role = "path" | "content" | "command" | "find" | "replace";
 
-/** What agents call the same thing, in small letters and without underscores. */
+/** Agents' names for the same thing, in small letters and without underscores. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {
   path: ["filepath", "path", "absolutepath", "file", "filename", "targetfile"],
   content: ["content", "contents", "filetext", "text"],
@@ -17,7 +17,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
 
 type Values = Readonly<Partial<Record<Role, string>>>;
 
-/** Undefined where the tool has no property for one of the values. */
+/** Undefined if the tool has no property for one of the values. */
 export function fill(schema: Schema, values: Values, absolute: (path: string) => string): object | undefined {
   const properties = Object.entries(schema.properties ?? {});
   const args: Record<string, unknown> = {};
@@ -52,7 +52,7 @@ function valueFor(
   return value;
 }
 
-/** Whether a path has to be one; some say that either will do. */
+/** Whether a path has to be absolute; some tools accept either form. */
 function isAbsolute(name: string, { description = "" }: Schema): boolean {
   return (
     /absolute/i.test(`${name} ${description}`) &&
@@ -60,7 +60,7 @@ function isAbsolute(name: string, { description = "" }: Schema): boolean {
   );
 }
 
-/** The least that a schema is satisfied with. */
+/** The smallest value that the schema accepts. */
 export function sampleOf(schema: Schema): unknown {
   if (schema.enum?.length) return schema.enum[0];
   switch (typeOf(schema)) {

@@ -1,7 +1,7 @@
 /**
- * Owns the full check of one session's journal: every record, every blob, manifest, witness and cached fold.
- * It writes nothing. What it finds says where: file, byte, seq. What the journal names beside itself is for
- * audit-kept.ts to look at.
+ * Owns the full check of one session's journal: every record, every blob, the manifest, the witness and the
+ * cached fold. It writes nothing. Each finding gives the file, the byte and the seq. audit-kept.ts checks
+ * what the journal names outside itself.
  */
 import { isDeepStrictEqual } from "node:util";
 import {
@@ -25,22 +25,23 @@ export interface JournalAudit {
   readonly records: number;
   readonly blobs: number;
   readonly tornBytes: number;
-  /** Behind the named ends of segments: no part of the journal, and no damage. */
+  /** Bytes after the named ends of segments: they are not part of the journal, and not damage. */
   readonly ignoredBytes: number;
   readonly findings: readonly Damage[];
-  /** The end of the records that are good, with all that they name; the state there. */
+  /** The end of the records that are good and whose blobs are good, and the state at that point. */
   readonly good: { readonly position: Position; readonly state: SessionState };
   /** Blobs that the good records name. */
   readonly goodBlobs: ReadonlySet<string>;
-  /** What the records name that is kept beside the journal. */
+  /** What the records name that is kept outside the journal. */
   readonly kept: KeptNames;
 }
 
 export async function auditJournal(sessionDir: string, onProgress?: OnProgress): Promise<JournalAudit> {
-  const meter = new Meter(onProgress, "checking the record");
+  const meter = new Meter(onProgress, "checking the journal");
   const findings: Damage[] = [];
   const cached = await readFold(sessionDir);
-  if (cached.isSpoiled) findings.push(spoiled(foldPath(IN_SESSION), "the cached fold was changed"));
+  if (cached.isSpoiled)
+    findings.push(spoiled(foldPath(IN_SESSION), "the cached fold (fold.json) is not as it was written"));
 
   let state = emptyState;
   let position = JOURNAL_START;
@@ -77,7 +78,7 @@ export async function auditJournal(sessionDir: string, onProgress?: OnProgress):
           file,
           offset: start.bytes,
           seq: record.seq,
-          reason: "the record is nested too deep",
+          reason: "the record is nested too deeply",
         });
         good ??= { position, state };
       }
@@ -85,7 +86,9 @@ export async function auditJournal(sessionDir: string, onProgress?: OnProgress):
       state = fold(state, record);
       position = end;
       if (cached.fold?.position.seq === record.seq && !isDeepStrictEqual(cached.fold.state, state)) {
-        findings.push(spoiled(foldPath(IN_SESSION), "the cached fold is not what the records add up to"));
+        findings.push(
+          spoiled(foldPath(IN_SESSION), "the cached fold (fold.json) is not the state that the records give"),
+        );
       }
     }
   } catch (error) {
@@ -107,13 +110,16 @@ export async function auditJournal(sessionDir: string, onProgress?: OnProgress):
   };
 }
 
-/** What stands beside the journal must say the same as it. One that was not read to its end can't tell. */
+/**
+ * The files beside the journal must agree with it. This can't be told of a journal that was not read to its
+ * end.
+ */
 async function checkBeside(
   sessionDir: string,
   state: SessionState,
   inJournal: Damage | undefined,
 ): Promise<Damage[]> {
-  // A spoiled witness is said when all was read.
+  // A spoiled witness is reported after all records were read.
   const isReadToItsEnd = !inJournal || inJournal.file === witnessPath(IN_SESSION);
   const findings: Damage[] = [];
   try {
@@ -126,7 +132,7 @@ async function checkBeside(
       manifest.createdAt === state.createdAt;
     if (!manifest) findings.push(spoiled(manifestPath(IN_SESSION), "the manifest is missing"));
     else if (isReadToItsEnd && !isSame)
-      findings.push(spoiled(manifestPath(IN_SESSION), "the manifest does not say what the journal says"));
+      findings.push(spoiled(manifestPath(IN_SESSION), "the manifest does not agree with the journal"));
   } catch (error) {
     const damage = damageOf(error);
     if (!damage) throw error;
@@ -135,7 +141,7 @@ async function checkBeside(
   const changedHomes = await damageBy(readHomes(sessionDir));
   if (changedHomes) findings.push(changedHomes);
   const unwitnessed = await damageBy(assertWitnessed(sessionDir));
-  // A spoiled one was found by the scan already.
+  // The scan has already reported a spoiled witness.
   if (unwitnessed && inJournal?.file !== witnessPath(IN_SESSION)) findings.push(unwitnessed);
   return findings;
 }

@@ -1,9 +1,11 @@
 /**
- * Owns the check of what a session keeps beside its journal: artifacts, snapshots of its files and of HOME, the names
- * by which the store keeps them, and the pack that an import brought. Damage in one place hides none in another.
+ * Owns the check of what a session keeps outside its journal: artifacts, snapshots of its files and of HOME,
+ * the refs that keep them in the store, and the pack that an import brought. Damage in one place hides none
+ * in another.
  *
- * Always: every byte of the artifacts and of a brought pack, and that each snapshot is there and has the manifest that
- * the journal names. With `deep`: every byte of every snapshot, and of the packs that hold it.
+ * It always checks every byte of the artifacts and of a brought pack, and that each snapshot exists and has
+ * the manifest that the journal names. With `deep` it checks every byte of every snapshot, and of the packs
+ * that hold it.
  */
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
@@ -40,7 +42,7 @@ import {
 
 export interface KeptOptions {
   readonly deep: boolean;
-  /** Shared by the sessions that are looked at together: each pack is read once. */
+  /** Shared by the sessions that are checked together, so that each pack is read once. */
   readonly packs: PackChecks;
 }
 
@@ -48,11 +50,14 @@ export interface KeptAudit {
   readonly artifacts: number;
   readonly snapshots: number;
   readonly findings: readonly Damage[];
-  /** Snapshots that are nowhere to be looked at: of an import without a repo, in a fork of it. */
+  /**
+   * How many snapshots could not be checked because their store is not here: an import without a repo, or a
+   * fork of it.
+   */
   readonly unseen: number;
 }
 
-/** A session, as far as its files go. */
+/** A session and where its files are. */
 interface Keeper {
   readonly id: string;
   readonly dir: string;
@@ -97,7 +102,7 @@ async function checkArtifact(dir: string, artifact: KeptArtifact, meter: Meter):
     return artifact.mayBeElsewhere ? undefined : found("the artifact is missing");
   }
   const isSame = bytes === artifact.bytes && digest.digest("hex") === artifact.sha256;
-  return isSame ? undefined : found("the artifact's bytes are not those that were written");
+  return isSame ? undefined : found("the artifact does not have the bytes that the journal names");
 }
 
 type Checked = { readonly isUnseen?: boolean; readonly findings: readonly Damage[] };
@@ -115,10 +120,10 @@ async function checkSnapshots(
   const missing = (file: string, reason: string) => ({ findings: [spoilsAll(file, reason, snapshots)] });
   if (keeper.repo === null)
     return names.isPackExpected
-      ? missing(snapshotsPath(IN_SESSION), "the pack with its snapshots is missing")
+      ? missing(snapshotsPath(IN_SESSION), "the pack with the session's snapshots is missing")
       : { isUnseen: true, findings: [] };
   const store = await findStore(home, keeper.repo);
-  if (!store) return missing(reposDir(IN_HOME), `there is no store of ${keeper.repo}`);
+  if (!store) return missing(reposDir(IN_HOME), `the store of ${keeper.repo} is missing`);
   const unusable = await whyUnusable(store);
   if (unusable !== undefined) return missing(store.path, unusable);
   const findings = [
@@ -128,14 +133,14 @@ async function checkSnapshots(
   return { findings };
 }
 
-/** Of a store, or of one that was made of a brought pack. */
+/** Checks the snapshots in a store, or in one that was made of a brought pack. */
 async function checkNamed(
   store: FoundStore,
   snapshots: readonly KeptSnapshot[],
   { deep, packs }: KeptOptions,
   onProgress: OnProgress | undefined,
 ): Promise<Damage[]> {
-  tellStep(onProgress, "looking for snapshots");
+  tellStep(onProgress, "checking snapshots");
   const manifests = await findBadManifests(store, snapshots);
   const isElsewhere = ({ commit, mayBeElsewhere }: KeptSnapshot) => mayBeElsewhere && manifests.has(commit);
   const here = snapshots.filter((one) => !isElsewhere(one));
@@ -168,7 +173,7 @@ async function checkNamed(
   return findings;
 }
 
-/** The store keeps what has a name there: one that leads nowhere keeps nothing. */
+/** A ref of the store keeps its snapshot, so a ref that leads nowhere keeps nothing. */
 async function checkRefs(store: FoundStore, id: string, names: KeptNames): Promise<Damage[]> {
   const folder = join("refs", "snapshots", id);
   const refs = new Map<string, string | undefined>();
@@ -177,7 +182,8 @@ async function checkRefs(store: FoundStore, id: string, names: KeptNames): Promi
     const text = await readFile(join(store.gitDir, folder, name), "latin1").catch(() => "");
     refs.set(name, /^([0-9a-f]{40}|[0-9a-f]{64})\n$/.exec(text)?.[1]);
   }
-  // A crash may have come between a snapshot and its record; a fork has names of its parent's later ones.
+  // A crash may have come between a snapshot and its record. A fork has refs to later snapshots of its
+  // parent.
   const unnamed = [...refs.values()].filter((commit) => commit !== undefined && !names.snapshots.has(commit));
   const lost = await findLost(store, unnamed as string[]);
   return [...refs]
@@ -186,11 +192,11 @@ async function checkRefs(store: FoundStore, id: string, names: KeptNames): Promi
       file: join(store.path, folder, name),
       offset: 0,
       seq: 0,
-      reason: "the name of a snapshot leads to none that is there",
+      reason: "the ref of a snapshot leads to a commit that is missing",
     }));
 }
 
-/** Its own hash vouches for every byte; what is in it takes a store to tell, which is made aside. */
+/** The pack's hash vouches for every byte. To check its contents, a temporary store is made of it. */
 async function checkBrought(
   home: Home,
   path: string,
@@ -199,7 +205,7 @@ async function checkBrought(
 ): Promise<readonly Damage[]> {
   const snapshots = [...names.snapshots.values()];
   const isSha256 = snapshots.some(({ commit }) => commit.length === 64);
-  const meter = new Meter(home.onProgress, "checking the pack that was brought");
+  const meter = new Meter(home.onProgress, "checking the imported pack of snapshots");
   const reason = await whyDamaged(path, isSha256 ? 32 : 20, meter);
   if (reason !== undefined) return [spoilsAll(snapshotsPath(IN_SESSION), reason, snapshots)];
   if (!options.deep || snapshots.length === 0) return [];
@@ -224,7 +230,7 @@ function spoils(file: string, reason: string, { commit, seq, turns, isHome }: Ke
   return { file, offset: 0, seq, reason: said, snapshot: commit, turns };
 }
 
-/** Where the whole of it is gone, one finding says so for all. */
+/** If the whole of it is gone, one finding covers all snapshots. */
 function spoilsAll(file: string, reason: string, snapshots: readonly KeptSnapshot[]): Damage {
   const turns = [...new Set(snapshots.flatMap((one) => one.turns))].sort((a, b) => a - b);
   const last = snapshots.at(-1);

@@ -1,6 +1,6 @@
 /**
- * Owns the audit of a session: its journal, and all that the journal names. It writes nothing. Damage in one place hides
- * none in another.
+ * Owns the audit of a session: its journal, and everything that the journal names. It writes nothing. Damage
+ * in one place hides none in another.
  */
 import { type FoundSession, type Home, PackChecks, repoPathOf } from "../../home/index.ts";
 import { readManifest } from "../../session/index.ts";
@@ -20,7 +20,7 @@ export async function auditSession(
   const { state } = audit.good;
   const named = manifest ? manifest.repo : state.repo;
   const repo = repoPathOf(home, { repo: named, lacksRepo: state.lacksRepo });
-  // One that can't be read is found by the journal's audit.
+  // The audit of the journal reports a `homes.json` that can't be read.
   audit.kept.substitute(await readHomes(dir).catch(() => new Map()));
   const kept = await auditKept(home, { id, dir, repo }, audit.kept, { deep, packs });
   return { ...audit, ...kept, findings: [...audit.findings, ...kept.findings] };

@@ -1,5 +1,6 @@
 /**
- * Owns the answer to "does it work here?": what this machine gives, and how each session of the home stands.
+ * Owns the answer to "does it work here?": what this machine can do, and the state of each session in the
+ * home.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -40,7 +41,7 @@ export async function examine(home: Home, options: DeepOptions): Promise<Finding
     { level: "ok", what: "node", detail: process.version },
     { level: "ok", what: "home", detail: `${home.dir} (${home.id})` },
     await attempt("permissions", "only this user can enter the home", () => assertPrivate(home.dir)),
-    await attempt("lock", "an owner's lock keeps a second one out", () => tryLock(home)),
+    await attempt("lock", "the lock of a session keeps a second owner out", () => tryLock(home)),
     await attempt("sync", "files and directories can be synced", () => trySync(home)),
     await attempt("search", "SQLite has full text search", trySearch),
     ...(await examineCapsules(home)),
@@ -87,7 +88,7 @@ function trySearch(): void {
   database.close();
 }
 
-/** What each strategy says of this machine, which one `auto` takes, and whether there is a sandbox. */
+/** What each strategy can do on this machine, which one `auto` takes, and whether there is a sandbox. */
 async function examineCapsules(home: Home): Promise<Finding[]> {
   const probes = await probeStrategies(home.dir);
   const auto = await chooseStrategy(home.dir, "auto");
@@ -101,7 +102,10 @@ async function examineCapsules(home: Home): Promise<Finding[]> {
   ];
 }
 
-/** What the user's settings name and tasks don't see, and what tasks see that was not looked through. */
+/**
+ * Paths in the user's settings that tasks don't see, and paths that tasks see without a complete search for
+ * credentials.
+ */
 async function examineRead(home: Home): Promise<Finding[]> {
   try {
     const { refused, unfinished } = await toolsOf(home.dir);
@@ -109,7 +113,7 @@ async function examineRead(home: Home): Promise<Finding[]> {
       ...refused.map(([path, why]) => `sandbox.read: tasks don't see ${path}: ${why}`),
       ...unfinished.map(
         (path) =>
-          `tasks see ${path}, which has more directories than are looked through for credentials: keep none there`,
+          `tasks see ${path}, which has too many directories to search for credentials: keep none there`,
       ),
     ];
     return details.map((detail) => ({ level: "note", what: "settings", detail }));
@@ -120,9 +124,9 @@ async function examineRead(home: Home): Promise<Finding[]> {
   }
 }
 
-/** Where the key to each provider would come from, for the person who asks; never the key. */
+/** Where the key to each provider would come from, when this user asks. It never shows the key. */
 async function examineKeys(home: Home): Promise<Finding[]> {
-  // Settings that can't be read are a finding of their own.
+  // Settings that can't be read are reported as a finding of their own.
   const notes = await keyNotes(home, process.env).catch(() => []);
   return notes.map(({ provider, isUsable, detail }) => ({
     level: isUsable ? "ok" : "note",
@@ -134,7 +138,7 @@ async function examineKeys(home: Home): Promise<Finding[]> {
 /** Programs that nearly every task needs. */
 const TOOLS = ["node", "npm", "python3", "claude", "codex", "opencode", "pi"];
 
-/** Tried as a task would have it. */
+/** Tried in the same way as for a task. */
 async function examineSandbox(home: Home): Promise<Finding[]> {
   const what = "sandbox";
   const refusal = await trySandbox();
@@ -144,9 +148,9 @@ async function examineSandbox(home: Home): Promise<Finding[]> {
     return [{ level: "note", what, detail }];
   }
   const user = taskUser("/");
-  const whose = user ? `; tasks of root's run as the owner of their repo, or as user ${user.uid}` : "";
+  const whose = user ? `; tasks that root starts run as the owner of their repo, or as user ${user.uid}` : "";
   const findings: Finding[] = [{ level: "ok", what, detail: `bubblewrap makes one${whose}` }];
-  // Settings that can't be read are a finding of their own.
+  // Settings that can't be read are reported as a finding of their own.
   const tools = await toolsOf(home.dir).catch(() => undefined);
   const unusable = tools ? await unusableTools(tools, TOOLS) : [];
   for (const path of unusable) {
@@ -166,12 +170,12 @@ async function examineLeftovers(home: Home): Promise<Finding[]> {
     findings.push({
       level: "note",
       what: "staging",
-      detail: `${stages.length} left by processes that ended: holdfast gc clears them`,
+      detail: `${stages.length} left by processes that ended before they were done: holdfast gc clears them`,
     });
   return findings;
 }
 
-/** Packs are of all sessions: what is damaged in one is a finding here, also where no session needs it. */
+/** Packs belong to all sessions: a damaged one is reported here even if no session needs it. */
 async function examineStores(home: Home, { deep, packs }: KeptOptions): Promise<Finding[]> {
   const stores = await listStores(home);
   const findings: Finding[] = [];
@@ -184,11 +188,11 @@ async function examineStores(home: Home, { deep, packs }: KeptOptions): Promise<
   }
   const said = deep
     ? "every byte of every pack was read"
-    : "their packs were not read, nor the contents of snapshots: holdfast doctor --deep does";
+    : "their packs and the contents of snapshots were not read: holdfast doctor --deep reads them";
   return [{ level: "ok", what: "stores", detail: `${stores.length}; ${said}` }, ...findings];
 }
 
-/** Every record of every session: damage below a cached fold is seen by nothing else that is done daily. */
+/** Checks every record of every session. No daily work would notice damage before a cached fold. */
 async function examineSessions(home: Home, options: KeptOptions): Promise<Finding[]> {
   const inspected = await inspectAll(home);
   const findings: Finding[] = [];
@@ -199,7 +203,7 @@ async function examineSessions(home: Home, options: KeptOptions): Promise<Findin
     try {
       findings.push(...(await examineSession({ ...home, onProgress }, id, options)));
     } catch (error) {
-      // One that can't be read must not hide the others.
+      // A session that can't be read must not hide the others.
       findings.push({ level: "bad", what: state.id, detail: damage?.reason ?? (error as Error).message });
     }
   }
@@ -219,8 +223,8 @@ async function examineSession(home: Home, id: SessionId, options: KeptOptions): 
     return { level: "bad", what: id, detail: `${file} at byte ${offset}, seq ${seq}: ${reason}` };
   });
   const note = (detail: string) => findings.push({ level: "note", what: id, detail });
-  if (tornBytes > 0) note(`${tornBytes} bytes of a torn tail: resume sets them aside`);
-  if (ignoredBytes > 0) note(`${ignoredBytes} bytes behind the ends of segments; they are ignored`);
+  if (tornBytes > 0) note(`${tornBytes} bytes of a torn tail: the next resume sets them aside`);
+  if (ignoredBytes > 0) note(`${ignoredBytes} bytes after the ends of segments; they are ignored`);
   const { segments } = await readChain(dir, 0);
   const onChain = new Set(segments.map(({ header }) => header.segment));
   const strays = (await listSegments(dir)).filter((segment) => !onChain.has(segment));

@@ -1,6 +1,6 @@
 /**
- * Owns `doctor --repair`: a damaged session is never changed. What is good of it becomes a fork, and the rest
- * stays where it is, for whoever wants to look.
+ * Owns `doctor --repair`. It never changes a damaged session: the good part becomes a fork, and the damaged
+ * session stays where it is, for inspection.
  */
 import { unlink } from "node:fs/promises";
 import { type FoundSession, forkAt, type Home } from "../../home/index.ts";
@@ -10,7 +10,7 @@ import { auditJournal } from "./audit-journal.ts";
 
 export interface Repair {
   readonly findings: readonly Damage[];
-  /** The new session with the good records; null when nothing but a cache was wrong. */
+  /** The new session with the good records; null if only a cache was wrong. */
   readonly session: string | null;
   readonly keptRecords: number;
 }
@@ -22,7 +22,7 @@ export async function repairSession(home: Home, found: FoundSession): Promise<Re
   if (findings.length > beyondCaches.length) await unlink(foldPath(dir));
   if (beyondCaches.length === 0) return { findings, session: null, keptRecords: good.state.seq };
   const first = beyondCaches[0] as Damage;
-  // Without its first record there is no session to go on with.
+  // Without its first record a session can't be continued.
   if (good.state.seq === 0) throw damaged(first);
   const fork = await forkAt(
     home,

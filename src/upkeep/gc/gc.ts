@@ -1,5 +1,5 @@
 /**
- * Owns collection: what may go, and why. A plan is made first; `--dry-run` stops there.
+ * Owns collection: what may be cleared, and why. It first makes a plan; `--dry-run` stops there.
  */
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -20,9 +20,9 @@ import { planRetention, type Retention, readRetention } from "./retention.ts";
 import type { GcStep, Planned } from "./step.ts";
 
 export interface GcOptions {
-  /** Only says what would be done. */
+  /** Only report what would be done. */
   readonly dryRun?: boolean;
-  /** What is not said stands in the user's settings. */
+  /** The user's settings decide what is left out here. */
   readonly retention?: Partial<Retention>;
 }
 
@@ -35,10 +35,10 @@ const DOING: Readonly<Record<GcStep["action"], string>> = {
 };
 
 export interface GcResult {
-  /** Of all steps together, as far as it is known. */
+  /** The sum of all steps, as far as it is known. */
   readonly freedBytes: number;
   readonly done: readonly GcStep[];
-  /** Steps that were left, with the reason: a session that somebody opened meanwhile, say. */
+  /** Steps that were not done, with the reason, for example a session that was opened meanwhile. */
   readonly left: readonly (GcStep & { readonly reason: string })[];
 }
 
@@ -50,9 +50,9 @@ export async function collectGarbage(
   const done: GcStep[] = [];
   const left: (GcStep & { reason: string })[] = [];
   if (!dryRun) await renewHolds(home, capsuleOwners(home));
-  tellStep(home.onProgress, "looking what may go");
+  tellStep(home.onProgress, "looking for what may be cleared");
   const steps = await plan(home, retention);
-  // All of them first: what one step throws away, a sweep may take with what the next one is about.
+  // Measure all steps first: the sweep after one step may remove what a later step is about.
   const bytesBefore: number[] = [];
   for (const { paths } of steps) bytesBefore.push((await diskUse(paths)).bytes);
   for (const [index, { run, paths, ...step }] of steps.entries()) {
@@ -67,14 +67,14 @@ export async function collectGarbage(
       await run(saying(which, home.onProgress));
       done.push({ ...step, freedBytes: Math.max(0, before - (await diskUse(paths)).bytes) });
     } catch (error) {
-      // One session that can't be tidied must not keep the others from it.
+      // A session that can't be tidied must not keep the others from being tidied.
       if (!isHoldfastError(error) && errorCode(error) === undefined) throw error;
       const reason = error instanceof Error ? error.message : String(error);
       left.push({ ...step, freedBytes: 0, reason });
     }
   }
   if (!dryRun) {
-    // What was thrown away on the way.
+    // Removes what the steps put into the trash.
     await sweepTrash(trashDir(home.dir));
     await layBallast(home.dir);
   }
@@ -82,7 +82,7 @@ export async function collectGarbage(
   return { freedBytes, done, left };
 }
 
-/** What these act on is smaller after them, and not gone. */
+/** What these actions work on gets smaller, but does not go. */
 const SHRINKING: ReadonlySet<GcStep["action"]> = new Set(["archive", "compress", "repack"]);
 
 async function plan(home: Home, retention: Retention): Promise<Planned[]> {

@@ -1,7 +1,7 @@
 /**
- * Owns the question what may be cleared in a home. Each part lists its own: what was left behind when something was
- * killed, and what of its caches may go. `doctor` shows it, `gc` clears it. Nothing that a session still needs is ever
- * in the list.
+ * Owns the list of what may be cleared in a home. Each part contributes its own: what was left behind when a
+ * process was killed, and which of its caches may go. `doctor` shows the list, `gc` clears it. It never
+ * contains anything that a session still needs.
  */
 import { type CapsuleOwner, capsuleLeftovers } from "../../capsule/index.ts";
 import type { SessionId } from "../../contract/index.ts";
@@ -10,7 +10,10 @@ import { probeOwner } from "../../journal/index.ts";
 import { taskCapsules } from "../../task/index.ts";
 import type { Leftover } from "../../util/index.ts";
 
-/** Whatever makes capsules is here, or what they stand on is collected under them (K11). */
+/**
+ * Every part that makes capsules must be here: the bases of a part that is missing would be collected
+ * (base-2).
+ */
 export const capsuleOwners = (home: Home): CapsuleOwner[] => [taskCapsules(home)];
 
 export async function findLeftovers(

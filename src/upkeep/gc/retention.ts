@@ -1,8 +1,9 @@
 /**
  * Owns retention: which sessions are archived or deleted because they are old.
  *
- * G1 Nothing of a session is deleted unless a person says so, with `rm` or by setting `deleteArchivedDays`; by the
- *    latter only archived ones that old, and none that a person keeps.
+ * retention-1 Nothing of a session is deleted unless a person asks for it, with `rm` or with the setting
+ *    `deleteArchivedDays`. The setting deletes only archived sessions of that age, and none that a person
+ *    keeps.
  */
 import { HoldfastError, type SessionId } from "../../contract/index.ts";
 import { type Home, readSettings, sessionDirOf } from "../../home/index.ts";
@@ -17,11 +18,11 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export interface Retention {
   /** A session that was closed this long ago is archived. */
   readonly archiveClosedDays: number;
-  /** An archived session this old is deleted. Without it, none ever is. */
+  /** An archived session is deleted at this age. If it is not set, none is ever deleted. */
   readonly deleteArchivedDays?: number;
 }
 
-/** As the user's settings say. */
+/** The retention in the user's settings. */
 export async function readRetention(homeDir: string): Promise<Retention> {
   const { retention } = await readSettings(homeDir);
   const { archive_closed_days, delete_archived_days } = retention;
@@ -70,14 +71,14 @@ export async function planRetention(
     {
       action: "compress",
       what: id,
-      why: "its archiving was cut off",
+      why: "its archiving was interrupted",
       paths: [dir],
       run: (onProgress) => finishArchiving({ ...home, onProgress }, { id, dir, user: state.user }),
     },
   ];
 }
 
-/** G1: as its owner, and only if nothing has happened to it since it was found old enough. */
+/** retention-1: as its owner, and only if nothing has happened to it since it was found old enough. */
 async function deleteSession(
   home: Home,
   session: { readonly id: SessionId; readonly dir: string },
@@ -86,8 +87,12 @@ async function deleteSession(
   await discardSession(home, session, async () => {
     const { state, damage } = await inspectSession(session.dir);
     if (damage || state.status !== "archived" || state.isKept || state.seq !== seq)
-      throw new HoldfastError("illegal_transition", `the session is ${state.status} now`, {
-        status: state.status,
-      });
+      throw new HoldfastError(
+        "illegal_transition",
+        `the session is ${state.status} now, and was not deleted`,
+        {
+          status: state.status,
+        },
+      );
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Owns what one step of a collection is: as it is planned, and as it is told.
+ * Owns the form of one step of a collection, in the plan and in the report.
  */
 import type { OnProgress } from "../../util/index.ts";
 
@@ -7,12 +7,12 @@ export interface GcStep {
   readonly action: "archive" | "compress" | "delete" | "clear" | "repack";
   readonly what: string;
   readonly why: string;
-  /** What it gave back of the disk, or would; null where nobody knows beforehand. */
+  /** How much of the disk it freed, or would free; null if that is not known in advance. */
   readonly freedBytes: number | null;
 }
 
 export interface Planned extends Omit<GcStep, "freedBytes"> {
-  /** What is there before it, and smaller or gone after it. */
+  /** The paths that the step removes or makes smaller. */
   readonly paths: readonly string[];
   run(onProgress: OnProgress | undefined): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the messages of an inbox that go along with a session. Only messages: a task or a request was meant for the
- * session where it was.
+ * Owns the messages of an inbox that an export takes along. It takes only messages: a task or a request was
+ * meant for the session in its old place.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { type Disk, IN_SESSION, inboxDir } from "../../util/index.ts";
 import { filePart, type Part } from "./parts.ts";
 
 const FOLDER = `${join(inboxDir(IN_SESSION), "new")}/`;
-/** More than `send` lets an inbox have, also where many send at once. */
+/** More than `send` allows in an inbox, even when many senders write at once. */
 export const MAX_CARRIED = 2 * MAX_WAITING;
 
 const inboxOf = (disk: Disk, dir: string) => new Maildir(disk, inboxDir(dir));
@@ -26,9 +26,9 @@ export interface MessagePart extends Part {
   readonly id: string;
 }
 
-/** Copies: each of them may be taken in at any moment. */
+/** Makes copies, because each message may be taken in at any moment. */
 export async function messageParts(disk: Disk, dir: string, aside: string): Promise<MessagePart[]> {
-  // By their ids: two writers at the same moment may have put the same one in.
+  // By their ids: two writers may have put in the same message at the same moment.
   const parts = new Map<string, MessagePart>();
   const inbox = inboxOf(disk, dir);
   for (const name of await inbox.waiting()) {
@@ -39,7 +39,10 @@ export async function messageParts(disk: Disk, dir: string, aside: string): Prom
     parts.set(id, { id, ...filePart(`${FOLDER}${name}`, copy) });
   }
   if (parts.size <= MAX_CARRIED) return [...parts.values()];
-  throw new HoldfastError("inbox_full", `${parts.size} messages wait in the inbox: no export has so many`);
+  throw new HoldfastError(
+    "inbox_full",
+    `${parts.size} messages wait in the inbox, and an export takes at most ${MAX_CARRIED}: resume the session first`,
+  );
 }
 
 /** Whether a path of an export is one that a message may have. */
@@ -48,7 +51,7 @@ export function isMessagePath(path: string, bytes: number): boolean {
   return path.startsWith(FOLDER) && idOf(name) !== name && bytes <= MAX_ENVELOPE_BYTES;
 }
 
-/** The ids of messages that came along; undefined where one of them is none, or came twice. */
+/** The ids of the messages that came along; undefined if one of them is not a message, or came twice. */
 export async function readCarried(
   staged: string,
   paths: readonly string[],
@@ -67,5 +70,5 @@ function isMessage(name: string, bytes: Buffer): boolean {
   return envelope?.kind === "message" && idOf(name) !== name && envelope.id === idOf(name);
 }
 
-/** Where they lie, with all that an inbox has. */
+/** The directories of an inbox. */
 export const INBOX_DIRS = maildirDirs(inboxDir(IN_SESSION));

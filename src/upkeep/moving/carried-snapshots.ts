@@ -1,9 +1,11 @@
 /**
- * Owns the snapshots of an export: those of the files as they are, and those of HOME without what is nobody else's.
+ * Owns the snapshots of an export: those of the files as they are, and those of HOME without private files.
  *
- * N5 A file of HOME in which a secret is found, at any checkpoint, is not in an export, unless it is asked for.
+ * export-1 A file of HOME in which a secret is found, at any checkpoint, is not in an export unless it is
+ *    asked for.
  *
- * A snapshot can't be changed: in place of one with such a file goes another without it, and `homes.json` says which.
+ * A snapshot can't be changed: a snapshot with such a file is replaced by another one without it, and
+ * `homes.json` names the replacement.
  */
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -28,7 +30,7 @@ import type { Named } from "./named.ts";
 import { filePart, type Missing, type Part } from "./parts.ts";
 
 export interface ExportOptions {
-  /** All of HOME, whatever is in it. */
+  /** All of HOME, whatever it contains. */
   readonly withHome?: boolean;
 }
 
@@ -50,7 +52,7 @@ export async function snapshotParts(
   const here = await readHomes(dir);
   const brought = snapshotsPath(dir);
   const isBrought = existsSync(brought);
-  // From before HOME went along: there is nothing to look for in it.
+  // It comes from an export without HOME, so there is nothing to search.
   if (isBrought && here.size === 0)
     return {
       parts: [filePart(snapshotsPath(IN_SESSION), brought)],
@@ -83,7 +85,8 @@ export async function snapshotParts(
   const table = homesPath(aside);
   await writeFile(table, encodeHomes(homes), { mode: 0o600 });
   let pack = brought;
-  // One that was brought here and has no repo yet goes as it came, but for what must not go.
+  // A snapshot that was imported and has no repo yet is passed on as it came, unless it has files that must
+  // be left out.
   if (!isBrought || scan.leftOut.length > 0) {
     pack = snapshotsPath(aside);
     const carried = [...homes.values()].map(({ commit }) => commit);
@@ -99,7 +102,7 @@ export async function snapshotParts(
   };
 }
 
-/** A store of our own, for what is made for the export, that reads from the session's. */
+/** A temporary store for the snapshots that are made for the export. It reads from the session's store. */
 async function borrowStore(home: Home, dir: string, aside: string): Promise<Store> {
   const { disk } = home.io;
   const source = await openStore(await repoOf(home, (await inspectSession(dir)).state), disk);
@@ -115,14 +118,14 @@ async function unpackAside(
   aside: string,
 ): Promise<Store> {
   if (!commits.every(isCommitId))
-    throw new HoldfastError("snapshot_invalid", "the journal names a snapshot that is none");
+    throw new HoldfastError("snapshot_invalid", "the journal names a snapshot that has no valid manifest");
   const objectFormat = commits.some((commit) => commit.length === 64) ? "sha256" : "sha1";
   const store = await openStore({ dir: aside, objectFormat }, home.io.disk);
   await unpackSnapshots(store, session, pack, commits, home.onProgress);
   return store;
 }
 
-/** Of a session that came here before HOME went along. */
+/** For a session that was imported without HOME. */
 function missingHomes(count: number): Missing[] {
   if (count === 0) return [];
   return [{ what: `HOME of ${count} snapshot${count === 1 ? "" : "s"}`, why: "it is not in this home" }];

@@ -1,9 +1,9 @@
 /**
- * Owns the export file: everything of one session, byte for byte, behind a manifest of hashes.
+ * Owns the export file: everything of one session, byte for byte, after a manifest of hashes.
  *
  * The form (docs/format.md): a zstd stream of one sealed JSON line, the manifest, and then the contents of
- * the files that it lists, in its order, with nothing between them. There are no entry types, no links and
- * no names but those that the importer knows, so there is nothing to climb out with.
+ * the files that it lists, in that order, with nothing between them. There are no entry types and no links,
+ * and the importer accepts only names that it knows. So an export can't write outside its directory.
  */
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
@@ -48,17 +48,20 @@ export interface ExportManifest {
   readonly files: readonly ExportedFile[];
 }
 
-/** What was written, and what was not. */
+/** What was written and what was not. */
 export interface Exported extends ExportManifest {
   /** Files of HOME in which a secret was found, at one checkpoint or another. */
   readonly leftOut: readonly LeftOut[];
-  /** What the journal names, and is not there any more. */
+  /** Files that the journal names and that do not exist any more. */
   readonly missing: readonly Missing[];
-  /** Whether a task of it was given variables: their values may be in the files of its capsules, which are not searched. */
+  /**
+   * Whether a task of the session was given variables. Their values may be in the files of its capsules,
+   * which are not searched.
+   */
   readonly hadValues: boolean;
 }
 
-/** Caches, lock, token, tasks that wait and the outbox stay at home. */
+/** Caches, lock, token, waiting tasks and the outbox are not exported. */
 export async function exportSession(
   home: Home,
   found: FoundSession,
@@ -83,7 +86,7 @@ async function exportWhole(
   const aside = join(stagingDir(home.dir), `${process.pid}-${home.newId("export")}`);
   await mkdir(aside, { mode: 0o700 });
   try {
-    // Before the journal is read: what is taken in meanwhile is in both then, and goes as a record.
+    // Read before the journal: a message that is taken in meanwhile is in both, and is exported as a record.
     const waiting = await messageParts(home.io.disk, dir, aside);
     const named = await readNamed(dir);
     const snapshots = await snapshotParts(home, found, named, aside, options);
@@ -111,7 +114,7 @@ async function exportParts(
   parts: readonly Part[],
 ): Promise<ExportManifest> {
   const files: ExportedFile[] = [];
-  const meter = new Meter(home.onProgress, "reading what goes along", { ofFiles: parts.length });
+  const meter = new Meter(home.onProgress, "reading what the export takes along", { ofFiles: parts.length });
   for (const part of parts) {
     const digest = createHash("sha256");
     let bytes = 0;
@@ -144,7 +147,8 @@ async function writeExport(
   parts: readonly Part[],
 ): Promise<void> {
   const temporary = temporaryPath(to);
-  // Opened first: a directory that is missing or not ours is an error of the path, not of the stream.
+  // Opened first, so that a missing directory, or one of another user, is an error of the path and not of the
+  // stream.
   const handle = await open(temporary, "wx", 0o600).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     throw new HoldfastError(
@@ -167,7 +171,7 @@ async function writeExport(
     };
     await pipeline(content, createZstdCompress(), handle.createWriteStream({ flush: true }));
     await assertReadsBack(temporary, of.ofBytes, home.onProgress);
-    // Linked, not renamed: that would replace a file that somebody made meanwhile.
+    // Linked, not renamed: a rename would replace a file that another program created meanwhile.
     await link(temporary, to).catch((error: unknown) => {
       throw errorCode(error) === "EEXIST" ? exists(to) : error;
     });
@@ -182,7 +186,7 @@ function exists(path: string): HoldfastError {
   return new HoldfastError("file_exists", `${path} exists already`, { path });
 }
 
-/** An export that could not be taken in would be found out too late. */
+/** An export that can't be imported must not be discovered later. */
 async function assertReadsBack(
   file: string,
   ofBytes: number,

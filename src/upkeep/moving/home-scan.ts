@@ -1,6 +1,7 @@
 /**
- * Owns the search for secrets in snapshots of HOME, and the snapshots without the files that have one. The rules are
- * those that records are redacted with. What is compressed or encrypted they can't see into.
+ * Owns the search for secrets in snapshots of HOME, and the making of snapshots without the files that
+ * contain one. The rules are those of the redaction of records. They can't see into compressed or encrypted
+ * files.
  */
 import {
   type BytePath,
@@ -20,26 +21,26 @@ import { isCredential, type Withheld } from "../../task/index.ts";
 /** A file of HOME that is not in an export. */
 export interface LeftOut {
   readonly path: string;
-  /** Which found something in it; never what. */
+  /** The rules that matched; never the text that they found. */
   readonly rules: readonly string[];
 }
 
-/** A long file is searched piece by piece; a secret is shorter than what two pieces share. */
+/** A long file is searched in pieces. Two neighbouring pieces share more bytes than a secret has. */
 const PIECE_BYTES = 1024 * 1024;
 const SHARED_BYTES = 64 * 1024;
-/** It is a credential by its name: of a snapshot from before that name was known for one. */
+/** The file is a credential by its name. It is in a snapshot that was made before that name was known. */
 const CREDENTIAL = "credential";
 
 export class HomeScan {
   readonly #redact: Redactor;
   readonly #store: Store;
   readonly #session: string;
-  /** The rules that fired, by the id of a content: most files are in many snapshots. */
+  /** The rules that matched, by the id of a content: most files are in many snapshots. */
   readonly #inContent: Map<string, readonly string[]>;
   readonly #inPath = new Map<BytePath, readonly string[]>();
   readonly #leftOut = new Map<string, LeftOut>();
 
-  /** `withheld`: contents in which something was found that is not known any more. */
+  /** `withheld`: contents in which a secret was found that is not known any more. */
   constructor(redact: Redactor, store: Store, session: string, withheld: Withheld) {
     this.#redact = redact;
     this.#inContent = new Map(withheld);
@@ -51,7 +52,7 @@ export class HomeScan {
     return [...this.#leftOut.values()];
   }
 
-  /** The snapshot itself, if there is nothing to leave out. */
+  /** Returns the snapshot itself if there is nothing to leave out. */
   async withoutSecrets(snapshot: NamedSnapshot): Promise<NamedSnapshot> {
     const store = this.#store;
     const manifest = await readNamedManifest(store, snapshot);
@@ -67,7 +68,7 @@ export class HomeScan {
         ...(isCredential(path) ? [CREDENTIAL] : []),
       ]);
       if (rules.size > 0) await this.#note(path, [...rules].sort());
-      // Parents come first.
+      // Parents come first in the list.
       if (rules.size > 0 || gone.has(parentOf(path))) gone.add(path);
     }
     if (gone.size === 0) return snapshot;
@@ -102,7 +103,7 @@ export class HomeScan {
     });
   }
 
-  /** All together first: hardly ever is there anything in one. */
+  /** Searches all of them together first, because hardly any contains a secret. */
   async #searchPaths(paths: readonly BytePath[]): Promise<void> {
     const unknown = paths.filter((path) => !this.#inPath.has(path));
     const isClean = (await this.#rulesIn(Buffer.from(unknown.map(toText).join("\n")))).length === 0;
@@ -112,7 +113,7 @@ export class HomeScan {
 
   async #rulesIn(bytes: Buffer): Promise<readonly string[]> {
     const rules = await this.#rulesInText(bytes.toString("utf8"));
-    // Text of two bytes a letter, and text in a database.
+    // Also search text with two bytes a letter, and text in a database.
     const isPlain = !bytes.includes(0);
     return isPlain ? rules : [...rules, ...(await this.#rulesInText(withoutZeros(bytes)))];
   }

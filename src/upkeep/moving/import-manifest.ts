@@ -1,5 +1,5 @@
 /**
- * Owns what an import lets a file say of itself: its manifest, which names it may bring, and how much of each.
+ * Owns the limits on the manifest of an import: which names it may bring, and how much of each.
  */
 import { join } from "node:path";
 import { HoldfastError, isSessionId, type SessionId } from "../../contract/index.ts";
@@ -24,24 +24,26 @@ const MAX_TOTAL_BYTES = 64 * 1024 * 1024 * 1024;
 
 export function parseManifest(line: Buffer): ExportManifest & { session: SessionId } {
   const value = openSealedJson(line);
-  if (value?.["kind"] !== "export") throw invalid("it does not begin with a whole manifest");
+  if (value?.["kind"] !== "export") throw invalid("it does not begin with a complete manifest");
   if (typeof value["holdfast"] !== "number" || value["holdfast"] > FORMAT_VERSION) {
     throw new HoldfastError(
       "newer_format",
-      `the export has format ${String(value["holdfast"])}, this program knows ${FORMAT_VERSION}`,
+      `the export has format ${String(value["holdfast"])}; this program reads up to format ${FORMAT_VERSION}`,
     );
   }
   const { session, home, exportedAt, head, files } = value;
   const isNamed =
     typeof session === "string" && isSessionId(session) && typeof home === "string" && home.length > 0;
   if (!isNamed || typeof exportedAt !== "string" || !isPosition(head) || !Array.isArray(files))
-    throw invalid("its manifest has not the right form");
-  if (!files.every(isExportedFile)) throw refused("it names files that no session has");
-  if (new Set(files.map(({ path }) => path)).size !== files.length) throw refused("it names a file twice");
+    throw invalid("its manifest does not have the right form");
+  if (!files.every(isExportedFile)) throw refused("its manifest names files that no session has");
+  if (new Set(files.map(({ path }) => path)).size !== files.length)
+    throw refused("its manifest names a file twice");
   if (files.filter(({ path }) => isMessagePath(path, 0)).length > MAX_CARRIED)
-    throw refused("it has more messages than an inbox");
+    throw refused("it has more messages than an inbox can hold");
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  if (total > MAX_TOTAL_BYTES) throw refused(`${total} bytes are more than an import may have`);
+  if (total > MAX_TOTAL_BYTES)
+    throw refused(`its files have ${total} bytes in total, more than an import may have`);
   return {
     holdfast: FORMAT_VERSION,
     kind: "export",
@@ -68,9 +70,9 @@ function isExportedFile(value: unknown): value is ExportedFile {
 }
 
 export function invalid(reason: string): HoldfastError {
-  return new HoldfastError("export_invalid", `the file is not a whole export: ${reason}`);
+  return new HoldfastError("export_invalid", `the file is not a complete export: ${reason}`);
 }
 
 export function refused(reason: string): HoldfastError {
-  return new HoldfastError("export_refused", `the file is not taken in: ${reason}`);
+  return new HoldfastError("export_refused", `the file was refused: ${reason}`);
 }

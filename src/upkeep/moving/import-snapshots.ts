@@ -1,6 +1,6 @@
 /**
- * Owns taking the snapshots of an import into the store of the repo that was named. Each is what the journal says of
- * it, or what its export says stands in its place, or the import fails.
+ * Owns putting the snapshots of an import into the store of the named repo. Each must be the snapshot that
+ * the journal names, or the one that the export names in its place; otherwise the import fails.
  */
 import { existsSync } from "node:fs";
 import {
@@ -21,7 +21,7 @@ import { invalid } from "./import-manifest.ts";
 import type { Named } from "./named.ts";
 
 interface Arriving {
-  /** Of the repo. */
+  /** The path of the repo. */
   readonly path: string;
   readonly id: SessionId;
   readonly staged: string;
@@ -37,8 +37,8 @@ export async function takeSnapshots(
   const commits = [...new Set([...snapshots.keys(), ...carried])];
   if (commits.length === 0) return;
   const pack = snapshotsPath(staged);
-  if (!existsSync(pack)) throw invalid("its journal names files, and it has none");
-  if (!commits.every(isCommitId)) throw invalid("its journal names a snapshot that is none");
+  if (!existsSync(pack)) throw invalid("its journal names snapshots, and the export has none");
+  if (!commits.every(isCommitId)) throw invalid("its journal names a snapshot that has no valid manifest");
   const repo = await openRepo(home, path);
   const store = await openStore(repo, home.io.disk);
   await unpackSnapshots(store, id, pack, commits, home.onProgress);
@@ -64,7 +64,7 @@ async function assertFiles(
       if (commit !== null && !(await hasObject(repo, commit)))
         throw new HoldfastError(
           "base_missing",
-          `its files stand on commit ${commit}, which is not in ${path}: where it was exported, push that commit, or the session's branch; of a checkout with uncommitted changes (--dirty) no other repo has it`,
+          `its files stand on commit ${commit}, which is not in ${path}: push that commit, or the session's branch, from the repo where it was exported; if the task began with uncommitted changes (--dirty), no other repo has the commit`,
           { base: commit },
         );
   }
@@ -74,6 +74,6 @@ async function assertHomes(store: Store, homes: Homes): Promise<void> {
   for (const one of homes.values()) {
     const { manifest } = await readSnapshot(store, one);
     if (manifest.base !== null || manifest.lower !== null || manifest.gone.length > 0)
-      throw invalid(`snapshot ${one.commit} is none of a HOME`);
+      throw invalid(`snapshot ${one.commit} is not a snapshot of HOME`);
   }
 }

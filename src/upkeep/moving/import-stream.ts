@@ -1,5 +1,6 @@
 /**
- * Owns the reading of an export file that may come from anywhere: decompressed piece by piece, never more than asked.
+ * Owns the reading of an export file that may come from anywhere. It decompresses piece by piece, and never
+ * more than was asked for.
  */
 import { once } from "node:events";
 import { open } from "node:fs/promises";
@@ -9,20 +10,23 @@ import { isBadCompression } from "../../journal/index.ts";
 import { LINE_FEED } from "../../util/index.ts";
 import { invalid, refused } from "./import-manifest.ts";
 
-/** Above this much output, more than so many bytes out of one byte in is taken for a bomb. */
+/**
+ * Above this much output, a file that unfolds to more than this many bytes per byte of input is taken for a
+ * bomb.
+ */
 const BOMB_FLOOR_BYTES = 256 * 1024 * 1024;
 const BOMB_RATIO = 200;
 
 export interface Input extends AsyncDisposable {
   line(max: number): Promise<Buffer>;
   bytes(count: number): AsyncGenerator<Buffer>;
-  /** Nothing may follow. */
+  /** Fails if anything follows. */
   end(): Promise<void>;
 }
 
-/** The decompressed stream, read piece by piece; a bomb is refused while it unfolds. */
+/** Reads the decompressed stream piece by piece, and refuses a bomb while it unfolds. */
 export async function openInput(file: string): Promise<Input> {
-  // Opened first, so that a missing file is its own error and not one of the stream's.
+  // Opened first, so that a missing file is an error of its own and not one of the stream.
   const handle = await open(file).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     throw new HoldfastError(
@@ -40,7 +44,7 @@ export async function openInput(file: string): Promise<Input> {
   let rest: Buffer = Buffer.alloc(0);
   let outBytes = 0;
 
-  /** The next piece of the stream in `rest`, which has been used up; false at the end. */
+  /** Puts the next piece of the stream into `rest`, which has been used up. Returns false at the end. */
   async function more(): Promise<boolean> {
     const step = await chunks.next().catch((error: unknown) => {
       if (isBadCompression(error)) throw invalid("it can't be decompressed");
@@ -49,7 +53,7 @@ export async function openInput(file: string): Promise<Input> {
     if (step.done) return false;
     outBytes += step.value.length;
     if (outBytes > BOMB_FLOOR_BYTES && outBytes > source.bytesRead * BOMB_RATIO) {
-      throw refused("it unfolds to far more than it holds");
+      throw refused("it decompresses to far more than its size allows");
     }
     rest = step.value;
     return true;
@@ -66,12 +70,12 @@ export async function openInput(file: string): Promise<Input> {
         rest = end > 0 ? rest.subarray(end) : Buffer.alloc(0);
         if (end > 0) return Buffer.concat(pieces);
       }
-      throw invalid("it does not begin with a whole manifest");
+      throw invalid("it does not begin with a complete manifest");
     },
     async *bytes(count) {
       let missing = count;
       while (missing > 0) {
-        if (rest.length === 0 && !(await more())) throw invalid("it was cut");
+        if (rest.length === 0 && !(await more())) throw invalid("it ends too early");
         const chunk = rest.subarray(0, missing);
         rest = rest.subarray(chunk.length);
         missing -= chunk.length;
@@ -80,7 +84,7 @@ export async function openInput(file: string): Promise<Input> {
     },
     async end() {
       const hasMore = rest.length > 0 || (await more());
-      if (hasMore) throw invalid("something follows the last file");
+      if (hasMore) throw invalid("bytes follow the last file");
     },
     async [Symbol.asyncDispose]() {
       unzip.destroy();

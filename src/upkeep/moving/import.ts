@@ -1,10 +1,13 @@
 /**
- * Owns taking a session in from an export file, which may come from anywhere and say anything.
+ * Owns the import of a session from an export file, which may come from anywhere and contain anything.
  *
- * N1 Nothing is visible before all of it was checked: hashes, chain, blobs, head.
- * N2 Only files of known names are written, only below the staging directory, only as long as they said.
- * N3 It lands paused, as the importing user's; requests, tokens and caches of the other home stay there, and so do
- *    messages for another user, its agent definition and what was allowed to it. Its budget is no more than the user's.
+ * import-1 Nothing is visible before everything was checked: hashes, chain, blobs, head.
+ * import-2 Only files with known names are written, only below the staging directory, and only with the
+ *    stated length.
+ * import-3 The session arrives paused and belongs to the importing user. Requests, tokens and caches of the
+ *    other home are not imported. Messages for another user, its agent definition and its permissions are
+ *    dropped. Its budget is at most the user's.
+ * import-4 Nothing in an import starts a program, opens a host or fills a variable by itself.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -63,7 +66,7 @@ export async function importSession(
   const imported = await stageSession(home, id, async (staged, own, disk) => {
     const dirs = dirsFor(manifest.files);
     for (const dir of dirs) await disk.mkdir(join(staged, dir));
-    // Not with the syncs put off: each file is closed before the next, however many there are.
+    // Syncs are not put off here: each file is closed before the next one, however many there are.
     const { files } = manifest;
     const of = { ofFiles: files.length, ofBytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
     const meter = new Meter(home.onProgress, "unpacking the export", of);
@@ -74,7 +77,7 @@ export async function importSession(
     if (path !== null) await takeSnapshots(home, { path, id, staged }, came.named, came.homes);
     const session = await own();
     const { state } = session;
-    // What was written to another user is not this one's to read.
+    // Messages that were written to another user are not for this one to read.
     const isOthers = state.user !== user;
     if (isOthers) await disk.removeTree(inboxDir(staged));
     const dropped = isOthers ? state.unread.length + came.messages : 0;
@@ -98,7 +101,7 @@ export async function importSession(
     });
     const budget = withinOwn(session.state.budget, (await readSettings(home.dir)).budget);
     if (!isDeepStrictEqual(budget, session.state.budget)) await session.record("budget_raised", { budget });
-    // What a session of this home will be read with must take it as it is now.
+    // The import is checked with the same code that later reads the session.
     await assertWhole(staged, home.onProgress);
     for (const dir of [blobsDir(IN_SESSION), ...dirs])
       if (!isOthers || !INBOX_DIRS.includes(dir)) await disk.syncDir(join(staged, dir));
@@ -115,7 +118,7 @@ export async function importSession(
   return id;
 }
 
-/** What it was allowed elsewhere, no limit of it above the user's own. */
+/** The budget from the other home, with no limit above the user's own. */
 function withinOwn(came: Budget, own: Budget): Budget {
   const limits = (Object.entries(own) as [BudgetLimit, number][]).map(([name, limit]) => [
     name,
@@ -124,14 +127,14 @@ function withinOwn(came: Budget, own: Budget): Budget {
   return { ...came, ...Object.fromEntries(limits) };
 }
 
-/** HOME at the last checkpoint, as it came. */
+/** HOME at the last checkpoint, as it was imported. */
 function cameAlong({ home }: SessionState, homes: Homes | undefined) {
   const here = home && homes?.get(home.commit);
   if (here) return { snapshot: here.commit, manifest: here.manifest };
   return home?.commit === "" && homes ? {} : undefined;
 }
 
-/** All but `journal` and `blobs`, which every session has; parents first. */
+/** All but `journal` and `blobs`, which every session has. Parents come first. */
 function dirsFor(files: readonly ExportedFile[]): string[] {
   const dirs = new Set<string>();
   for (const { path } of files) {
@@ -146,16 +149,19 @@ function dirsFor(files: readonly ExportedFile[]): string[] {
 const isBelow = (dir: string, path: string) => path.startsWith(`${dir}/`);
 
 interface Came {
-  /** Its files need a repo. */
+  /** The session's files need a repo. */
   readonly isOfRepo: boolean;
   readonly named: Named;
-  /** Undefined: HOME did not come along. */
+  /** Undefined: HOME was not exported. */
   readonly homes: Homes | undefined;
-  /** How many lay in the inbox. */
+  /** How many messages came with it. */
   readonly messages: number;
 }
 
-/** The journal must be whole, be that session's, end where the manifest says, and be all that was brought. */
+/**
+ * The journal must be whole, belong to that session, end where the manifest says, and be all that was
+ * brought.
+ */
 async function check(
   { session, head, files }: ExportManifest,
   staged: string,
@@ -163,9 +169,9 @@ async function check(
 ): Promise<Came> {
   const audit = await assertWhole(staged, onProgress);
   const { position, state } = audit.good;
-  if (state.id !== session) throw invalid(`the journal is that of ${state.id || "no session"}`);
+  if (state.id !== session) throw invalid(`the journal belongs to ${state.id || "no session"}`);
   if (audit.tornBytes > 0 || !isDeepStrictEqual(position, head))
-    throw invalid("the journal does not end where it should");
+    throw invalid("the journal does not end where the manifest says");
   const { segments } = await readChain(staged, 0);
   const lengths = new Map(
     segments.map(({ header, end }) => [segmentFile(header.segment), (end ?? head).bytes]),
@@ -176,11 +182,12 @@ async function check(
     if (isBelow(blobsDir(IN_SESSION), path)) return audit.goodBlobs.has(sha256);
     if (isBelow(tasksDir(IN_SESSION), path))
       return isDeepStrictEqual(named.artifacts.get(path), { bytes, sha256 });
-    // These say themselves what they are for.
+    // These files are checked by their own readers.
     return true;
   };
   const stray = files.find((file) => !isNamed(file));
-  if (stray) throw invalid(`${stray.path} is not part of the session, or longer than it`);
+  if (stray)
+    throw invalid(`${stray.path} is not part of the session, or is longer than its part of the session`);
   const paths = files.map(({ path }) => path);
   return {
     isOfRepo: state.repo !== null || state.lacksRepo,
@@ -195,24 +202,24 @@ async function readCarriedHomes(staged: string, paths: readonly string[], { home
   if (!carried || carried.size === 0 || !paths.includes(snapshotsPath(IN_SESSION)))
     throw invalid(`${homesPath(IN_SESSION)} is not whole`);
   if ([...carried.keys()].some((commit) => !homes.has(commit)))
-    throw invalid(`${homesPath(IN_SESSION)} says what the journal does not`);
+    throw invalid(`${homesPath(IN_SESSION)} does not agree with the journal`);
   return carried;
 }
 
-/** None of them was taken in before: it would be there twice. */
+/** None of them may have been taken in before: it would be there twice. */
 async function countMessages(staged: string, paths: readonly string[], { messages }: Named): Promise<number> {
   const ids = await readCarried(
     staged,
     paths.filter((path) => isMessagePath(path, 0)),
   );
-  if (ids === undefined) throw invalid("it has a message that is none, or has one twice");
+  if (ids === undefined) throw invalid("it has a file that is not a valid message, or has a message twice");
   if ([...ids].some((id) => messages.has(id))) throw invalid("it has a message twice");
   return ids.size;
 }
 
 async function assertWhole(staged: string, onProgress: OnProgress | undefined): Promise<JournalAudit> {
   const audit = await auditJournal(staged, onProgress);
-  // A file that stands beside the journal is made here, so only what was brought is judged.
+  // The files beside the journal are made here, so only the imported ones are judged.
   const brought = [journalDir(IN_SESSION), blobsDir(IN_SESSION)];
   const finding = audit.findings.find(({ file }) =>
     brought.some((dir) => file === dir || isBelow(dir, file)),

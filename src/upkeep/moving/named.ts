@@ -1,6 +1,6 @@
 /**
- * Owns what a journal names that lies beside it: blobs, snapshots of files and of HOME, artifacts, messages. An export
- * carries these, and an import compares what it brings with them.
+ * Owns the list of what a journal names outside itself: blobs, snapshots of files and of HOME, artifacts,
+ * messages. An export takes these along, and an import compares its files with them.
  */
 import { join } from "node:path";
 import type { NamedSnapshot } from "../../capsule/index.ts";
@@ -15,18 +15,18 @@ export interface NamedFile {
 }
 
 export interface Named {
-  /** The end of what was read. */
+  /** The position at which reading ended. */
   readonly head: Position;
-  /** Their bytes, by their SHA-256. */
+  /** Their lengths, by their SHA-256. */
   readonly blobs: ReadonlyMap<string, number>;
   /** By their commits. */
   readonly snapshots: ReadonlyMap<string, NamedSnapshot>;
   readonly homes: ReadonlyMap<string, NamedSnapshot>;
   /** By their paths in the session's directory. */
   readonly artifacts: ReadonlyMap<string, NamedFile>;
-  /** Names of artifacts that no file of ours can have. */
+  /** Names of artifacts that no file of a session can have. */
   readonly unusable: ReadonlySet<string>;
-  /** The ids of all that were ever taken in. */
+  /** The ids of all messages that were ever taken in. */
   readonly messages: ReadonlySet<string>;
 }
 
@@ -49,7 +49,7 @@ export async function readNamed(sessionDir: string): Promise<Named> {
     if (type === "snapshot_taken") add(named.snapshots, data);
     if (WITH_HOME.has(type)) add(named.homes, data["home"]);
     if (type === "artifact_written") noteArtifact(named, data);
-    // It has the records of its parent's, and none of the files.
+    // A fork has the records of its parent, and none of the files.
     if (type === "session_forked") named.artifacts.clear();
     if (type === "message_received" || type === "message_set_aside")
       named.messages.add(textIn(data["message"]));
@@ -58,14 +58,14 @@ export async function readNamed(sessionDir: string): Promise<Named> {
 
 const WITH_HOME: ReadonlySet<string> = new Set(["snapshot_taken", "task_started", "session_imported"]);
 
-/** From whatever has the form of one; HOME without a snapshot had nothing in it. */
+/** Accepts any value that has the form of a snapshot. A HOME without a snapshot was empty. */
 function add(snapshots: Map<string, NamedSnapshot>, value: Json | undefined): void {
   if (!isPlainObject(value)) return;
   const [commit, manifest] = [textIn(value["snapshot"]), textIn(value["manifest"])];
   if (commit !== "") snapshots.set(commit, { commit, manifest });
 }
 
-/** The last record of a task and a name counts. */
+/** The last record for a task and a name counts. */
 function noteArtifact(
   { artifacts, unusable }: { artifacts: Map<string, NamedFile>; unusable: Set<string> },
   { task, name, sha256, bytes }: JsonObject,
@@ -77,7 +77,7 @@ function noteArtifact(
 
 const MAX_NAME_BYTES = 200;
 
-/** Undefined where the name is none that a file of ours has, whoever wrote it. */
+/** Undefined if no file of a session can have that name. */
 export function artifactPath(task: string, name: string): string | undefined {
   if (!/^[1-9]\d{0,8}$/.test(task) || !name.isWellFormed()) return undefined;
   if (Buffer.byteLength(name) > MAX_NAME_BYTES || /^\.*$/.test(name)) return undefined;

@@ -1,5 +1,5 @@
 /**
- * Owns the parts of an export as they are read: a path in it, and bytes that are the same each time.
+ * Owns the parts of an export as they are read: a path in the export, and its bytes.
  */
 import { createHash } from "node:crypto";
 import { constants, createReadStream } from "node:fs";
@@ -11,11 +11,11 @@ import type { Named, NamedFile } from "./named.ts";
 
 export interface Part {
   readonly path: string;
-  /** The same bytes each time. */
+  /** Gives the same bytes each time. */
   content(): AsyncIterable<Uint8Array>;
 }
 
-/** What the journal names, and is not in the export. */
+/** A file that the journal names and that is not in the export. */
 export interface Missing {
   readonly what: string;
   readonly why: string;
@@ -51,19 +51,19 @@ function blobPart(dir: string, sha256: string, bytes: number): Part {
   };
 }
 
-/** A file that nobody else writes. */
+/** A file that no other process writes. */
 export function filePart(path: string, file: string): Part {
   return { path, content: () => createReadStream(file) as AsyncIterable<Buffer> };
 }
 
-/** Copies of the artifacts that are what the journal says: they may be written again meanwhile. */
+/** Copies of the artifacts that match the journal, because the originals may be written again meanwhile. */
 export async function artifactParts(
   dir: string,
   { artifacts, unusable }: Named,
   aside: string,
 ): Promise<{ parts: Part[]; missing: Missing[] }> {
   const parts: Part[] = [];
-  const missing = [...unusable].map((what) => ({ what, why: "it has a name that an export can't carry" }));
+  const missing = [...unusable].map((what) => ({ what, why: "an export can't contain a file of that name" }));
   for (const [path, named] of artifacts) {
     const copy = join(aside, `artifact-${parts.length}`);
     const why = await copyNamed(join(dir, path), named, copy);
@@ -75,7 +75,7 @@ export async function artifactParts(
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
-/** Says why not, if so. */
+/** Returns why it could not be copied, if it could not. */
 async function copyNamed(
   from: string,
   { bytes, sha256 }: NamedFile,
@@ -86,7 +86,7 @@ async function copyNamed(
     if (["ELOOP", "ENXIO"].includes(errorCode(error) ?? "")) return null;
     throw error;
   });
-  if (source === undefined) return "it is not there";
+  if (source === undefined) return "it is missing";
   try {
     const stats = await source?.stat();
     if (!source || !stats?.isFile() || stats.size !== bytes) return OTHERWISE;
@@ -104,4 +104,4 @@ async function copyNamed(
   }
 }
 
-const OTHERWISE = "it is not what the journal says";
+const OTHERWISE = "it does not have the bytes that the journal names";

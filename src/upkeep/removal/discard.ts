@@ -1,8 +1,9 @@
 /**
- * Owns the going of a session, whoever decided it: a rename, after which it is gone, and then what it had elsewhere.
+ * Owns the removal of a session, whatever the reason: a rename, after which the session is gone, and then the
+ * deletion of what it had elsewhere.
  *
- * What a crash leaves: before the rename, the session, whole; after it, things of a session that is not there, which gc
- * knows and clears.
+ * A crash before the rename leaves the whole session. A crash after it leaves data of a session that does not
+ * exist, which gc recognizes and clears.
  */
 import { join } from "node:path";
 import { CapsuleDir, detachCapsule, forgetSession, removeTree } from "../../capsule/index.ts";
@@ -16,7 +17,10 @@ import { sessionsDir, trashDir } from "../../util/index.ts";
 
 type Going = Pick<FoundSession, "id" | "dir">;
 
-/** `admit` is called as its owner, and may still refuse. Says how many bytes it had in its directory. */
+/**
+ * `admit` is called while the lock is held, and may still refuse. Returns how many bytes were in the
+ * session's directory.
+ */
 export async function discardSession(
   home: Home,
   { id, dir }: Going,
@@ -27,7 +31,7 @@ export async function discardSession(
   const lock = await acquireOwner(dir);
   try {
     await admit();
-    // A crash may have left some of its processes.
+    // A crash may have left some of its processes running.
     for (const path of await capsuleDirsOf(dir)) await detachCapsule(new CapsuleDir(path));
     await disk.rename(dir, trashed);
     lock.relocate(trashed);
@@ -43,7 +47,7 @@ export async function discardSession(
 }
 
 async function forget(home: Home, id: FoundSession["id"]): Promise<void> {
-  // It still has the words of what is gone, and is only a cache.
+  // The index is only a cache, and it still has the words of the removed session.
   removeIndex(home);
   await withLine(home, async (line) => line.remove(id));
   const runtime = findHomeRuntimeDir(home.dir);

@@ -1,23 +1,23 @@
 /**
- * Owns the measuring of what a session takes of the disk, part by part. An overlay capsule is counted with the layers
- * that it stands on, without the base, which it shares with others. Snapshots are not counted: they lie in the store
- * of the repo, whose objects sessions share.
+ * Owns the measuring of how much of the disk a session uses, part by part. An overlay capsule is counted with
+ * the layers that it stands on, without the base, which it shares with others. Snapshots are not counted:
+ * they are in the store of the repo, whose objects sessions share.
  */
 import type { FoundSession, Home } from "../../home/index.ts";
 import { diskUse, diskUseOfEach } from "../../process/index.ts";
 import { taskDirsOf } from "../../task/index.ts";
 import { blobsDir, inboxDir, journalDir, outboxDir, sessionHomeDir } from "../../util/index.ts";
 
-/** In bytes, as blocks of the disk. */
+/** All in bytes, counted in blocks of the disk. */
 export interface SessionDiskUse {
   /** With the layers that it stands on, and TMPDIR. */
   readonly capsule: number;
   readonly home: number;
-  /** Records and blobs; what a fork shares with its parent is counted for both. */
+  /** Records and blobs. Files that a fork shares with its parent are counted for both. */
   readonly journal: number;
   readonly artifacts: number;
   readonly mail: number;
-  /** All of these, and what else is in the session's directory. */
+  /** All of these, and everything else in the session's directory. */
   readonly total: number;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Owns the question what work a session has turned away from: tasks that the next one did not go on with, since it began
- * clean, was a retry, or came after a rewind. What of it is in no commit that stays is told by its turn.
+ * Owns the question which work a session has turned away from: tasks that the next one did not continue,
+ * because it began clean, was a retry, or came after a rewind. If some of that work is in no commit that
+ * stays, it is reported by its turn.
  */
 import { areKept, hasObject, type Repo, treeOf } from "../../capsule/index.ts";
 import { isHoldfastError } from "../../contract/index.ts";
@@ -10,13 +11,13 @@ import { emptyState, fold, type SessionState } from "../../session/index.ts";
 type Task = NonNullable<SessionState["task"]>;
 
 interface History {
-  /** Tasks as they were when they were left. */
+  /** The tasks, in the state in which they were left. */
   readonly left: readonly Task[];
-  /** Commits of the session's own, on whatever branch. */
+  /** Commits that the session published, on any branch. */
   readonly published: readonly string[];
 }
 
-/** The last turns of work that would be lost; `without`: names of branches that are to go too. */
+/** The last turns of the work that would be lost. `without`: names of branches that will be deleted too. */
 export async function turnsLeftBehind(
   repo: Repo,
   dir: string,
@@ -26,7 +27,7 @@ export async function turnsLeftBehind(
   const { left, published } = await historyIn(dir);
   const turns = new Set<number>();
   for (const { snapshot, base } of left) {
-    // The session has the same files now: they are looked at as those of its last task.
+    // The session has the same files now, so they are judged as those of its last task.
     if (!snapshot || snapshot.tree === now.task?.snapshot?.tree) continue;
     const isPlain = !published.includes(base ?? "") && (await hasTree(repo, base, snapshot.tree));
     if (!isPlain && !(await isInOneOf(repo, published, snapshot.tree, without))) turns.add(snapshot.turn);
@@ -44,14 +45,14 @@ async function historyIn(dir: string): Promise<History> {
       state = fold(state, record);
       const { type, data } = record;
       if (type === "work_published") published.push(String(data["commit"]));
-      // What its parent left is its parent's.
+      // The work that the parent left belongs to the parent.
       if (type === "session_forked") [left, published] = [[], []];
       if (!before || (type !== "session_rewound" && type !== "task_started")) continue;
       const carried = type === "task_started" ? treeIn(data["carried"]) : undefined;
       if (carried !== before.snapshot?.tree) left.push(before);
     }
   } catch (error) {
-    // A damaged journal tells as much as can be read.
+    // Of a damaged journal, use as much as can be read.
     if (!isHoldfastError(error)) throw error;
   }
   return { left, published };
@@ -72,7 +73,7 @@ async function isInOneOf(
   return false;
 }
 
-/** A commit that is gone has nothing. */
+/** A commit that does not exist any more has no tree. */
 async function hasTree(repo: Repo, commit: string | null, tree: string): Promise<boolean> {
   if (commit !== null && !(await hasObject(repo, commit))) return false;
   return (await treeOf(repo, commit)) === tree;

@@ -1,9 +1,12 @@
 /**
- * Owns the end of a session for good, where a person says so: what would go, and whether it may.
+ * Owns the permanent removal of a session at a person's request: what would be removed, and whether it may
+ * be.
  *
- * G3 Without `force`, nothing goes that is in no other place, that a person has or keeps, or that is damaged. What is
- *    refused is refused before anything has changed.
- * Branches go first, if that was asked for: a crash then leaves the session whole, with its work in its snapshots.
+ * removal-1 Without `force`, nothing is removed that exists in no other place, that a person has or keeps, or
+ *    that is damaged. A refusal comes before anything has changed.
+ *
+ * If branches are to be deleted, they go first: a crash then leaves the session whole, with its work in its
+ * snapshots.
  */
 import { deleteBranch, type FoundBranch, findBranch, type OwnBranch } from "../../capsule/index.ts";
 import { HoldfastError, isHoldfastError } from "../../contract/index.ts";
@@ -17,9 +20,9 @@ import { discardSession } from "./discard.ts";
 import { unpublishedWork } from "./unpublished.ts";
 
 export interface RemovalOptions {
-  /** Also what is in no other place, what is kept or handed off, and what is damaged. */
+  /** Also remove what exists in no other place, what is kept or handed off, and what is damaged. */
   readonly force?: boolean;
-  /** Its branches too, unless a person has added to them or has them checked out. */
+  /** Also delete its branches, unless a person has added to them or has them checked out. */
   readonly branches?: boolean;
 }
 
@@ -29,20 +32,20 @@ export interface Removal {
   readonly title: string | null;
   readonly turns: number;
   readonly tasks: number;
-  /** What its directory takes of the disk. */
+  /** How many bytes of the disk its directory uses. */
   readonly bytes: number;
-  /** Work that is in no other place. */
+  /** Work that exists in no other place. */
   readonly unpublished: readonly string[];
   readonly unread: number;
   /** Tasks that have not begun. */
   readonly queued: number;
-  /** Sessions that were forked from it: they stay whole. */
+  /** Sessions that were forked from it. They stay whole. */
   readonly forks: number;
-  /** Its own in the user's repo, each with the reason why it stays, if it does. */
+  /** Its branches in the user's repo, each with the reason why it stays, if it does. */
   readonly branches: readonly { readonly name: string; readonly stays: string | null }[];
 }
 
-/** What would go; fails where it may not. */
+/** What would be removed. Fails if it may not be. */
 export async function planRemoval(
   home: Home,
   found: FoundSession,
@@ -66,7 +69,7 @@ export async function removeSession(
     for (const branch of going) await deleteBranch(await repoOf(home, inspected.state), branch);
     gone = removal;
   });
-  if (!gone) throw new Error("a session went without having been looked at");
+  if (!gone) throw new Error("a session was removed without having been checked");
   return { ...gone, bytes };
 }
 
@@ -75,7 +78,12 @@ function assertMayGo(
   { state, damage }: Pick<Inspected, "state" | "damage">,
 ): void {
   if (damage) throw damaged(damage);
-  if (state.isKept) throw new HoldfastError("session_kept", `session ${session} is kept`, { session });
+  if (state.isKept)
+    throw new HoldfastError(
+      "session_kept",
+      `session ${session} is kept: a person marked it with holdfast keep`,
+      { session },
+    );
   if (state.handoff)
     throw new HoldfastError("handoff_open", `${state.handoff.to} has the files of session ${session}`, {
       directory: state.handoff.directory,
@@ -83,7 +91,7 @@ function assertMayGo(
   if (unpublished.length > 0)
     throw new HoldfastError(
       "unpublished_work",
-      `session ${session} has what is in no other place: ${unpublished.join("; ")}`,
+      `session ${session} has work that exists in no other place: ${unpublished.join("; ")}`,
       { session, unpublished },
     );
 }
@@ -91,7 +99,7 @@ function assertMayGo(
 interface Look {
   readonly removal: Removal;
   readonly inspected: Inspected;
-  /** Branches that can be deleted, and are to be. */
+  /** Branches that can be deleted and are to be deleted. */
   readonly going: readonly FoundBranch[];
 }
 
@@ -122,7 +130,7 @@ async function look(home: Home, found: FoundSession, options: RemovalOptions): P
   return { removal, inspected, going };
 }
 
-/** Its branch, and the one of its agent's own commits, as far as they are there. */
+/** Its branch, and the branch of its agent's own commits, as far as they exist. */
 async function branchesOf(home: Home, dir: string, state: SessionState): Promise<FoundBranch[]> {
   const own: OwnBranch[] = [];
   const { branch } = state;
@@ -139,7 +147,7 @@ async function branchesOf(home: Home, dir: string, state: SessionState): Promise
     const found = await Promise.all(own.map((one) => findBranch(repo, one)));
     return found.filter((one) => one !== undefined);
   } catch (error) {
-    // The repo is gone, and so are they.
+    // The repo does not exist any more, and neither do its branches.
     if (!isHoldfastError(error)) throw error;
     return [];
   }
@@ -150,13 +158,13 @@ async function commitsBranch(dir: string): Promise<OwnBranch | undefined> {
   try {
     for await (const { record } of readDurable(dir)) {
       const { type, data } = record;
-      // Its parent's is its parent's.
+      // The branches of the parent belong to the parent.
       if (type === "session_forked") found = undefined;
       if (type === "commits_published")
         found = { name: String(data["branch"]), ours: [String(data["commit"])] };
     }
   } catch (error) {
-    // A damaged journal tells as much as can be read.
+    // Of a damaged journal, use as much as can be read.
     if (!isHoldfastError(error)) throw error;
   }
   return found;

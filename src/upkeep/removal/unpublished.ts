@@ -1,6 +1,6 @@
 /**
- * Owns the question what work would be lost if a session were gone: what is in no commit of the user's repo that stays.
- * Of files that git ignores, and of HOME, it does not speak.
+ * Owns the question which work would be lost with a session: work that is in no commit of the user's repo
+ * that stays. It does not judge files that git ignores, or HOME.
  */
 import { areKept, CapsuleDir, hasObject, listTips, treeOf } from "../../capsule/index.ts";
 import { isHoldfastError } from "../../contract/index.ts";
@@ -10,7 +10,10 @@ import { commitBelow } from "../../task/index.ts";
 import { capsuleDir } from "../../util/index.ts";
 import { turnsLeftBehind } from "./left-behind.ts";
 
-/** A text for each kind of work that would be lost; `without`: branches that are to go too, with their tips. */
+/**
+ * A text for each kind of work that would be lost. `without`: branches that will be deleted too, with their
+ * tips.
+ */
 export async function unpublishedWork(
   home: Home,
   { id, dir }: Pick<FoundSession, "id" | "dir">,
@@ -25,22 +28,22 @@ export async function unpublishedWork(
   try {
     const repo = await repoOf(home, state);
     for (const turn of await turnsLeftBehind(repo, dir, state, names))
-      lost.push(`the work of turn ${turn}, which a later task did not go on with`);
+      lost.push(`the work of turn ${turn}, which a later task did not continue`);
     if (task.snapshot && task.snapshot.tree !== (await treeOf(repo, await commitBelow(repo, task))))
       lost.push(`the work of turn ${task.snapshot.turn}`);
     const unanswered = task.snapshot?.unanswered ?? 0;
-    if (unanswered > 0) lost.push(`${unanswered} files of which git did not say whether they are work`);
+    if (unanswered > 0) lost.push(`${unanswered} files for which git did not report whether they are work`);
     const tips = (await listTips(repo)).filter(({ session }) => session === id).map(({ commit }) => commit);
     const commits = [task.published, ...tips, ...without.map(({ tip }) => tip)];
     const there = await thereOf(repo, commits);
     if (!(await areKept(repo, there, { without: [] }))) lost.push("commits that no other branch or tag has");
     else if (!(await areKept(repo, there, { without: names })))
-      lost.push(`commits that only ${names.join(" and ")} has, which is to go too`);
+      lost.push(`commits that are only in ${names.join(" and ")}, which is to be deleted too`);
     return lost;
   } catch (error) {
-    // The repo or the base is gone: nothing tells whether it has the work.
+    // The repo or the base does not exist any more, so it is unknown whether the work is in it.
     if (!isHoldfastError(error)) throw error;
-    return [...lost, `work that its repo can't be asked for: ${error.message}`];
+    return [...lost, `work that can't be looked for in its repo: ${error.message}`];
   }
 }
 
@@ -57,7 +60,7 @@ async function thereOf(
   commits: readonly (string | null)[],
 ): Promise<string[]> {
   const there: string[] = [];
-  // One that is gone from the repo is measured by the files of the snapshot.
+  // The work of a commit that is gone from the repo is measured by the files of the snapshot.
   for (const commit of commits) if (commit !== null && (await hasObject(repo, commit))) there.push(commit);
   return there;
 }

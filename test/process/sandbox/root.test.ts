@@ -17,7 +17,7 @@ const dirsOf = (args: readonly string[]) => args.filter((_, at) => args[at - 1] 
 const isRoot = process.getuid?.() === 0;
 
 describe.skipIf(!hasSandbox)("the root", () => {
-  it("Q8 has the machine's programs, and of its directories no others", () => {
+  it("view-1 shows the directories of the machine's programs, and no others", () => {
     const seen = saidUnderRoot("ls -A /").split("\n");
     expect(seen).toEqual(expect.arrayContaining(["bin", "dev", "etc", "proc", "run", "tmp", "usr", "var"]));
     for (const name of ["root", "mnt", "media", "srv", "boot", "home"].filter((one) => existsSync(`/${one}`)))
@@ -27,7 +27,7 @@ describe.skipIf(!hasSandbox)("the root", () => {
     );
   });
 
-  it("Q8 can be written in its own directories alone, and has nothing in /run", () => {
+  it("view-1 can be written in its own directories alone, and has nothing in /run", () => {
     const tried = "/ /run /var /usr /etc /dev /proc/sys/kernel /sys/devices/system/cpu".split(" ");
     const said = saidUnderRoot(`for dir in ${tried.join(" ")}; do (: > $dir/written) 2>&1; done; ls -A /run`);
     expect(said.split("\n")).toHaveLength(tried.length);
@@ -37,13 +37,18 @@ describe.skipIf(!hasSandbox)("the root", () => {
     ).toBe("mine\nmine\nmine");
   });
 
-  it("Q8 what is kept in memory is bounded, and every user's", () => {
+  it("view-1 settings of the kernel could not be written by their owner either", () => {
+    const options = saidUnderRoot("grep ' /proc/sys ' /proc/self/mounts | tail -n 1 | cut -d ' ' -f 4");
+    expect(options.split(",")).toContain("ro");
+  });
+
+  it("view-1 what is kept in memory is bounded, and every user's", () => {
     const said = saidUnderRoot("stat -c %a /tmp /dev/shm; df -k --output=size /tmp /dev/shm");
     expect(said).toMatch(/^1777\n1777\n/);
     for (const size of said.match(/\d{5,}/g) ?? []) expect(Number(size)).toBeLessThanOrEqual(1024 * 1024);
   });
 
-  it("knows its own user, and neither the machine's others nor which machine it is", () => {
+  it("knows its own user, but not the machine's other users or its id", () => {
     expect(saidUnderRoot("id -un; cat /etc/passwd /etc/group /etc/machine-id")).toBe(
       `holdfast\n${passwdText(ownIds, "/nowhere")}${groupText(ownIds)}686f6c64666173740000000000000000`,
     );
@@ -64,14 +69,14 @@ describe.skipIf(!hasSandbox)("the root", () => {
     expect(listed).toMatch(/^\d/);
   });
 
-  it("Q8 no secret of /etc is left out because there are many: their directories are covered", () => {
+  it("view-1 no secret of /etc is left out because there are many: their directories are covered", () => {
     const many = ["/etc/shadow", "/etc/a/one", "/etc/a/b/two", "/etc/c/three", "/etc/c/three/four"];
     expect(withinBound(many, 4)).toEqual(["/etc/a/b/two", "/etc/a/one", "/etc/c/three", "/etc/shadow"]);
     expect(withinBound(many, 3)).toEqual(["/etc/a", "/etc/c", "/etc/shadow"]);
   });
 
   it.skipIf(!isRoot)(
-    "Q8 a secret of /etc that the task's user could read is empty, and no other is covered",
+    "view-1 a secret of /etc that the task's user could read is empty, and no other is covered",
     () => {
       // Root reads all of them; as its own user, the look goes two levels down.
       const covered = etcSecrets({ uid: 0, gid: 0 });
@@ -92,7 +97,7 @@ describe("the words for bubblewrap", () => {
     expect(dirsOf(parentDirs(["/a/b/c/d"], ["/a/b"]))).toEqual(["/a"]);
   });
 
-  it("what has gone since it was found is not covered, and fails nothing", () => {
+  it("a path that has gone since it was found is not covered, and makes nothing fail", () => {
     const gone = { ...noTools, read: ["/gone/dir"], covered: ["/gone/dir/token", "/gone/dir/in"] };
     expect(shownArguments(gone).show).toEqual(["--perms", "0755", "--dir", "/gone", ...tried("/gone/dir")]);
     expect(shownArguments(gone).seal).toEqual([]);
@@ -133,7 +138,7 @@ describe("the words for bubblewrap", () => {
 const tried = (path: string) => ["--ro-bind-try", path, path];
 
 describe("who there is", () => {
-  it("the task's user stands in place of the line that has its number", () => {
+  it("the task's user replaces the line with the same number", () => {
     expect(passwdText({ uid: 1000, gid: 1000 }, "/h").split("\n")).toHaveLength(4);
     expect(passwdText({ uid: 0, gid: 0 }, "/h")).toMatch(/^holdfast:x:0:0::\/h:\/bin\/sh\nnobody/);
     expect(groupText({ uid: 1, gid: NOBODY })).toBe(`root:x:0:\nholdfast:x:${NOBODY}:\n`);

@@ -131,7 +131,7 @@ const asked = (architecture: Architecture): fc.Arbitrary<Asked> => {
 describe.each(ARCHITECTURES)("the filter for %s", (architecture) => {
   const program = seccompProgram(architecture);
 
-  it("Q4 says of every call what is meant", () => {
+  it("seccomp-1 answers every call as the list of refusals says", () => {
     fc.assert(
       fc.property(asked(architecture), (one) => {
         expect(run(program, one)).toBe(expected(architecture, one));

@@ -1,9 +1,10 @@
 /**
- * The filter in a real sandbox: each call that it refuses, by errno, as root with and without capabilities and as an
- * ordinary user.
+ * The filter in a real sandbox: each call that it refuses, by errno, as root with and without capabilities
+ * and as an ordinary user.
  *
- * Two controls. Root with all capabilities makes each call without the filter too, and is answered something else. And
- * the others run under a filter whose errnos are marked: so it is the filter that refuses, not what they lack.
+ * Two controls. Root with all capabilities makes each call without the filter too, and is answered something
+ * else. And the others run under a filter whose errnos are marked: so it is the filter that refuses, not what
+ * they lack.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
@@ -139,7 +140,10 @@ const allowed: Row[] = [
   ...row("personality", [0x8], 0, "a 32-bit machine's name"),
 ];
 
-/** 32-bit code that ends with 42, in the smallest file that the kernel runs: a header, one segment, three instructions. */
+/**
+ * 32-bit code that ends with 42, in the smallest file that the kernel runs: a header, one segment, three
+ * instructions.
+ */
 function oldProgram(): Buffer {
   const code = Buffer.from("b801000000bb2a000000cd80", "hex");
   const header = Buffer.from("7f454c4601010100000000000000000002000300010000005480040834000000", "hex");
@@ -206,17 +210,17 @@ describe.skipIf(why)("the filter of system calls", () => {
     describe.skipIf(why)(`for ${name}`, () => {
       const all = [...rows, ...unsure];
 
-      it("Q4 refuses, each with its errno", () => {
+      it("seccomp-1 refuses, each with its errno", () => {
         const errnos = withFilter((fd) => errnosOf(all, [...words, ...filtered, "--"], fd));
         expect(answered(all, errnos)).toEqual(wanted(all));
       });
 
-      it("Q4 refuses by itself, before the kernel asks for rights", () => {
+      it("seccomp-1 refuses by itself, before the kernel asks for rights", () => {
         const errnos = withFilter((fd) => errnosOf(all, [...words, ...filtered, "--"], fd), marked());
         expect(answered(all, errnos)).toEqual(wanted(all, MARK));
       });
 
-      it("lets what stands beside it through", () => {
+      it("lets similar calls through", () => {
         const inTmp = [...words, "--tmpfs", "/tmp"];
         const errnos = withFilter((fd) => errnosOf(allowed, [...inTmp, ...filtered, "--"], fd));
         expect(answered(allowed, errnos)).toEqual(wanted(allowed));

@@ -131,7 +131,7 @@ describe("tools", () => {
     expect(home.tools([], { env: { PATH: "" } }).env["PATH"]).toBe("/usr/local/bin:/usr/bin:/bin");
   });
 
-  it("no odd directory fails it", () => {
+  it("strange directories do not make it fail", () => {
     using home = new UserHome();
     home.file("file");
     home.link("loop", "loop");

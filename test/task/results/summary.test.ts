@@ -1,5 +1,6 @@
 /**
- * The summary of a task: what it says, what it says is missing, and that it stays short and harmless.
+ * The summary of a task: its content, its notes about missing parts, its length, and that its text is
+ * harmless.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -39,7 +40,7 @@ const policy = (...rules: string[]): Told => [
 ];
 
 describe("the summary of a task", () => {
-  it("says what was asked, why it was so, what changed, what was decided, what held and what the checks said", () => {
+  it("has the request, the root cause, the changes, the decisions, what was in force and the results of the checks", () => {
     const { text } = summaryOf([
       said("Root cause: a guess that was wrong\nRejected: a longer timeout, which hides it"),
       ...called("1.1", "Bash", "error"),
@@ -70,7 +71,7 @@ describe("the summary of a task", () => {
 `);
   });
 
-  it("says what is missing, and never that something passed which did not run", () => {
+  it("names missing parts, and never reports a check as passed that did not run", () => {
     const { text } = summaryOf([], EMPTY);
     for (const line of [
       "**Asked:** nothing is on record.",
@@ -88,7 +89,7 @@ describe("the summary of a task", () => {
     );
   });
 
-  it("says of receipts for another tree that they count for nothing, and of checks that ran again the last word", () => {
+  it("marks receipts for another tree as not counting, and has the last result of checks that ran again", () => {
     const other = verified("passed", "b".repeat(40));
     expect(summaryOf([...checked("lint", true), other]).text).toContain(
       "passed for another tree `bbbbbbbbbbbb`, which the task did not leave: it counts for nothing",
@@ -116,7 +117,7 @@ describe("the summary of a task", () => {
     expect(summaryOf([said(text)]).text).toContain(`**Root cause:** ${found}\n`);
   });
 
-  it("P2 lets nothing of an agent's be more than text", () => {
+  it("markdown-1 shows text of an agent as plain text only", () => {
     const hostile =
       "<img src=x onerror=y> [a](http://x) ![b](//y) `c` @ani #12 &lt; www.x.y https://x.y \u202e\u001b[31m$z$ __d__";
     const { text } = summaryOf([said(`Root cause: ${hostile}\nDecision: ${hostile}`)], {
@@ -132,7 +133,7 @@ describe("the summary of a task", () => {
     expect(text.match(/^#/gm)).toHaveLength(1);
   });
 
-  it("O4 stays within its tokens whatever it is made of, and counts what it leaves out", () => {
+  it("summary-1 stays within its tokens whatever it is made of, and counts what it leaves out", () => {
     const paths = Array.from({ length: 200 }, (_, index) => `src/a-rather-long-directory/file-${index}.ts`);
     const { text } = summaryOf([], { ...FACTS, changed: { ...FACTS.changed, paths, files: 5000 } });
     expect(text).toMatch(/`src\/a-rather-long-directory\/file-0.ts`, .*, and \d+ more\n/);

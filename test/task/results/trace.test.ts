@@ -1,5 +1,5 @@
 /**
- * The trace of a task: which spans its records give, by which ids, and what is not in it.
+ * The trace of a task: the spans of its records, their ids, and what the trace leaves out.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -81,7 +81,7 @@ const KEPT: Told = ["stage_started", { task: 1, stage: "persist" }];
 const WHOLE = [...BEGUN, ...ACTED, ...VERIFIED, KEPT];
 
 describe("the trace of a task", () => {
-  it("O2 has a span for each thing, where it belongs, by ids of the journal", () => {
+  it("trace-1 has a span for each thing, where it belongs, by ids of the journal", () => {
     const { spans, records, named } = traceOf(WHOLE);
     const tree = spans.map(({ name, parentSpanId }) => [
       name,
@@ -116,12 +116,12 @@ describe("the trace of a task", () => {
     expect(tookSeconds(named("invoke_agent claude"))).toBe(5);
   });
 
-  it("has nothing in it that was said, given to a tool or written by one", () => {
+  it("has no text of messages, arguments or outputs", () => {
     expect(traceOf(WHOLE).json).not.toContain("private");
     expect(valueIn(traceOf(WHOLE).named("execute_tool Bash"), "holdfast.output_bytes")).toBe("11");
   });
 
-  it("O2 is the same when what a task left is kept again after a kill", () => {
+  it("trace-1 is the same when a task's results are saved again after a kill", () => {
     const again: Told[] = [
       ["artifact_written", { task: 1, name: "trace.json", sha256: "0".repeat(64), bytes: 1 }],
       ["session_resumed", { from: "interrupted" }, { epoch: 2 }],
@@ -130,7 +130,7 @@ describe("the trace of a task", () => {
     expect(traceOf([...WHOLE, ...again]).json).toBe(traceOf(WHOLE).json);
   });
 
-  it("ends what a kill cut off where its owner fell silent", () => {
+  it("ends spans that a kill cut off at the last record of their owner", () => {
     const { spans } = traceOf([
       ...BEGUN,
       ["session_resumed", { from: "interrupted" }, { epoch: 2, at: "2026-01-31T18:00:00.000Z" }],
@@ -147,7 +147,7 @@ describe("the trace of a task", () => {
     expect(tookSeconds(second)).toBe(0);
   });
 
-  it("O3 is bounded, says what it left out, and keeps what comes last of turns and checks", () => {
+  it("trace-2 is limited, reports how much it left out, and keeps the last turns and checks", () => {
     const calls = Array.from({ length: MAX_SPANS }, (_, index) => called(`1.${index}`, "Read", "ok")).flat();
     const { spans } = traceOf([...BEGUN, ...calls, ...ACTED, ...VERIFIED, KEPT]);
     expect(spans.length).toBeLessThanOrEqual(MAX_SPANS);

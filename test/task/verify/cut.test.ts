@@ -20,7 +20,7 @@ const CUTS = [
 ] as const;
 
 describe("a task that is killed around its checks", () => {
-  it("T7 verify-2 ends with the same verdict, the same tree and one commit", async () => {
+  it("stages-1 verify-2 ends with the same verdict, the same tree and one commit", async () => {
     using home = new CheckedHome(["{ name: test, run: test -e runs }"], { a: "1\n" });
     const hf = await home.hf();
     const trees = new Set<string>();
@@ -48,7 +48,7 @@ describe("a task that is killed around its checks", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("leaves nothing that gc does not clear, where nobody goes on with it", async () => {
+  it("leaves nothing that gc does not clear when the task is not continued", async () => {
     using home = new CheckedHome(["{ name: test, run: test -e runs }"]);
     const hf = await home.hf();
     const session = await hf.openSession({ repo: home.main, title: "left" });

@@ -1,6 +1,6 @@
 /**
- * What an agent does to pass a check without doing the work: each attempt is seen through, and the same done properly
- * passes. Threat: a check that passes on another tree than the one that is published.
+ * Attempts of an agent to pass a check without doing the work. Each attempt fails, and the same work done
+ * properly passes. Threat: a check that passes on another tree than the one that is published.
  */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -38,7 +38,7 @@ describe("an agent that wants its check to pass", () => {
     expect((await home.task("echo right > answer.txt")).end.outcome).toBe("done");
   });
 
-  it("has a file that only its capsule has, or its HOME or TMPDIR: the check has not", async () => {
+  it("uses a file that only its capsule, HOME or TMPDIR has: the check does not have it", async () => {
     using home = new CheckedHome(
       [
         "{ name: test, run: test -e secret-state || test -e ~/state || test -e $TMPDIR/state || test -e /tmp/state }",
@@ -61,7 +61,7 @@ describe("an agent that wants its check to pass", () => {
     expect(good.end.unpublished?.reason).toContain("a protected path, holdfast.yaml");
   });
 
-  it("changes a test: it passes, and that is said beside it", async () => {
+  it("changes a test: the check passes, and the change is reported with it", async () => {
     using home = new CheckedHome(["{ name: test, run: sh test.sh }"], {
       ...project,
       "test/a.test.js": "1\n",

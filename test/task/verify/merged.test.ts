@@ -1,5 +1,5 @@
 /**
- * Merges with checks: what becomes the branch was verified as exactly that, whatever the order.
+ * Merges with checks: the branch gets exactly the tree that was verified, whatever the order.
  */
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/contract/index.ts";
@@ -45,7 +45,7 @@ describe("merges with checks", () => {
     await expect(hf.mergeSession(third.id)).rejects.toMatchObject({ code: "merge_conflicts" });
   });
 
-  it("refuse what passed alone and fails together: nothing has moved; --no-verify is on record", async () => {
+  it("refuse work that passes alone and fails together: nothing moves; --no-verify is recorded", async () => {
     using home = new CheckedHome([CHECK], FILES);
     const hf = await home.hf();
     const one = await home.task("echo bo > names/one");

@@ -1,5 +1,5 @@
 /**
- * The policy: what a person looks at before work is published.
+ * The policy: what a person has to review before work is published.
  */
 import { describe, expect, it } from "vitest";
 import type { ChangedFile, FileVersion } from "../../../src/capsule/index.ts";
@@ -60,7 +60,7 @@ describe("the policy", () => {
     expect(found.map((one) => one.map(({ rule }) => rule))).toEqual([["protected"], ["protected"], []]);
   });
 
-  it("verify-5 holds the work back until a person says that they looked at it", async () => {
+  it("verify-5 holds the work back until a person has reviewed it", async () => {
     using home = new TaskHome({ "a.txt": "one\n", "holdfast.yaml": "protect: [deploy]\n" });
     const hf = await home.open();
     const { session, task } = await home.start(hf);
@@ -78,11 +78,16 @@ describe("the policy", () => {
     const recorded: unknown[] = [];
     for await (const { type, data } of hf.readJournal(session.id))
       if (type === "policy_applied") recorded.push(data);
-    expect(recorded).toMatchObject([{ tree: end.tree }]);
+    const { files, insertions, deletions } = end.stat;
+    expect(recorded).toMatchObject([{ tree: end.tree, stat: { files, insertions, deletions } }]);
     expect(JSON.stringify(recorded)).not.toContain(secret);
     await expect(hf.branchSession(session.id)).rejects.toMatchObject({ code: "needs_review" });
     expect(gitIn(home.main, "branch", "--list", "holdfast/*")).toBe("");
     const { commit } = await hf.branchSession(session.id, { isReviewed: true });
     expect(gitIn(home.main, "rev-parse", `${commit}^{tree}`)).toBe(end.tree);
+    const published: unknown[] = [];
+    for await (const { type, data } of hf.readJournal(session.id))
+      if (type === "work_published") published.push(data);
+    expect(published).toMatchObject([{ commit, isReviewed: true }]);
   });
 });

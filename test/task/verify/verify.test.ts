@@ -10,7 +10,7 @@ import { TaskHome, turn } from "../../support/tasks.ts";
 const IS_FIXED = '{ name: test, run: test "$(cat a)" = fixed }';
 
 describe("the checks of a task", () => {
-  it("verify-2 verify-3 pass or fail on its tree, which is on record; only what passed is published", async () => {
+  it("verify-2 verify-3 pass or fail on its tree, which is recorded; only work that passed is published", async () => {
     using home = new CheckedHome([IS_FIXED, "{ name: second, run: echo heard }"], { a: "broken\n" });
     const good = await home.task("echo fixed > a");
     expect(good.end).toMatchObject({ outcome: "done", branch: expect.stringContaining("holdfast/") });
@@ -42,7 +42,7 @@ describe("the checks of a task", () => {
     expect(home.strays()).toEqual([]);
   });
 
-  it("verify-4 where none ran, the work is unverified, which is never a pass; where nothing changed, there is nothing to say", async () => {
+  it("verify-4 if none ran, the work is unverified, which is never a pass; without changes there is no verdict", async () => {
     using none = new TaskHome();
     const hf = await none.open();
     const { session, task } = await none.start(hf);
@@ -61,7 +61,7 @@ describe("the checks of a task", () => {
     expect(skipped.verification).toMatchObject({ verdict: "unverified", skipped: ["docs"] });
   });
 
-  it("K27 have exactly the tree: nothing that is ignored, and a git that stands on it without a change", async () => {
+  it("exact-1 have exactly the tree: no ignored file, and a git that is on it without a change", async () => {
     using home = new CheckedHome(
       [
         "{ name: look, run: 'git status --porcelain --ignored; git log -1 --format=%T; ls -A; cat crlf | od -c | head -1' }",
@@ -86,7 +86,7 @@ describe("the checks of a task", () => {
     expect(names.at(-1)).toContain("y  \\r  \\n");
   });
 
-  it("name the changed files that have a say in them, and those that none of them covers", async () => {
+  it("name the changed files that affect them, and those that none of them covers", async () => {
     using home = new CheckedHome(
       [
         "{ name: src, run: 'true', paths: [src, '*.test.js'] }",
@@ -109,7 +109,7 @@ describe("the checks of a task", () => {
     });
   });
 
-  it("that leave files behind, hang, write without end or need a host fail in clear words", async () => {
+  it("that leave files behind, hang, write without end or need a host fail with a clear reason", async () => {
     using home = new CheckedHome(
       [
         "{ name: leaves, run: 'echo x > left; mkdir -p out; echo x > out/ignored' }",

@@ -1,0 +1,96 @@
+/**
+ * Owns what happens to the calls of a turn that was cut off. The agent may have been ended before it stored
+ * them, so it is told about them when it continues.
+ *
+ * repeat-1 A call that was open when its agent was ended, and the call that was completed last, are refused
+ *    once if the agent makes them again in the same form: they may have had their effect without the agent
+ *    knowing. After that the agent has been warned, and the call may run.
+ */
+import type { Json } from "../contract/index.ts";
+import type { CutCall, Workplace } from "./adapter.ts";
+
+const MAX_TOLD = 20;
+const MAX_ARGS = 300;
+const MAX_OUTPUT = 200;
+
+const REFUSAL =
+  "This call was running or had just finished when your process was ended, so it may have had its effect. Check first; if it is still needed, make it again.";
+
+interface CutOptions {
+  /**
+   * Whether the agent may forget open calls. An agent that remembers them has a reason when it makes a call
+   * again.
+   */
+  readonly refusesRepeats: boolean;
+}
+
+interface Asked {
+  readonly continues: boolean;
+}
+
+export class CutCalls {
+  readonly #calls: readonly CutCall[];
+  /** The arguments of calls that are refused when they are made again. */
+  readonly #refused: Set<string>;
+
+  constructor(calls: readonly CutCall[], { refusesRepeats }: CutOptions) {
+    this.#calls = calls;
+    // Only the arguments count: an agent may name the same tool differently. Calls without arguments are all
+    // alike.
+    const last = calls.findLast(({ outcome }) => outcome !== "refused");
+    const forms = calls
+      .filter((call) => isOpen(call) || call === last)
+      .map(({ args }) => JSON.stringify(args));
+    this.#refused = new Set(refusesRepeats ? forms.filter((form) => !EMPTY.includes(form)) : []);
+  }
+
+  /** For the session's last conversation, if that is continued. */
+  static async of(work: Workplace, { continues, ...options }: CutOptions & Asked): Promise<CutCalls> {
+    return new CutCalls(work.isGoingOn || continues ? await work.cutCalls() : [], options);
+  }
+
+  /** Undefined: the call may run. */
+  whyNot(args: Json): string | undefined {
+    return this.#refused.delete(JSON.stringify(args)) ? REFUSAL : undefined;
+  }
+
+  /** What the agent is told about the calls that were open. */
+  get open(): string {
+    return list(
+      `These calls were open when your process ended, whether or not you remember them. Each may have had its effect.${this.#once}`,
+      this.#calls.filter(isOpen).map(({ tool, args }) => `${tool} ${short(args, MAX_ARGS)}`),
+    );
+  }
+
+  /** What it is told about the others. */
+  get done(): string {
+    const words = ({ tool, args, outcome, output }: CutCall) =>
+      `${tool} ${short(args, MAX_ARGS)} → ${outcome}: ${short(output, MAX_OUTPUT)}`;
+    return list(
+      `These calls are done, whether or not you remember them. Do not make them again without a reason.${this.#once}`,
+      this.#calls.filter((call) => !isOpen(call)).map(words),
+    );
+  }
+
+  get #once(): string {
+    return this.#refused.size > 0
+      ? " If you repeat an open call or the last one, it is refused the first time: check whether it had its effect, and then make it a second time if it is needed."
+      : "";
+  }
+}
+
+const EMPTY = ["null", '""', "{}"];
+
+const isOpen = ({ outcome }: CutCall) => outcome === "interrupted";
+
+/** Empty when there are none. */
+function list(head: string, lines: readonly string[]): string {
+  if (lines.length === 0) return "";
+  const hidden = lines.length > MAX_TOLD ? [`- ${lines.length - MAX_TOLD} earlier ones`] : [];
+  return [head, ...hidden, ...lines.slice(-MAX_TOLD).map((line) => `- ${line}`)].join("\n");
+}
+
+function short(value: Json, most: number): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length <= most ? text : `${text.slice(0, most)} …`;
+}

@@ -1,0 +1,105 @@
+/**
+ * Owns the questions about requests on the terminal of a person who watches a task. An approval is given by
+ * the first characters of its fingerprint, a denial by "no" and a reason, an answer as it is typed. An empty
+ * line leaves the request waiting. No output of the task is shown between a question and its answer.
+ */
+import { type AskedOfPerson, type DecisionMade, type Dispatcher, Requests } from "../dispatch/index.ts";
+import { grantTo } from "../operator/index.ts";
+import { printable } from "../util/index.ts";
+import { canAsk } from "./ask.ts";
+import { aboutText, assertShown, isTyped, shownOf, TYPED_LENGTH, tellWhole } from "./deciding.ts";
+import type { AskedAbout } from "./host-questions.ts";
+import { note } from "./screen.ts";
+import type { TypedLines } from "./typed-lines.ts";
+
+/** The bell, and the title of the window, because the person may be looking at another one. */
+function alert(title: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\u0007\u001b]0;${printable(title)}\u0007`);
+}
+
+/** Undefined: it still waits. */
+type Made = DecisionMade | undefined;
+
+function left(why: string): undefined {
+  note(why);
+}
+
+export class RequestQuestions {
+  readonly #dispatcher: Dispatcher;
+  readonly #requests: Requests;
+  readonly #about: AskedAbout;
+  readonly #typed: TypedLines;
+
+  constructor(dispatcher: Dispatcher, about: AskedAbout, typed: TypedLines) {
+    this.#dispatcher = dispatcher;
+    this.#requests = new Requests(dispatcher);
+    this.#about = about;
+    this.#typed = typed;
+  }
+
+  /**
+   * Returns when the request is answered, left waiting, or settled elsewhere. A failure is reported, and
+   * leaves it waiting. True if its task was parked for it and now goes on.
+   */
+  async ask(id: string, away: AbortSignal): Promise<boolean> {
+    if (!canAsk()) return false;
+    const asked = await this.#find(id);
+    if (!asked) return false;
+    const over = new AbortController();
+    alert(`holdfast: ${aboutText(asked)}`);
+    try {
+      const settled = this.#settled(id, over.signal);
+      const ask = asked.kind === "approval" ? this.#askApproval : this.#askAnswer;
+      const made = await ask.call(this, asked, away, settled);
+      return (made?.process ?? null) !== null;
+    } catch (error) {
+      note(error instanceof Error ? printable(error.message) : String(error));
+      return false;
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #askApproval(asked: AskedOfPerson, away: AbortSignal, settled: Promise<void>): Promise<Made> {
+    const shown = await shownOf(this.#dispatcher, asked);
+    tellWhole(shown, note);
+    assertShown(this.#dispatcher, shown);
+    const { id, session, user } = asked;
+    const question = `approve ${aboutText(asked)}?\nits first ${TYPED_LENGTH} characters approve it once, "no" and why denies it, Enter leaves it waiting: `;
+    const typed = (await this.#typed.ask(question, away, settled))?.trim();
+    if (typed === undefined || typed === "") return left(`${id} still waits: holdfast approve ${id}`);
+    const denied = /^no?\b[\s:,]*(.*)$/i.exec(typed);
+    if (denied) return this.#requests.deny(session, id, denied[1] ?? "", { user });
+    if (isTyped(typed, String(asked.data["fingerprint"]))) return grantTo(this.#dispatcher, asked);
+    return left(`this is not its fingerprint; ${id} still waits: holdfast approve ${id} asks again`);
+  }
+
+  async #askAnswer(asked: AskedOfPerson, away: AbortSignal, settled: Promise<void>): Promise<Made> {
+    tellWhole(await shownOf(this.#dispatcher, asked), note);
+    const { id, session, user } = asked;
+    const typed = await this.#typed.ask("your answer (Enter leaves it waiting): ", away, settled);
+    if (typed === undefined || typed.trim() === "")
+      return left(`${id} still waits: holdfast answer ${id} TEXT`);
+    return this.#requests.answer(session, id, typed.trim(), { user });
+  }
+
+  async #find(id: string): Promise<AskedOfPerson | undefined> {
+    const { session, user } = this.#about;
+    const all = await this.#requests.of(session, user === undefined ? {} : { user });
+    return all.find((one) => one.id === id);
+  }
+
+  /** Resolves when the request no longer waits: it was decided elsewhere, or its task is over. */
+  async #settled(id: string, stop: AbortSignal): Promise<void> {
+    const { session, user } = this.#about;
+    const ears = await this.#dispatcher.listen(session, user === undefined ? {} : { user });
+    try {
+      while (!stop.aborted) {
+        if (!(await this.#find(id))) return;
+        await ears.next();
+      }
+    } finally {
+      ears.close();
+    }
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * Owns a session as the process that drives it has it: what is written to it, its turns, its task, its end. Only the
+ * owner can do this, and a session has one owner; what can be asked of any session stands in session.ts.
+ */
+import type { Appended, Budget, EventData, EventType, JsonObject } from "../contract/index.ts";
+import type { Dispatcher } from "../dispatch/index.ts";
+import type { BudgetLeft, Session, Turn } from "../session/index.ts";
+import { assertKnown } from "../util/index.ts";
+import { OwnTask } from "./own-task.ts";
+import { type SessionRecord, typed } from "./records.ts";
+
+/** How a task of one's own begins. */
+export interface OwnTaskOptions {
+  /** What it is about, for the commit of its work. Default: the session's title. */
+  readonly asked?: string;
+  /** The commit that it begins with. Default: what the session's last task left, else HEAD. */
+  readonly base?: string;
+  /** Begin with the repo's default base, whatever the last task left. */
+  readonly isFresh?: boolean;
+  /** The directory of the repo that its commands start in. */
+  readonly cwd?: string;
+  /** What it may do. Default: the repo's default lane. */
+  readonly lane?: string;
+  /** Hosts that it may reach beside those of its lane. */
+  readonly hosts?: readonly string[];
+  /** Without a sandbox, nothing keeps its commands from the rest of the machine. Default: true. */
+  readonly sandbox?: boolean;
+  /** What `capsule.setup` writes, while it runs. */
+  readonly onSetup?: (chunk: Buffer) => void;
+  /** Ends the set-up. */
+  readonly signal?: AbortSignal;
+}
+const OWN_TASK = [
+  ...(["asked", "base", "cwd", "hosts", "isFresh"] as const),
+  ...(["lane", "onSetup", "sandbox", "signal"] as const),
+] satisfies (keyof OwnTaskOptions)[];
+
+/** The events that a harness may append. What a session is, is recorded by its home alone. */
+export type OwnEventType = Exclude<
+  EventType,
+  "session_opened" | "session_forked" | "session_imported" | "session_archived"
+>;
+
+/** A session that this process owns, until it pauses, closes or releases it. */
+export class OwnedSession implements AsyncDisposable {
+  readonly #dispatcher: Dispatcher;
+  readonly #session: Session;
+
+  /** @internal */
+  constructor(dispatcher: Dispatcher, session: Session) {
+    this.#dispatcher = dispatcher;
+    this.#session = session;
+  }
+
+  /** The id of the session. */
+  get id(): string {
+    return this.#session.id;
+  }
+
+  /** What a person calls it; null where it has no name. */
+  get name(): string | null {
+    return this.#session.state.name;
+  }
+
+  /** The number of turns that were begun. */
+  get turns(): number {
+    return this.#session.state.turns;
+  }
+
+  /** Appends one record. Resolves when the record is on disk. */
+  append<T extends OwnEventType>(type: T, data: EventData<T>): Promise<Appended> {
+    return this.#session.append(type, data);
+  }
+
+  /** Appends an event of your own: its name, and any JSON beside it. */
+  note(name: string, data: JsonObject = {}): Promise<Appended> {
+    return this.#session.append("custom", { ...data, name });
+  }
+
+  /** Begins a turn. Fails with `budget_reached` where nothing is left of the budget. */
+  beginTurn(input: string, options: { readonly by?: string } = {}): Promise<Turn> {
+    assertKnown(options, ["by"]);
+    return this.#session.beginTurn(input, options);
+  }
+
+  /** What is left of the budget now, with what the open turn has used. */
+  budgetLeft(): BudgetLeft {
+    return this.#session.budgetLeft();
+  }
+
+  /** Raises limits of the budget. A session that its budget had paused continues. */
+  raiseBudget(budget: Budget): Promise<void> {
+    return this.#session.raiseBudget(budget);
+  }
+
+  /** Calls the observer with every record once it is on disk, until the function that it returns is called. */
+  observe(observer: (records: readonly SessionRecord[]) => void): () => void {
+    return this.#session.observe((records) => observer(records.map(typed)));
+  }
+
+  /** Begins a task: a capsule of the session's repo, for turns that work on files. */
+  async startTask(options: OwnTaskOptions = {}): Promise<OwnTask> {
+    assertKnown(options, OWN_TASK);
+    return new OwnTask(await this.#dispatcher.holdfast.startTask(this.#session, options));
+  }
+
+  /** The task that the session is at, with its files: after a crash, the one that was cut off. */
+  async currentTask(): Promise<OwnTask> {
+    return new OwnTask(await this.#dispatcher.holdfast.currentTask(this.#session));
+  }
+
+  /** Ends an open turn as interrupted, pauses the session, and gives it back. */
+  pause(): Promise<void> {
+    return this.#session.pause();
+  }
+
+  /** Closes the session for good, and gives it back. */
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+
+  /** Gives the session back as it is. */
+  release(): Promise<void> {
+    return this.#session.release();
+  }
+
+  /** Gives the session back; one that was at work is paused. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#session[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * Owns the part of a session's handle that is about its work and its upkeep: published, merged, put away, handed over,
+ * checked, exported.
+ */
+import type { Dispatcher } from "../dispatch/index.ts";
+import { assertKnown, present } from "../util/index.ts";
+import { branchForm, mergeForm, parseForm, rebaseForm, rewindForm, teardownForm } from "./forms.ts";
+import type { Audit, Branched, Exported, HandOff, Merged, Rebased, Receipt, Returned } from "./results.ts";
+
+/** What can be done with a session's work, whether a process has it or not. */
+export class SessionWork {
+  /** The id of the session. */
+  readonly id: string;
+  /** @internal */
+  protected readonly dispatcher: Dispatcher;
+  /** @internal */
+  protected readonly scope: { readonly user: string };
+
+  /** @internal */
+  constructor(dispatcher: Dispatcher, id: string, user: string) {
+    this.dispatcher = dispatcher;
+    this.id = id;
+    this.scope = { user };
+  }
+
+  /** Publishes its work to the session's branch, also that of a task that failed, or after a person reviewed it. */
+  branch(options: { readonly isReviewed?: boolean } = {}): Promise<Branched> {
+    const { isReviewed } = parseForm(branchForm, options);
+    return this.#holdfast.branchSession(this.id, { ...this.scope, ...present({ isReviewed }) });
+  }
+
+  /** Merges its work into a branch of the user's: replayed there, checked, and the branch moved forward. */
+  merge(
+    options: {
+      /** The branch. Default: the one that the checkout is on. */
+      readonly into?: string;
+      /** As one commit. */
+      readonly isSquashed?: boolean;
+      /** With the agent's own commits. */
+      readonly isKept?: boolean;
+      /** With `isKept`: a person has looked at these commits. */
+      readonly isReviewed?: boolean;
+      /** Without checks. That is on record. */
+      readonly isUnverified?: boolean;
+    } = {},
+  ): Promise<Merged> {
+    return this.#holdfast.mergeSession(this.id, { ...this.scope, ...present(parseForm(mergeForm, options)) });
+  }
+
+  /** Puts its unmerged work on a newer commit of a branch of the user's. */
+  rebase(options: { readonly onto?: string } = {}): Promise<Rebased> {
+    const { onto } = parseForm(rebaseForm, options);
+    return this.#holdfast.rebaseSession(this.id, { ...this.scope, onto });
+  }
+
+  /** Takes files, HOME and conversation back to the end of a turn, or forward again. */
+  async rewind(toTurn: number): Promise<void> {
+    parseForm(rewindForm, { toTurn });
+    await this.dispatcher.withoutProcess(this.id, this.scope, () =>
+      this.#holdfast.rewindSession(this.id, toTurn, this.scope),
+    );
+  }
+
+  /** Takes the capsule away; all of it is in a snapshot first. */
+  teardown(options: { readonly dropIgnored?: boolean } = {}): Promise<Receipt> {
+    const { dropIgnored } = parseForm(teardownForm, options);
+    return this.dispatcher.withoutProcess(this.id, this.scope, () =>
+      this.#holdfast.tearDownSession(this.id, { ...this.scope, ...present({ dropIgnored }) }),
+    );
+  }
+
+  /** Undoes a teardown. */
+  async restore(): Promise<void> {
+    await this.#holdfast.restoreSession(this.id, this.scope);
+  }
+
+  /** Gives a person the files, in a directory with a git of its own. */
+  handOff(options: { readonly to: string; readonly directory?: string }): Promise<HandOff> {
+    assertKnown(options, ["to", "directory"]);
+    return this.dispatcher.withoutProcess(this.id, this.scope, () =>
+      this.#holdfast.handOffSession(this.id, { ...this.scope, ...options }),
+    );
+  }
+
+  /** Takes what the person changed as a turn of theirs. */
+  takeBack(options: { readonly directory?: string; readonly unchanged?: boolean } = {}): Promise<Returned> {
+    assertKnown(options, ["directory", "unchanged"]);
+    return this.#holdfast.takeBackSession(this.id, { ...this.scope, ...options });
+  }
+
+  /** Compresses it and puts it away; what runs is ended first. */
+  async archive(): Promise<void> {
+    await this.dispatcher.archive(this.id, this.scope);
+  }
+
+  /** Removes it for good. Refused while it has work that is nowhere else, unless `force` is set. */
+  async remove(options: { readonly force?: boolean; readonly branches?: boolean } = {}): Promise<void> {
+    assertKnown(options, ["force", "branches"]);
+    await this.dispatcher.remove(this.id, { ...this.scope, ...options });
+  }
+
+  /** Checks every byte of its journal, blobs and artifacts; with `deep`, of its snapshots too. */
+  async audit(options: { readonly deep?: boolean } = {}): Promise<Audit> {
+    assertKnown(options, ["deep"]);
+    const audit = await this.#holdfast.auditSession(this.id, { ...this.scope, ...options });
+    const { artifacts, snapshots, findings } = audit;
+    const places = findings.map(({ file, offset, reason }) => ({ file, offset, reason }));
+    return { isSound: findings.length === 0, artifacts, snapshots, findings: places };
+  }
+
+  /** Makes a new session of what is good in a damaged one, and returns its id; null where only a cache was wrong. */
+  async repair(): Promise<string | null> {
+    return (await this.#holdfast.repairSession(this.id, this.scope)).session;
+  }
+
+  /** Writes it to a file that another home can import. Files with a secret are left out and named, unless `withHome` is set. */
+  async export(to: string, options: { readonly withHome?: boolean } = {}): Promise<Exported> {
+    assertKnown(options, ["withHome"]);
+    const { leftOut } = await this.#holdfast.exportSession(this.id, to, { ...this.scope, ...options });
+    return { leftOut };
+  }
+
+  /** How many bytes it takes of the disk. What snapshots share with others is not counted. */
+  async diskBytes(): Promise<number> {
+    return (await this.#holdfast.diskUse(this.id, this.scope)).total;
+  }
+
+  /** Gives it another token; the one that its processes had opens nothing any more. */
+  rotateToken(): Promise<void> {
+    return this.dispatcher.rotateToken(this.id, this.scope);
+  }
+
+  /** Takes its token away: its processes reach neither their tools nor a model. */
+  revokeToken(): Promise<void> {
+    return this.dispatcher.revokeToken(this.id, this.scope);
+  }
+
+  get #holdfast() {
+    return this.dispatcher.holdfast;
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Owns the way from a task as a program asks for it to its spec: an agent with a prompt, a command, or a script.
+ */
+import { basename } from "node:path";
+import { assertScript } from "../agent/index.ts";
+import {
+  type AgentDefinition,
+  type AgentSpec,
+  HoldfastError,
+  isKnownAgentName,
+  type TaskSpec,
+} from "../contract/index.ts";
+import type { Dispatcher, SubmitOptions } from "../dispatch/index.ts";
+import type { SessionSummary } from "../home/index.ts";
+import { readRepoFile } from "../task/index.ts";
+import { present } from "../util/index.ts";
+import { chooseAgent } from "./agent-choice.ts";
+import type { TaskRequest } from "./forms.ts";
+
+/** The session that the task is for; undefined for one that is yet to be opened. */
+type Of = Pick<SessionSummary, "repo" | "agent" | "definition" | "task" | "branch" | "merged">;
+
+interface Asked {
+  readonly spec: TaskSpec;
+  readonly title: string;
+  readonly options: Pick<SubmitOptions, "env" | "priority" | "budget">;
+}
+
+export async function specOf(dispatcher: Dispatcher, task: TaskRequest, session: Of): Promise<Asked> {
+  const { title, base, isFresh, cwd, lane, hosts, env, priority, budget } = task;
+  const asked = await agentOf(dispatcher, task, session);
+  const spec: TaskSpec = {
+    agent: asked.agent,
+    definition: asked.definition.slice(0, 200),
+    ...present({ title, base, isFresh, cwd, hosts: hosts && [...hosts], lane: lane ?? asked.lane }),
+    sandbox: true,
+  };
+  return { spec, title: (title ?? asked.words).slice(0, 200), options: present({ env, priority, budget }) };
+}
+
+interface AskedAgent {
+  readonly agent: AgentSpec;
+  readonly definition: string;
+  readonly words: string;
+  readonly lane?: string | undefined;
+}
+
+async function agentOf(dispatcher: Dispatcher, task: TaskRequest, session: Of): Promise<AskedAgent> {
+  const { prompt, command, script } = task;
+  if ([prompt, command, script].filter((one) => one !== undefined).length !== 1)
+    throw new HoldfastError("invalid_data", "a task has exactly one of prompt, command and script");
+  const alone = { agent: prompt, model: prompt, isContinued: prompt, isRestarted: command, vars: script };
+  for (const [field, owner] of Object.entries(alone))
+    if (owner === undefined && task[field as keyof TaskRequest] !== undefined)
+      throw new HoldfastError("invalid_data", `${field}: does not fit this kind of task`, { field });
+  if (command) return commandOf(command, task.isRestarted ?? false);
+  if (script !== undefined) return scriptOf(script, task.vars ?? {});
+  return promptOf(dispatcher, prompt ?? "", task, session);
+}
+
+const commandOf = (command: string[], restart: boolean): AskedAgent => ({
+  agent: { adapter: "exec", command, input: "nothing", restart },
+  definition: `exec:${basename(command[0] ?? "")}`,
+  words: command.join(" "),
+});
+
+async function scriptOf(script: string, vars: Record<string, string>): Promise<AskedAgent> {
+  await assertScript(script, vars);
+  return {
+    agent: { adapter: "script", script, vars, input: "messages" },
+    definition: "script:",
+    words: "a script",
+  };
+}
+
+async function promptOf(
+  dispatcher: Dispatcher,
+  prompt: string,
+  task: TaskRequest,
+  session: Of,
+): Promise<AskedAgent> {
+  const name = task.agent ?? session.agent ?? undefined;
+  const definition = await definitionOf(dispatcher, name, session);
+  if (definition?.script !== undefined)
+    throw new HoldfastError("invalid_data", `agent ${definition.name} is a script: give its text as script`);
+  const model = task.model ?? definition?.model;
+  const asked = {
+    ...present({ agent: definition ? undefined : name, model }),
+    continue: task.isContinued ?? false,
+  };
+  const chosen = await chooseAgent(dispatcher.home, prompt, asked, definition);
+  return {
+    agent: chosen.spec,
+    definition: `agent:${definition?.name ?? chosen.name}`,
+    words: prompt,
+    lane: definition?.lane,
+  };
+}
+
+/** One of the repo's own file counts as far as a person has accepted it. */
+async function definitionOf(
+  { home }: Dispatcher,
+  name: string | undefined,
+  { repo, definition, ...state }: Of,
+): Promise<AgentDefinition | undefined> {
+  if (name === undefined || isKnownAgentName(name)) return undefined;
+  if (definition?.name === name) return definition;
+  const sections = repo === null ? {} : (await readRepoFile(home, { repo, state })).config.agents;
+  const section = Object.hasOwn(sections, name) ? sections[name] : undefined;
+  if (section) return { name, ...section };
+  throw new HoldfastError("unknown_agent", `there is no agent ${name}`, { agent: name });
+}

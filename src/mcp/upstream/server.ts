@@ -1,0 +1,203 @@
+/**
+ * Owns one upstream MCP server of a task. It is started when its tools are first needed, in a sandbox of its
+ * own, and a few times again if it ends. If it hangs, crashes, floods its output or changes its tools, only
+ * its own calls fail.
+ *
+ * upstream-1 Its tools are offered only while their list is the one that was pinned when its entry was
+ *    accepted.
+ * upstream-3 An action that it did not answer, because it hung, ended or was stopped, has an unknown outcome.
+ *    It is not reported as failed.
+ */
+import { Client, ProtocolError } from "@modelcontextprotocol/client";
+import { spend } from "../../approval/index.ts";
+import type { ServerSettings } from "../../config/index.ts";
+import { HoldfastError, type JsonObject } from "../../contract/index.ts";
+import type { ActingTool, CallContext, PlainTool, Prepared, Tool, ToolOutcome } from "../../lane/index.ts";
+import { type Listed, type Listing, listTools } from "./listing.ts";
+import { Pipe, type StartServer } from "./pipe.ts";
+import { textOf } from "./result.ts";
+
+const SECOND_MS = 1000;
+/** The time to start and to list its tools. */
+const OPEN_MS = 20_000;
+const MAX_STARTS = 4;
+
+/** What the task provides for a server. */
+export interface ServerPlace {
+  readonly name: string;
+  readonly settings: ServerSettings;
+  readonly homeDir: string;
+  readonly session: string;
+  readonly start: StartServer;
+  /** The end of its standard error, for error messages. */
+  said(): string;
+  /** Whether this is the list that was accepted. The first list is accepted with the entry. */
+  isPinned(hash: string): Promise<boolean>;
+  /** The tree of the work, for a server that sees files; null for one that sees none. */
+  tree(): Promise<string | null>;
+  /** Removes the values of its variables from its texts. */
+  redact(text: string): string;
+}
+
+interface Opened {
+  readonly client: Client;
+  readonly pipe: Pipe;
+  readonly listing: Listing;
+}
+
+export class UpstreamServer {
+  readonly #place: ServerPlace;
+  #opened: Promise<Opened> | undefined;
+  #starts = 0;
+  /** Whether it reported that its tools have changed. */
+  #isStale = false;
+  /** Why it can't be used at all. That is found out once per task. */
+  #unusable: HoldfastError | undefined;
+
+  constructor(place: ServerPlace) {
+    this.#place = place;
+  }
+
+  get name(): string {
+    return this.#place.name;
+  }
+
+  /** Empty when it can't be asked; `onFailure` gets the reason. */
+  async tools(onFailure: (why: string) => void): Promise<readonly Tool[]> {
+    try {
+      const { listing } = await this.#open();
+      return listing.tools.map((tool) => this.#tool(tool, listing.hash));
+    } catch (error) {
+      onFailure(`${this.#place.name}: ${wordsOf(error)}`);
+      return [];
+    }
+  }
+
+  async close(): Promise<void> {
+    const opened = await this.#opened?.catch(() => undefined);
+    await opened?.client.close().catch(() => {});
+  }
+
+  /** One after another: of several calls at once, the first starts it, and the others find it running. */
+  #open(): Promise<Opened> {
+    const opened = (this.#opened ?? Promise.resolve(undefined)).then(
+      (there) => this.#openAfter(there),
+      () => this.#openAfter(undefined),
+    );
+    this.#opened = opened;
+    opened.catch(() => {});
+    return opened;
+  }
+
+  async #openAfter(there: Opened | undefined): Promise<Opened> {
+    if (there && there.pipe.whyClosed === undefined && !this.#isStale) return there;
+    if (this.#isStale) await there?.client.close().catch(() => {});
+    this.#isStale = false;
+    if (this.#unusable) throw this.#unusable;
+    if (this.#starts >= MAX_STARTS) throw failed(`it ended ${MAX_STARTS} times, so it is not started again`);
+    return this.#begin().catch((error: unknown) => {
+      this.#unusable = error instanceof HoldfastError ? error : failed(wordsOf(error));
+      throw this.#unusable;
+    });
+  }
+
+  async #begin(): Promise<Opened> {
+    this.#starts += 1;
+    const { name, settings, start, said, isPinned, redact } = this.#place;
+    const pipe = new Pipe(start);
+    const client = new Client({ name: "holdfast", version: "1" });
+    try {
+      const openMs = Math.min(OPEN_MS, settings.timeout_seconds * SECOND_MS);
+      await client.connect(pipe, { timeout: openMs });
+      const listing = await listTools(client, openMs);
+      // upstream-1
+      if (!(await isPinned(listing.hash)))
+        throw failed(
+          "its tools are not those that were accepted: review them, then accept the file again with holdfast trust --forget and holdfast trust",
+        );
+      // Before its next call it is started anew, asked for its tools, and compared with its pin.
+      client.setNotificationHandler("notifications/tools/list_changed", () => {
+        this.#isStale = true;
+      });
+      return { client, pipe, listing };
+    } catch (error) {
+      const why = pipe.whyClosed ?? wordsOf(error);
+      await client.close().catch(() => {});
+      const last = redact(said());
+      throw failed(`MCP server ${name} can't be used: ${why}${last === "" ? "" : `; it said: ${last}`}`);
+    }
+  }
+
+  #tool({ name, description, input }: Listed, hash: string): Tool {
+    const { name: server, settings } = this.#place;
+    const kind = Object.hasOwn(settings.classes, name) ? settings.classes[name] : settings.class;
+    const common = {
+      ...{ name: `${server}__${name}`, class: kind ?? settings.class, input },
+      description: this.#place.redact(description),
+      isForeign: true,
+    };
+    const run: PlainTool["run"] = (args, call) => this.#call(name, args, call);
+    if (common.class !== "external") return { ...common, isSilent: common.class === "read", run };
+    const acting: ActingTool = {
+      ...common,
+      declaration: { server: JSON.parse(JSON.stringify(settings)) as JsonObject, tools: hash },
+      prepare: async (args) => this.#prepared({ server, name, hash }, (call) => this.#call(name, args, call)),
+    };
+    return acting;
+  }
+
+  async #prepared(
+    { server, name, hash }: { readonly server: string; readonly name: string; readonly hash: string },
+    act: (call: CallContext) => Promise<ToolOutcome>,
+  ): Promise<Prepared> {
+    const { settings, homeDir, session, tree } = this.#place;
+    const { run, hosts, env } = settings;
+    return {
+      target: { server, tool: name, tools: hash, run: [...run], hosts: [...hosts] },
+      tree: await tree(),
+      base: null,
+      facts: [
+        ["server", `${server}: ${run.join(" ")}`],
+        ["reaches", hosts.length === 0 ? "no host" : hosts.join(", ")],
+        ...(env.length > 0 ? ([["variables", env.join(", ")]] as const) : []),
+      ],
+      act: async (grant, call) => {
+        // A server that can't be started must not cost a grant.
+        await this.#open();
+        if (grant && !spend(homeDir, grant.approval, { session }))
+          return { outcome: "refused", text: `grant_invalid: approval ${grant.approval} was already spent` };
+        return act(call);
+      },
+    };
+  }
+
+  async #call(name: string, args: JsonObject, { signal, progress }: CallContext): Promise<ToolOutcome> {
+    const { redact } = this.#place;
+    const { client, pipe, listing } = await this.#open();
+    if (!listing.tools.some((tool) => tool.name === name))
+      throw failed(`the server does not have the tool ${name} any more`);
+    try {
+      const result = await client.callTool(
+        { name, arguments: args },
+        {
+          signal,
+          timeout: this.#place.settings.timeout_seconds * SECOND_MS,
+          resetTimeoutOnProgress: false,
+          onprogress: ({ message, progress: at, total }) =>
+            progress(redact(message ?? (total === undefined ? String(at) : `${at} of ${total}`))),
+        },
+      );
+      const text = redact(textOf(result));
+      return { outcome: result.isError ? "error" : "ok", text };
+    } catch (error) {
+      const why = pipe.whyClosed ?? wordsOf(error);
+      const text = redact(`${this.#place.name}: ${why}`);
+      // upstream-3: the server itself said no, or gave no answer at all.
+      return { outcome: "error", text, facts: error instanceof ProtocolError ? {} : { isUnknown: true } };
+    }
+  }
+}
+
+const failed = (why: string) => new HoldfastError("tool_failed", why);
+
+const wordsOf = (error: unknown) => (error instanceof Error ? error.message : String(error)).slice(0, 1000);

@@ -1,0 +1,97 @@
+/**
+ * Owns the upstream servers of a task: those of the repo's file that were accepted. Each is independent of
+ * the others.
+ */
+import type { ServerSettings } from "../../config/index.ts";
+import type { Values } from "../../contract/index.ts";
+import type { GatePlace } from "../../gateway/index.ts";
+import { changeTrust, pinning, type Tool } from "../../lane/index.ts";
+import { trustPlace, workNow } from "../../task/index.ts";
+import { sha256Hex } from "../../util/index.ts";
+import { serverStart } from "./process.ts";
+import { UpstreamServer } from "./server.ts";
+
+/** How much of a server's standard error is reported. */
+const MAX_SAID = 1000;
+
+export interface ServersPlace extends Pick<GatePlace, "home" | "session" | "task"> {
+  readonly servers: Readonly<Record<string, ServerSettings>>;
+  /** The variables that a server is given. Fails if one has no value. */
+  secrets(names: readonly string[]): Promise<Values>;
+  /** Called once for each reason why a server can't be used. */
+  onFailure(why: string): void;
+}
+
+export class UpstreamServers {
+  readonly #place: ServersPlace;
+  readonly #servers: readonly UpstreamServer[];
+  readonly #told = new Set<string>();
+
+  constructor(place: ServersPlace) {
+    this.#place = place;
+    this.#servers = Object.entries(place.servers).map(
+      ([name, settings]) => new UpstreamServer(this.#placeOf(name, settings)),
+    );
+  }
+
+  /**
+   * The tools of all servers, asked at the same time, or of the server that a tool of this name would belong
+   * to.
+   */
+  async tools(tool?: string): Promise<readonly Tool[]> {
+    const asked = this.#servers.filter(({ name }) => tool === undefined || tool.startsWith(`${name}__`));
+    const onFailure = (why: string) => {
+      if (this.#told.has(why)) return;
+      this.#told.add(why);
+      this.#place.onFailure(why);
+    };
+    return (await Promise.all(asked.map((server) => server.tools(onFailure)))).flat();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.close()));
+  }
+
+  #placeOf(name: string, settings: ServerSettings): ConstructorParameters<typeof UpstreamServer>[0] {
+    const { home, session, task, secrets } = this.#place;
+    const { io, repo, sessionDir } = task.room;
+    let said = "";
+    let values: Values = {};
+    return {
+      name,
+      settings,
+      homeDir: home.dir,
+      session: session.id,
+      start: async (onOutput, onEnd) => {
+        values = await secrets(settings.env);
+        const onComplaint = (chunk: Buffer) => {
+          said = redacted(said + chunk.toString("utf8"), values).slice(-MAX_SAID);
+        };
+        return serverStart({ task, name, settings, values, onComplaint })(onOutput, onEnd);
+      },
+      said: () => said.trim(),
+      isPinned: async (hash) => {
+        const entry = `${name} ${sha256Hex(JSON.stringify(settings))}`;
+        const trust = await changeTrust(trustPlace(task.room), home.io.disk, (before) =>
+          pinning(before, entry, hash),
+        );
+        return trust.pins[entry] === hash;
+      },
+      tree: async () => {
+        if (settings.files === "none") return null;
+        return (await workNow({ io, repo, sessionDir }, session.state))?.tree ?? null;
+      },
+      redact: (text) => redacted(text, values),
+    };
+  }
+}
+
+/** A shorter value appears in many texts by chance. */
+const MIN_VALUE = 6;
+
+function redacted(text: string, values: Values): string {
+  return Object.entries(values).reduce(
+    (left, [name, value]) => (value.length < MIN_VALUE ? left : left.replaceAll(value, `[${name}]`)),
+    text,
+  );
+}

@@ -1,0 +1,1 @@
+export { grantTo } from "./granting.ts";

@@ -1,0 +1,14 @@
+/**
+ * Owns the description of the API for the documents.
+ */
+import { Dispatcher } from "../dispatch/index.ts";
+import { EventStreams } from "./events.ts";
+import { openApiOf } from "./open-api.ts";
+import { routesOf } from "./routes.ts";
+
+/** The OpenAPI document. The routes are made over a home, and never asked. */
+export async function describeApi(options: { readonly home: string }): Promise<object> {
+  const dispatcher = await Dispatcher.open(options);
+  const streams = new EventStreams(dispatcher.home.io.clock, AbortSignal.abort());
+  return openApiOf(routesOf(dispatcher, streams));
+}

@@ -1,0 +1,182 @@
+/**
+ * Owns keeping an agent's own commits in a merge: which commits these are, whether a person has to review
+ * them first, and how they are put on the branch.
+ *
+ * keep-3 Every file that one of these commits brings, and all of its text, is judged like published work. The
+ *    content of the published work was judged with it.
+ * keep-4 The branch gets exactly the tree of the published work: what the agent did not commit itself becomes
+ *    one commit by Holdfast, after the agent's own.
+ */
+import { isUtf8 } from "node:buffer";
+import {
+  commitWork,
+  isConflicted,
+  type LinedCommits,
+  openStore,
+  ownCommits,
+  type ReadCommit,
+  type Replayed,
+  readChangedFiles,
+  replay,
+  type Store,
+  takeCommits,
+  treeOf,
+  userIdentity,
+  versionsBetween,
+} from "../../capsule/index.ts";
+import { HoldfastError } from "../../contract/index.ts";
+import { readDurable } from "../../journal/index.ts";
+import { findSecrets } from "../../redaction/index.ts";
+import { textIn } from "../../session/index.ts";
+import { tellStep } from "../../util/index.ts";
+import { restore } from "../files/teardown.ts";
+import { currentLimits, openCapsule, type Room, requireCapsule } from "../room/room.ts";
+import {
+  type Finding,
+  findingsIn,
+  findingsText,
+  LARGE_BYTES,
+  protectedPaths,
+  recordFindings,
+} from "./policy.ts";
+import { messageOfRest } from "./publishing.ts";
+import { conflictWith } from "./work-to-merge.ts";
+
+export interface KeptCommits {
+  /** The commit of the session's branch that they lead to. */
+  readonly from: string;
+  readonly line: LinedCommits;
+  /** Who made them, apart from the user. */
+  readonly authors: readonly string[];
+}
+
+const REVIEW =
+  "review them (holdfast branch --commits), then merge with holdfast merge --keep-commits --reviewed";
+const MAX_AUTHORS = 50;
+/** Control characters that a terminal would act on, and those that make it show other text in another order. */
+const CONTROLS = /[^\P{Cc}\n\r\t]|\r(?!\n)|\p{Bidi_Control}/u;
+const UTF_8 = /^utf-?8$/i;
+
+export async function keptCommits(
+  room: Room,
+  { from, isReviewed }: { readonly from: string; readonly isReviewed: boolean },
+): Promise<KeptCommits> {
+  const { session, repo, io } = room;
+  if (session.state.hadValues && !isReviewed)
+    throw needsReview(
+      room,
+      "the agent made its commits while it had values of yours in its environment, and commits are not searched for them",
+    );
+  const { ids, base } = await ownCommits(repo, from);
+  if (base === undefined)
+    throw new HoldfastError("merge_refused", "the session's work is based on no commit");
+  const { published, merged } = await recorded(room);
+  if (!(await openCapsule(room))) await restore(room);
+  const capsule = await requireCapsule(room);
+  tellStep(io.onProgress, "reading the agent's commits");
+  try {
+    const { maxSnapshotBytes: maxBytes } = await currentLimits(room);
+    const judge = async (line: LinedCommits, quarantine: Store) => {
+      const own = new Set([...published, ...line.commits.map(({ id }) => id)]);
+      const persons = ids.find((id) => !own.has(id));
+      if (persons !== undefined)
+        throw new HoldfastError(
+          "merge_refused",
+          `commit ${persons.slice(0, 12)} on the session's branch was made by a person, and is not among the agent's commits: merge without --keep-commits`,
+        );
+      if (!isReviewed) await judgeCommits(room, quarantine, line, { base, from });
+    };
+    const line = await takeCommits(capsule, { base, merged, maxBytes, judge });
+    return { from, line, authors: await strangersIn(room, line) };
+  } finally {
+    await capsule.detach();
+  }
+}
+
+/**
+ * The commits that Holdfast put on the session's branch, and the HEAD of the agent's git at the last merge.
+ */
+async function recorded({
+  sessionDir,
+}: Room): Promise<{ published: Set<string>; merged: string | undefined }> {
+  const published = new Set<string>();
+  let head: string | undefined;
+  let merged: string | undefined;
+  for await (const { record } of readDurable(sessionDir, { sync: async () => {} })) {
+    const { type, data } = record;
+    if (type === "work_published") published.add(textIn(data["commit"]));
+    if (type === "task_ended" && typeof data["head"] === "string") head = data["head"];
+    if (type === "work_merged") merged = head;
+  }
+  return { published, merged };
+}
+
+async function judgeCommits(
+  room: Room,
+  quarantine: Store,
+  line: LinedCommits,
+  { base, from }: { readonly base: string; readonly from: string },
+): Promise<void> {
+  const { session, repo } = room;
+  const protect = await protectedPaths(room, base);
+  const tree = await treeOf(repo, from);
+  const without = await versionsBetween(repo, quarantine, await treeOf(repo, base), tree);
+  const findings: Finding[] = [];
+  let before = line.onTree;
+  for (const commit of line.commits) {
+    const { id, tree: after } = commit;
+    const where = `in commit ${id.slice(0, 12)}`;
+    const trees = { from: before, to: after, maxBytes: LARGE_BYTES, without };
+    for await (const file of readChangedFiles(repo, quarantine, trees))
+      for (const { detail, ...finding } of await findingsIn(file, protect))
+        findings.push({ ...finding, detail: detail === undefined ? where : `${detail}, ${where}` });
+    findings.push(...(await findingsInText(commit)));
+    before = after;
+  }
+  await recordFindings(session, tree, findings);
+  if (findings.length > 0) throw needsReview(room, findingsText(findings));
+}
+
+async function findingsInText(commit: ReadCommit): Promise<Finding[]> {
+  const { id, headers, message, encoding } = commit;
+  const path = `commit ${id.slice(0, 12)}`;
+  const bytes = Buffer.from(`${headers}\n\n${message}`, "latin1");
+  const text = bytes.toString("utf8");
+  const rules = new Set((await findSecrets(text)).map(({ rule }) => rule));
+  const secrets = [...rules].map((rule) => ({ rule: "secret" as const, path, detail: `${rule}, its text` }));
+  // In another encoding, git shows other characters than those that were looked at.
+  const isElse = (encoding !== undefined && !UTF_8.test(encoding)) || !isUtf8(bytes);
+  if (isElse) return [...secrets, { rule: "message", path, detail: "in an encoding other than UTF-8" }];
+  return CONTROLS.test(text) ? [...secrets, { rule: "message", path }] : secrets;
+}
+
+function needsReview({ session }: Room, why: string): HoldfastError {
+  return new HoldfastError("needs_review", `${why}: ${REVIEW}`, { session: session.id });
+}
+
+async function strangersIn({ repo }: Room, { commits }: LinedCommits): Promise<string[]> {
+  const { name, email } = await userIdentity(repo);
+  const lines = commits.flatMap(({ author, committer }) => [author, committer]);
+  const named = lines.map((line) => Buffer.from(line.replace(/>[^>]*$/, ">"), "latin1").toString("utf8"));
+  return [...new Set(named)].filter((one) => one !== `${name} <${email}>`).slice(0, MAX_AUTHORS);
+}
+
+/** Puts the commits on the branch one by one. `work`: what the published work became there. */
+export async function keptOnto(
+  { session, repo, io }: Room,
+  { branch: into, tip: onto }: { readonly branch: string; readonly tip: string },
+  { line }: KeptCommits,
+  work: Replayed,
+): Promise<Replayed> {
+  const store = await openStore(repo, io.disk);
+  const identity = await userIdentity(repo);
+  const atMs = io.clock.nowMs();
+  const result = await replay({ repo, store, tip: line.tip, onto, since: line.on, identity, atMs });
+  if (isConflicted(result))
+    throw conflictWith(into, { ...result, hasMerges: true }, "; it merges without --keep-commits");
+  const { commit: base, tree, commits } = result;
+  if (tree === work.tree) return result;
+  const message = messageOfRest(session.state);
+  const commit = await commitWork(store, { tree: work.tree, base, message, identity, atMs });
+  return { commit, tree: work.tree, commits: [...commits, { from: line.tip, to: commit }] };
+}

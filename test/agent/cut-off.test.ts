@@ -1,0 +1,139 @@
+/**
+ * An agent whose turn was cut off, by a kill or a park: it goes on knowing what was done, and no call has its effect
+ * twice.
+ */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { CutCalls } from "../../src/agent/cut-calls.ts";
+import { orphansIn } from "../../src/testing/index.ts";
+import { readTextOr } from "../../src/util/index.ts";
+import { AgentHome } from "../support/agents.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { until } from "../support/hosts.ts";
+
+const bash = (command: string) => ({ call: { bash: { command } } });
+const effects = (home: AgentHome, session: string) =>
+  execFileSync("git", ["-C", home.main, "show", `holdfast/${session}:effects`], { encoding: "utf8" });
+const ofType = async (home: AgentHome, session: string, type: string) =>
+  (await home.records(session)).filter((record) => record.type === type).map(({ data }) => data);
+
+async function killAndResume(home: AgentHome, session: string, meanwhile = () => {}): Promise<void> {
+  process.kill(home.hostPid(home.idOf(session)) ?? 0, "SIGKILL");
+  await until(async () => (await home.holdfast("show", session)).stdout.includes("interrupted"));
+  meanwhile();
+  await home.holdfast("resume", session);
+  await home.holdfast("wait", session);
+}
+
+// Without one, HOME would be the user's own.
+describe.skipIf(!hasSandbox)("an agent whose turn was cut off", () => {
+  it("repeat-1 Claude Code that forgot the call which was open is refused it once, with the reason", async () => {
+    await using home = await AgentHome.start({
+      long: [bash("echo x >> effects; sleep 60"), bash("echo y >> effects"), { say: "All done." }],
+    });
+    await home.run("long", "[[long]]", "--agent", "claude", "--detach");
+    const id = home.idOf("long");
+    await until(() => readTextOr(`${home.capsuleDir(id)}/upper/effects`, ""));
+    const forget = () => {
+      const dir = home.sessionDir(id, "home", ".claude", "projects");
+      const [name = ""] = readdirSync(dir);
+      const lines = readFileSync(join(dir, name), "utf8").trim().split("\n");
+      expect(lines.pop()).toContain("echo x");
+      writeFileSync(join(dir, name), `${lines.join("\n")}\n`);
+    };
+    await killAndResume(home, "long", forget);
+    expect(effects(home, "long")).toBe("x\ny\n");
+    const returned = await ofType(home, "long", "tool_returned");
+    expect(returned.map(({ outcome }) => outcome)).toEqual(["interrupted", "refused", "ok"]);
+    // It was told why, and so was its model.
+    expect(home.model.requests.at(-1)?.body).toContain("may have had its effect. Check first");
+    expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
+  });
+
+  it("repeat-1 a second attempt may run, and other calls are not delayed", async () => {
+    await using home = await AgentHome.start();
+    const bin = home.join("bin");
+    const fixtures = join(import.meta.dirname, "..", "fixtures", "agents");
+    copyFileSync(join(fixtures, "telling.ts"), join(bin, "telling.ts"));
+    writeFileSync(join(bin, "gemini"), '#!/bin/sh\nexec node "$(dirname "$0")/telling.ts" "$@"\n', {
+      mode: 0o755,
+    });
+    await home.run("telling", "ask read, linger execute", "--agent", "gemini", "--detach");
+    const ran = home.sessionDir(home.idOf("telling"), "home", "execute");
+    await until(() => readTextOr(ran, ""));
+    await killAndResume(home, "telling");
+    const returned = await ofType(home, "telling", "tool_returned");
+    expect(returned.map(({ outcome }) => outcome)).toEqual(["ok", "interrupted", "refused", "ok"]);
+    expect(readTextOr(ran, "")).toBe("ran\nran\n");
+    const [, second] = await ofType(home, "telling", "turn_started");
+    const told = JSON.stringify(second?.["input"]);
+    expect(told).toMatch(/were open.*- execute execute.*are done.*- read read → ok/s);
+  });
+
+  it("parked, it is told to end its turn first, so that it can store what it did, which survives the park", async () => {
+    await using home = await AgentHome.start({
+      dear: [
+        bash("echo x >> effects"),
+        { ...bash("echo y >> effects"), usage: { inputTokens: 900 } },
+        { say: "Went on." },
+      ],
+    });
+    home.settings("hold_minutes: 0\n");
+    const budget = ["--agent", "opencode", "--model", "anthropic/late", "--budget-tokens", "700"];
+    expect((await home.run("dear", "[[dear]]", ...budget)).status).toBe(7);
+    await home.holdfast("budget", "dear", "--raise", "tokens=10000");
+    await home.holdfast("wait", "dear");
+    expect(effects(home, "dear")).toBe("x\ny\n");
+    const begun = await ofType(home, "dear", "conversation_begun");
+    expect(begun.map(({ how }) => how)).toEqual(["new", "resumed"]);
+    expect(home.model.requests.at(-1)).toMatchObject({
+      body: expect.stringContaining("[[dear]]"),
+      step: { number: 2 },
+    });
+    expect(home.model.requests.flatMap(orphansIn)).toEqual([]);
+    const [, second] = await ofType(home, "dear", "turn_started");
+    expect(JSON.stringify(second?.["input"])).toMatch(/are done.*echo x.*→ ok.*echo y.*→ ok/s);
+  });
+
+  it("parked, an agent that does not react is ended anyway", async () => {
+    await using home = await AgentHome.start({
+      dear: [bash("echo x >> effects"), { ...bash("echo y >> effects"), usage: { inputTokens: 900 } }],
+    });
+    home.settings("hold_minutes: 0\n");
+    const { status } = await home.run("dear", "[[dear]]", "--agent", "opencode", "--budget-tokens", "700");
+    expect(status).toBe(7);
+    expect(await ofType(home, "dear", "task_parked")).toMatchObject([{ reason: "budget" }]);
+    expect(home.strays()).toEqual([]);
+  });
+});
+
+describe("what it is told about its calls", () => {
+  const call = (number: number, outcome = "ok") => ({
+    tool: "bash",
+    args: { command: `echo ${number} ${"x".repeat(1000)}` },
+    outcome,
+    output: "y".repeat(1000),
+  });
+
+  it("is short, however many there were", () => {
+    const many = Array.from({ length: 500 }, (_, number) => call(number, number % 2 ? "ok" : "interrupted"));
+    const cut = new CutCalls(many, { refusesRepeats: true });
+    for (const text of [cut.open, cut.done]) {
+      expect(text).toContain("- 230 earlier ones\n");
+      expect(text.length).toBeLessThan(15_000);
+    }
+    expect(cut.done).toContain("echo 499");
+  });
+
+  it("repeat-1 holds for agents that may forget, and for calls that have arguments", () => {
+    const refused = (refusesRepeats: boolean, args: object | null) =>
+      new CutCalls([{ ...call(1, "interrupted"), args: args as never }], { refusesRepeats }).whyNot(
+        args as never,
+      ) !== undefined;
+    expect(refused(true, { command: "x" })).toBe(true);
+    expect(refused(false, { command: "x" })).toBe(false);
+    for (const args of [{}, null]) expect(refused(true, args)).toBe(false);
+  });
+});

@@ -1,0 +1,73 @@
+/**
+ * A hostile agent at its own model route: what it says there opens nothing but models, is counted, and takes no memory.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { AgentHome, PLANTED_KEY } from "../support/agents.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { gitIn } from "../support/repo.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const ATTACK = readFileSync(join(import.meta.dirname, "..", "fixtures", "agents", "attack.mjs"));
+
+async function attacked(way: string) {
+  const home = await AgentHome.start({
+    work: [{ call: { bash: { command: `node attack.mjs ${way}` } } }, { say: "Done." }],
+  });
+  writeFileSync(join(home.main, "attack.mjs"), ATTACK);
+  gitIn(home.main, "add", "-A");
+  gitIn(home.main, "commit", "-qm", "an attack");
+  const { status, stderr } = await home.run("attacker", "[[work]]", ...wall);
+  expect(status, stderr).toBe(0);
+  const records = (await home.records("attacker")).map(({ type, data }) => ({ type, data }));
+  const [returned] = records.filter(({ type }) => type === "tool_returned");
+  const said = String(returned?.data["output"]).split("\n").filter(Boolean);
+  const metered = records.filter(({ type }) => type === "usage_metered").map(({ data }) => data);
+  return { home, said, metered };
+}
+
+const isSmuggled = ({ body }: { readonly body: string }) => body.includes("SMUGGLED");
+
+describe("a hostile agent at its model route", () => {
+  it("reaches no path but those of models, and no other host", async () => {
+    const { home, said } = await attacked("paths");
+    await using _ = home;
+    expect(said).toHaveLength(13);
+    for (const line of said) expect(line).toMatch(/ (40[0-9]|closed)$/);
+    expect(home.model.requests.filter(isSmuggled)).toEqual([]);
+  });
+
+  it("brings no credential of its own, and none of its headers says what a request is", async () => {
+    const { home, said } = await attacked("headers");
+    await using _ = home;
+    // The control: most of them are requests like any other, without what the agent added.
+    expect(said.filter((line) => line.endsWith(" 200")).length).toBeGreaterThan(4);
+    expect(said.slice(0, 2)).toEqual(["two lengths 400", "length and pieces 400"]);
+    const smuggled = home.model.requests.filter(isSmuggled);
+    expect(smuggled.length).toBeGreaterThan(4);
+    for (const { method, headers } of smuggled) {
+      expect([method, headers["x-api-key"], headers["host"]]).toEqual([
+        "POST",
+        PLANTED_KEY,
+        new URL(home.model.url).host,
+      ]);
+      expect(JSON.stringify(headers)).not.toMatch(/mine|evil|DELETE|upgrade|holdfast/i);
+    }
+  });
+
+  it("is counted also where it hangs up before an answer tells what it cost, by what was asked and came", async () => {
+    const { home, said, metered } = await attacked("unmetered");
+    await using _ = home;
+    expect(said).toEqual(["unmetered 200"]);
+    const [estimated] = metered.filter(({ provider }) => provider === "openai");
+    expect(estimated).toMatchObject({ model: "gpt-5.6", isPriced: true, isEstimated: true });
+    expect(estimated?.["inputTokens"]).toBeGreaterThan(4000);
+  });
+
+  it("has so many bytes of requests under way at most", async () => {
+    const { home, said } = await attacked("large");
+    await using _ = home;
+    expect(said).toEqual(["large 4 wait", "large waits 503", "again waits"]);
+  });
+});

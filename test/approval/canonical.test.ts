@@ -1,0 +1,126 @@
+/**
+ * canonical-1 and canonical-2: a value has one form, and a value that parsers treat differently has none.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { canonical, MAX_DEPTH, MAX_TEXT_BYTES, parseExact } from "../../src/approval/canonical.ts";
+import type { Json } from "../../src/contract/index.ts";
+import { codeOf } from "../support/approvals.ts";
+
+const nested = (depth: number) => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
+
+/** Any JSON that has a form. */
+const json = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    fc.constant(null),
+    fc.boolean(),
+    fc.maxSafeInteger(),
+    fc.double({ noNaN: true, min: -1, max: 1 }),
+    fc.string({ unit: "grapheme" }),
+    fc.array(tie("value"), { maxLength: 4 }),
+    fc.dictionary(
+      fc.string({ unit: "grapheme" }).filter((key) => key !== "__proto__"),
+      tie("value"),
+      { maxKeys: 4 },
+    ),
+  ),
+})).value;
+
+function shuffled(value: Json): Json {
+  if (Array.isArray(value)) return value.map(shuffled);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, one]) => [key, shuffled(one)]),
+  );
+}
+
+/** `-0` is the one value that is not what its form says. */
+const isSame = (a: Json, b: Json) => JSON.stringify(shuffled(a)) === JSON.stringify(shuffled(b));
+
+describe("the canonical form", () => {
+  it("canonical-1 is the same for every order of keys and every white space, and is a form of itself", () => {
+    fc.assert(
+      fc.property(json, (value) => {
+        const form = canonical(value);
+        expect(canonical(shuffled(value))).toBe(form);
+        expect(canonical(parseExact(JSON.stringify(value, null, 3)))).toBe(form);
+        expect(canonical(parseExact(form))).toBe(form);
+      }),
+    );
+  });
+
+  it("canonical-1 two values with the same form are the same", () => {
+    fc.assert(
+      fc.property(json, json, (one, other) => {
+        if (canonical(one) !== canonical(other)) return;
+        expect(isSame(parseExact(canonical(one)), parseExact(canonical(other)))).toBe(true);
+      }),
+    );
+  });
+
+  it("canonical-2 a parsed value is the one that the form has: -0 is 0, 1.0 is 1", () => {
+    expect(Object.is(parseExact("-0"), 0)).toBe(true);
+    expect(Object.is((parseExact('{"n":[-0.0]}') as { n: number[] }).n[0], 0)).toBe(true);
+    expect(parseExact("1.0")).toBe(1);
+    expect(parseExact("1e2")).toBe(100);
+    expect(canonical(-0)).toBe("0");
+  });
+
+  it("reads bytes as it reads text", () => {
+    expect(parseExact(Buffer.from('{"é":"😀"}'))).toEqual({ é: "😀" });
+    expect(parseExact(nested(MAX_DEPTH))).toEqual(JSON.parse(nested(MAX_DEPTH)));
+  });
+
+  it.each<[string, string | Buffer, RegExp]>([
+    ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0x22]), /not UTF-8/],
+    ["a surrogate in UTF-8", Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), /not UTF-8/],
+    ["an overlong form", Buffer.from([0x22, 0xc0, 0xaf, 0x22]), /not UTF-8/],
+    ["a byte order mark, as bytes", Buffer.from([0xef, 0xbb, 0xbf, 0x7b, 0x7d]), /byte order mark/],
+    ["a byte order mark, as text", "\ufeff{}", /byte order mark/],
+    ["half of a pair in the text itself", '["\ud800"]', /surrogate/],
+    ["half of a pair, escaped", '{"a":{"b":["x","\\uD800"]}}', /\$\.a\.b\[1\].*surrogate/],
+    ["a pair in the wrong order", '"\\ude00\\ud83d"', /surrogate/],
+    ["half of a pair in a key", '{"a":{"\\udc00":1}}', /\$\.a, in a key.*surrogate/],
+    ["a key twice", '{"a":1,"b":{"c":1,"c":2}}', /an object has the key c twice/],
+    ["a key twice, in two writings", '{"a":1,"\\u0061":1}', /an object has the key a twice/],
+    ["__proto__", '{"a":{"__proto__":1}}', /\$\.a: a key may not be __proto__/],
+    ["__proto__, escaped", '{"\\u005f_proto__":1}', /__proto__/],
+    ["2^53", '{"n":9007199254740992}', /\$\.n: an integer beyond/],
+    ["-2^53", "-9007199254740992", /an integer beyond/],
+    ["2^53+1, which would be read as 2^53", "9007199254740993", /an integer beyond/],
+    ["an integer with an exponent", "[1e21]", /\$\[0\]: an integer beyond/],
+    ["a number beyond every double", "-1e999", /too large/],
+    ["one level too many", nested(MAX_DEPTH + 1), /nested/],
+    ["a hundred thousand levels", nested(100_000), /nested/],
+    ["more bytes than a person reads", `"${"x".repeat(MAX_TEXT_BYTES)}"`, /bytes/],
+    ["two values", "{} {}", /not JSON at position 3/],
+    ["a comment", '{"a":1/**/}', /not JSON/],
+    ["nothing", "", /not JSON/],
+  ])("refuses %s, and reports where", (_, given, message) => {
+    expect(() => parseExact(given)).toThrow(message);
+    expect(codeOf(() => parseExact(given))).toBe("arguments_invalid");
+  });
+
+  it.each<[string, unknown]>([
+    ["NaN", Number.NaN],
+    ["infinity", [Number.POSITIVE_INFINITY]],
+    ["undefined", { a: undefined }],
+    ["a hole in a list", new Array(1)],
+    ["a function", { toJSON: () => 1 }],
+    ["a date", new Date(0)],
+    ["a map", new Map()],
+    ["a bigint", 1n],
+    ["a boxed text", Object("x")],
+    ["__proto__ of JSON.parse", JSON.parse('{"__proto__":1}')],
+    ["half of a pair", "\udfff"],
+  ])("a value that is no JSON has none: %s", (_, value) => {
+    expect(codeOf(() => canonical(value))).toBe("arguments_invalid");
+  });
+
+  it("the text of V8's message, which quotes untrusted input, is not part of the error", () => {
+    expect(() => parseExact('{"a": evil}')).toThrow(/^it is not JSON( at position \d+)?$/);
+  });
+});

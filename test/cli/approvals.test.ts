@@ -1,0 +1,239 @@
+/**
+ * What waits for a person, and what they decide: `approvals`, `approve`, `deny` and `answer`, as they are called.
+ */
+import { existsSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { askFor, askingAtRest, parkedAsking } from "../support/approvals.ts";
+import { HostHome, shown, typesOf, until } from "../support/hosts.ts";
+import { drive, parkingAgent, queued } from "../support/parking.ts";
+
+const LATER = "2126-01-01T00:00:00.000Z";
+
+async function endedOf(home: HostHome, id: string) {
+  const dispatcher = await home.dispatcher();
+  return until(
+    () => dispatcher.show(id),
+    ({ task, pid }) => task?.outcome !== null && pid === null,
+  );
+}
+
+async function recordOf(home: HostHome, id: string, type: string) {
+  const records = (await home.cli("log", id, "--json")).stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  return records.findLast((record) => record.type === type)?.data;
+}
+
+describe("what waits for a person", () => {
+  it("is listed: who asks for what, the exact request, what is reached, the files, the fingerprint", async () => {
+    using home = new HostHome();
+    await home.open();
+    expect(await home.cli("approvals")).toMatchObject({
+      status: 0,
+      stdout: "",
+      stderr: "nothing waits for you\n",
+    });
+    const { id, approval, fingerprint, action } = await parkedAsking(home);
+    const { stdout } = await home.cli("approvals");
+    for (const text of [
+      approval,
+      "gh_pr_create (external)",
+      "fix-and-pr",
+      '"title": "Mend the parser"',
+      "https://api.example.org:443/pulls",
+      "commit: as one commit on main",
+      String(action.tree),
+      "1 file changed, +1 -0",
+      "runs",
+      fingerprint,
+      `holdfast approve ${approval}`,
+    ])
+      expect(stdout).toContain(text);
+    expect(stdout).not.toContain("+++ b/runs");
+    const one = await home.cli("approvals", approval.slice(0, 20));
+    expect(one.stdout).toContain("│ +++ b/runs");
+    expect(one.stdout).toContain(fingerprint);
+    const [json] = JSON.parse((await home.cli("approvals", "--json")).stdout);
+    expect(json).toMatchObject({
+      id: approval,
+      kind: "approval",
+      session: id,
+      fingerprint,
+      isApprovable: true,
+      action,
+      diff: { files: 1, paths: ["runs"] },
+    });
+    const dispatcher = await home.dispatcher();
+    expect(await dispatcher.show(id)).toMatchObject({ standing: "waiting for you", why: "approval" });
+    expect((await home.cli("show", id)).stdout).toContain("holdfast approvals");
+    expect((await home.cli("log", id)).stdout).toContain(`needs approval gh_pr_create (${approval})`);
+  });
+
+  it("approve --yes --fingerprint grants it once: the agent reads it, and the parked task goes on", async () => {
+    using home = new HostHome();
+    const { id, approval, fingerprint } = await parkedAsking(home);
+    const granted = await home.cli("approve", approval, "--yes", "--fingerprint", fingerprint.slice(0, 8));
+    expect(granted).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(": once, within ten minutes"),
+      stderr: expect.stringContaining("goes on"),
+    });
+    expect((await endedOf(home, id)).task).toMatchObject({ outcome: "unverified" });
+    const data = await recordOf(home, id, "approval_granted");
+    expect(data).toMatchObject({
+      approval,
+      by: expect.stringMatching(/^user:/),
+      grant: { approval, session: id, fingerprint, version: 1 },
+    });
+    expect(Date.parse(data.expiresAt) - Date.parse(data.grant.grantedAt)).toBe(600_000);
+    const message = await recordOf(home, id, "message_received");
+    expect(message.text).toBe(
+      `Approval ${approval} of gh_pr_create was granted by ${data.by}: make the same call again within ten minutes.`,
+    );
+    expect(
+      (await typesOf(await home.dispatcher(), id)).filter((type) => type === "task_unparked"),
+    ).toHaveLength(1);
+    expect(await home.cli("approve", approval, "--yes", "--fingerprint", fingerprint)).toMatchObject({
+      status: 4,
+      stderr: expect.stringContaining("approval_not_found"),
+    });
+    expect((await home.cli("log", id)).stdout).toContain(`granted by ${data.by} ${approval}`);
+  });
+
+  it("deny carries its reason to the agent, and the task goes on", async () => {
+    using home = new HostHome();
+    const { id, approval } = await parkedAsking(home);
+    expect(await home.cli("deny", approval, "--why", "push to a branch of your own", "--json")).toMatchObject(
+      { status: 0 },
+    );
+    await endedOf(home, id);
+    expect(await recordOf(home, id, "approval_denied")).toMatchObject({
+      approval,
+      reason: "push to a branch of your own",
+    });
+    expect((await recordOf(home, id, "message_received")).text).toMatch(
+      new RegExp(
+        `^Approval ${approval} of gh_pr_create was denied by user:.*: push to a branch of your own$`,
+      ),
+    );
+    expect(existsSync(`${home.dir}/operator`)).toBe(false);
+  });
+
+  it("answer answers a question: the agent reads it, and the task that was parked for it goes on", async () => {
+    using home = new HostHome();
+    const session = await queued(home);
+    await drive(home, session, parkingAgent({ reason: "answer", detail: "which one?" }));
+    await session.append("question_asked", { question: "ques_1", text: "Which one?\u001b[2J", task: 1 });
+    await session.pause("idle");
+    const listed = (await home.cli("approvals")).stdout;
+    expect(listed).toContain("Which one?\\u{1b}[2J");
+    expect(listed).toContain("holdfast answer ques_1 TEXT");
+    expect(await home.cli("answer", "ques_1", "the", "second")).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining("goes on"),
+    });
+    await endedOf(home, session.id);
+    expect(await recordOf(home, session.id, "question_answered")).toMatchObject({
+      question: "ques_1",
+      text: "the second",
+    });
+    expect((await recordOf(home, session.id, "message_received")).text).toContain("the second");
+  });
+
+  it("a task goes on at the first decision, and is parked again for what it still waits for", async () => {
+    using home = new HostHome();
+    const session = await queued(home);
+    await drive(home, session, parkingAgent({ reason: "approval" }));
+    const one = await askFor(home, session);
+    const two = await askFor(home, session, { tool: "git_push" });
+    await session.pause("idle");
+    expect(await home.cli("deny", one.approval)).toMatchObject({
+      stderr: expect.stringContaining("goes on"),
+    });
+    const dispatcher = await home.dispatcher();
+    await shown(
+      dispatcher,
+      session.id,
+      ({ task, turns, pid }) => turns === 2 && pid === null && task?.parked?.detail === two.approval,
+    );
+    expect(await home.cli("deny", two.approval)).toMatchObject({
+      stderr: expect.stringContaining("goes on"),
+    });
+    await endedOf(home, session.id);
+  });
+
+  it("a session that a person paused in the middle of no task keeps still, and reads it later", async () => {
+    using home = new HostHome();
+    const { id, approval, fingerprint } = await askingAtRest(home);
+    expect(
+      await home.cli("approve", approval, "--yes", "--fingerprint", fingerprint, "--json"),
+    ).toMatchObject({ status: 0, stdout: expect.stringContaining('"process":null') });
+    const dispatcher = await home.dispatcher();
+    expect(await dispatcher.show(id)).toMatchObject({ status: "paused", unread: 1, pending: {} });
+  });
+
+  it.each([
+    ["of another action", () => "0".repeat(64)],
+    ["that is too short", (fingerprint: string) => fingerprint.slice(0, 7)],
+    ["with more behind it", (fingerprint: string) => `${fingerprint}0`],
+    ["that is empty", () => ""],
+  ])("a fingerprint %s approves nothing", async (_, given) => {
+    using home = new HostHome();
+    const { id, approval, fingerprint } = await askingAtRest(home);
+    const before = await typesOf(await home.dispatcher(), id);
+    expect(await home.cli("approve", approval, "--yes", "--fingerprint", given(fingerprint))).toMatchObject({
+      status: 5,
+      stderr: expect.stringContaining("grant_invalid"),
+    });
+    expect(await typesOf(await home.dispatcher(), id)).toEqual(before);
+  });
+
+  it("--yes alone is no way to approve, nor is a missing terminal, nor a prefix that fits two", async () => {
+    using home = new HostHome();
+    const { approval } = await askingAtRest(home);
+    await askingAtRest(home);
+    expect(await home.cli("approve", approval, "--yes")).toMatchObject({ status: 2 });
+    expect(await home.cli("approve", approval)).toMatchObject({
+      status: 5,
+      stderr: expect.stringContaining("terminal_missing"),
+    });
+    expect(await home.cli("approve", approval.slice(0, 7))).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("ambiguous_id"),
+    });
+    expect(await home.cli("approve", "appr_zzz")).toMatchObject({ status: 4 });
+  });
+
+  it.each<[string, Parameters<typeof askingAtRest>[1], Parameters<typeof askingAtRest>[2]]>([
+    ["whose record has another action", {}, { action: { not: "an action" } }],
+    ["without an action", {}, { action: null }],
+    ["of another session", { session: "sess_01k0000000e008000000000009" }, {}],
+    ["of another home", { home: "home_01k0000000e008000000000009" }, {}],
+    ["of another user", { user: "mallory" }, {}],
+    ["with another fingerprint", {}, { fingerprint: "0".repeat(64) }],
+    ["on a tree that is not there", { tree: "1".repeat(40) }, {}],
+    ["whose record shows another tree", {}, { tree: "1".repeat(40) }],
+    ["with a secret in it, which is not on record", { args: { key: `ghp_${"a1B2".repeat(9)}` } }, {}],
+  ])("request-1 one %s is shown as far as it is known, and can't be approved", async (_, changed, more) => {
+    using home = new HostHome();
+    const { id, approval, fingerprint } = await askingAtRest(home, changed, more);
+    expect((await home.cli("approvals")).stdout).toContain(approval);
+    const given = more?.fingerprint ?? fingerprint;
+    expect(await home.cli("approve", approval, "--yes", "--fingerprint", given)).toMatchObject({
+      status: 5,
+      stderr: expect.stringContaining("grant_invalid"),
+    });
+    expect(await typesOf(await home.dispatcher(), id)).not.toContain("approval_granted");
+  });
+
+  it("request-1 also where all of it is shown, one that has expired can't be approved", async () => {
+    using home = new HostHome();
+    const { approval, fingerprint } = await askingAtRest(home, {}, { expiresAt: "2026-01-01T00:00:00.000Z" });
+    expect((await home.cli("approve", approval, "--yes", "--fingerprint", fingerprint)).status).not.toBe(0);
+    const later = await askingAtRest(home, {}, { expiresAt: LATER });
+    expect(
+      (await home.cli("approve", later.approval, "--yes", "--fingerprint", later.fingerprint)).status,
+    ).toBe(0);
+  });
+});

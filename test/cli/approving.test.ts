@@ -1,0 +1,55 @@
+/**
+ * An approval at the terminal from which a person looks on: shown whole, and given by typing its fingerprint.
+ */
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { hasSandbox } from "../support/capsules.ts";
+import { HostHome } from "../support/hosts.ts";
+import { gitIn } from "../support/repo.ts";
+import { hasScript, Terminal } from "../support/terminal.ts";
+
+const STEPS = `
+steps:
+  - { tool: write_file, with: { path: made.txt, content: made } }
+  - { tool: git_push, with: { branch: from-agent } }
+`;
+
+function pushing(home: HostHome) {
+  const bare = home.join("bare.git");
+  execFileSync("git", ["init", "-q", "--bare", bare]);
+  gitIn(home.main, "remote", "add", "origin", `file://${bare}`);
+  writeFileSync(home.join("push.yaml"), STEPS);
+  const words = ["run", "--name", "asked", "--lane", "pushing", "--script", home.join("push.yaml")];
+  return { bare, words };
+}
+
+describe.skipIf(!hasSandbox || !hasScript)("run, at a terminal", () => {
+  it("asks inline: another fingerprint leaves it waiting, the right one lets it happen, once", async () => {
+    using home = new HostHome({ "holdfast.yaml": "lanes: { pushing: { external: [git_push] } }\n" });
+    const { bare, words } = pushing(home);
+    await using terminal = new Terminal(home, words);
+    await terminal.shows("characters approve it once");
+    expect(terminal.screen).toContain(`file://${bare}`);
+    terminal.type("000000\r");
+    await terminal.shows("this is not its fingerprint");
+    expect(gitIn(bare, "for-each-ref")).toBe("");
+    const { stdout } = await home.cli("approvals", "--json");
+    const [{ id, fingerprint }] = JSON.parse(stdout);
+    expect((await home.cli("approve", id, "--yes", "--fingerprint", fingerprint)).status).toBe(0);
+    await terminal.shows("GRANTED");
+    await terminal.shows("[persist]");
+    expect(gitIn(bare, "show", "from-agent:made.txt")).toBe("made");
+  });
+
+  it("asks inline, and the first characters of the fingerprint are the yes", async () => {
+    using home = new HostHome({ "holdfast.yaml": "lanes: { pushing: { external: [git_push] } }\n" });
+    const { bare, words } = pushing(home);
+    await using terminal = new Terminal(home, words);
+    await terminal.shows("characters approve it once");
+    const typed = /fingerprint ([0-9a-f]{6})[0-9a-f]{58}/.exec(terminal.screen)?.[1] ?? "";
+    terminal.type(`${typed}\r`);
+    await terminal.shows("[persist]");
+    expect(gitIn(bare, "show", "from-agent:made.txt")).toBe("made");
+  });
+});

@@ -1,0 +1,92 @@
+/**
+ * An external action from its request to its outcome, through the command line, and with its session process killed at
+ * each of its steps: it is never done twice, never lost, and always explained.
+ */
+import { describe, expect, it } from "vitest";
+import { signalIfThere } from "../../src/util/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { typesOf, until } from "../support/hosts.ts";
+import { isParked, PushHome } from "../support/pushing.ts";
+import { gitIn } from "../support/repo.ts";
+
+const isLong = process.env["HOLDFAST_LONG"] !== undefined;
+describe.skipIf(!hasSandbox)("an external action", () => {
+  it("is asked for, parked without a process, approved at the command line, and done once", async () => {
+    using home = new PushHome();
+    const { dispatcher, id } = await home.begin();
+    await isParked(dispatcher, id);
+    await home.quiet();
+    expect(home.pushes()).toBe(0);
+    expect((await home.cli("show", id)).stdout).toContain("waiting for you");
+    expect((await home.cli("wait", id)).status).toBe(3);
+    expect(await home.approve(id)).toBe(0);
+    expect((await home.cli("wait", id)).status).toBe(0);
+    expect(home.pushes()).toBe(1);
+    const types = await typesOf(dispatcher, id);
+    for (const type of ["action_begun", "approval_spent", "action_ended"])
+      expect(
+        types.filter((one) => one === type),
+        type,
+      ).toHaveLength(1);
+    expect(gitIn(home.bare, "show", "from-agent:made.txt")).toBe("made");
+    expect(await home.approve(id)).toBeNull();
+  });
+
+  it("a denial reaches the agent with its reason, and nothing is pushed", async () => {
+    using home = new PushHome();
+    const { dispatcher, id } = await home.begin();
+    await isParked(dispatcher, id);
+    const { stdout } = await home.cli("approvals", "--json");
+    const [{ id: approval }] = JSON.parse(stdout);
+    expect((await home.cli("deny", approval, "--why", "not on a Friday")).status).toBe(0);
+    expect((await home.cli("wait", id)).status).toBe(1);
+    expect((await home.cli("output", id)).stdout).toContain("git_push");
+    expect(home.pushes()).toBe(0);
+  });
+
+  const steps = ["approval_requested", "approval_granted", "action_begun", "approval_spent", "action_ended"];
+  const times = (count: number, of: readonly string[]) => Array.from({ length: count }, () => [of] as const);
+  const apart = steps.map((step) => [[step]] as const);
+  // Thirty kills, and two hundred in the long run: at each step in turn, and at one alone.
+  it.each(
+    isLong
+      ? [...times(20, steps), ...Array.from({ length: 20 }, () => apart).flat()]
+      : [...times(5, steps), ...apart],
+  )("gate-7 its session process is killed when these are on record, one after the other: %j", async (at) => {
+    using home = new PushHome();
+    const { dispatcher, id } = await home.begin();
+    const todo = [...at];
+    const kill = async () => {
+      const seen = await typesOf(dispatcher, id).catch((): string[] => []);
+      const pid = home.hostPid(id);
+      if (todo[0] === undefined || !seen.includes(todo[0]) || pid === undefined) return;
+      todo.shift();
+      signalIfThere(pid, "SIGKILL");
+    };
+    const killing = setInterval(() => void kill(), 5);
+    try {
+      // However often it is asked: a person says yes each time, and answers what is not known.
+      for (let round = 0; round < 6 + at.length; round += 1) {
+        await home.cli("resume", id);
+        await until(
+          async () => ({ types: await typesOf(dispatcher, id), pid: home.hostPid(id) }),
+          ({ types, pid }) => types.includes("task_ended") || pid === undefined,
+        );
+        if ((await typesOf(dispatcher, id)).includes("task_ended")) break;
+        if ((await home.approve(id)) === null) await home.cli("resume", id);
+      }
+    } finally {
+      clearInterval(killing);
+    }
+    const types = await typesOf(dispatcher, id);
+    expect(todo).toEqual([]);
+    expect(home.pushes(), types.join(" ")).toBeLessThanOrEqual(1);
+    const begun = types.filter((one) => one === "action_begun").length;
+    const ended = types.filter((one) => one === "action_ended").length;
+    expect(ended, types.join(" ")).toBe(begun);
+    const isUnknown = types.includes("question_asked");
+    expect(home.pushes() === 1 || isUnknown, types.join(" ")).toBe(true);
+    await home.cli("pause", id);
+    await home.quiet();
+  });
+});

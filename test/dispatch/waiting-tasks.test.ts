@@ -1,0 +1,143 @@
+/**
+ * A task that has not begun: what takes it back, what refuses it, and what its record may hold.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { encodeEnvelope } from "../../src/mail/index.ts";
+import { hasSandbox } from "../support/capsules.ts";
+import { HostHome, reaches, script, shown, typesOf, until } from "../support/hosts.ts";
+import { isDone } from "../support/outcomes.ts";
+import { gitIn } from "../support/repo.ts";
+
+const wall = hasSandbox ? [] : ["--no-sandbox"];
+const secret = () => ["ghp", "0123456789abcdefghijABCDEFGHIJ012345"].join("_");
+
+describe("a task", () => {
+  it("with a secret in its command runs as it was asked for; its record has no secret, and can't be run again", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin(
+      { repo: home.main },
+      script(`printf %s '${secret()}' | wc -c > count`),
+    );
+    await reaches(dispatcher, id, "paused");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:count`).trim()).toBe("40");
+    await expect(dispatcher.lastTaskAgain(id)).rejects.toMatchObject({ code: "secret_not_kept" });
+    // Nor anywhere else of what is kept; also not of one that was taken back before it began.
+    await dispatcher.submit(id, script("sleep 60"));
+    await reaches(dispatcher, id, "running");
+    const behind = await dispatcher.submit(id, script(`echo ${secret()}`));
+    await dispatcher.cancel(id, behind.request);
+    await shown(dispatcher, id, ({ queue }) => queue === 0);
+    await dispatcher.pause(id);
+    for (const name of readdirSync(home.sessionDir(id, "inbox/cur")))
+      expect(readFileSync(home.sessionDir(id, "inbox/cur", name), "utf8")).toBe("");
+    await dispatcher.send(id, `the token is ${secret()}`);
+    await dispatcher.submit(id, script("true"));
+    await reaches(dispatcher, id, "paused");
+    for (const name of readdirSync(home.sessionDir(id, "inbox/cur")))
+      expect(readFileSync(home.sessionDir(id, "inbox/cur", name), "utf8")).toBe("");
+  });
+
+  it("that lies in the inbox beside the word that takes it back does not begin", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("true"));
+    await reaches(dispatcher, id, "paused");
+    await home.quiet();
+    const inbox = dispatcher.inboxOf(id);
+    const from = { from: "user:test", at: new Date().toISOString() };
+    const spec = script("touch taken-back");
+    await inbox.put(
+      "task_back",
+      encodeEnvelope({ ...from, id: "task_back", kind: "task", spec, priority: 9 }),
+    );
+    // A process takes in what is asked of it before everything else.
+    await inbox.put(
+      "ask_back",
+      encodeEnvelope({ ...from, id: "ask_back", kind: "cancel", request: "task_back" }),
+    );
+    await dispatcher.submit(id, script("true"));
+    await shown(dispatcher, id, ({ task }) => task?.number === 2 && isDone(task));
+    await reaches(dispatcher, id, "paused");
+    expect((await dispatcher.show(id)).task?.number).toBe(2);
+    expect((await dispatcher.show(id)).inbox).toBe(0);
+  });
+
+  it("that can't begin, for its base, is refused where it is asked for, and leaves nothing", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const run = await home.cli("run", "--detach", "--repo", home.main, "--base", "no-such", "--", "true");
+    expect(run).toMatchObject({ status: 4, stderr: expect.stringContaining("base_missing") });
+    await until(
+      () => dispatcher.list(),
+      (sessions) => sessions.length === 0,
+    );
+    await home.quiet();
+  });
+
+  it("that waits in a session which is closed never begins, also when the session goes on later", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const { id } = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
+    await dispatcher.submit(id, script("touch ran"));
+    await shown(dispatcher, id, ({ queue }) => queue === 1);
+    await dispatcher.close(id);
+    expect(await dispatcher.show(id)).toMatchObject({ status: "closed", queue: 0, inbox: 0 });
+    await dispatcher.submit(id, script("ls > listing"));
+    await reaches(dispatcher, id, "paused");
+    expect(gitIn(home.main, "show", `${home.branchOf(id)}:listing`)).not.toContain("ran");
+  });
+
+  it("that is taken back never runs: in the line, with its process starting, behind another", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const other = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
+    await reaches(dispatcher, other.id, "running");
+    const inLine = await dispatcher.begin({ repo: home.main }, script("touch ran"), { maxSessions: 1 });
+    await dispatcher.submit(inLine.id, script("echo kept > kept"));
+    await dispatcher.cancel(inLine.id, inLine.request);
+    expect(dispatcher.placeOf(inLine.id)).toBeDefined();
+    const behind = await dispatcher.submit(other.id, script("touch ran"));
+    await dispatcher.cancel(other.id, behind.request);
+    await dispatcher.interrupt(other.id);
+    await shown(dispatcher, inLine.id, ({ task }) => isDone(task));
+    expect(gitIn(home.main, "ls-tree", "--name-only", `${home.branchOf(inLine.id)}`)).toContain("kept");
+    await reaches(dispatcher, other.id, "paused");
+    expect((await dispatcher.show(other.id)).task?.number).toBe(1);
+    expect(await typesOf(dispatcher, other.id)).toContain("task_refused");
+  });
+
+  it("in the inbox of a session that is resumed begins; in the line, a pause keeps it and everything with it", async () => {
+    using home = new HostHome();
+    const dispatcher = await home.dispatcher();
+    const other = await dispatcher.begin({ repo: home.main }, script("sleep 60"));
+    await reaches(dispatcher, other.id, "running");
+    const run = home.spawnCli(["run", ...wall, "--max-sessions", "1", "--", "sh", "-c", "echo late > late"]);
+    let said = "";
+    run.stderr.on("data", (chunk) => {
+      said += chunk;
+    });
+    const [, waiting] = await until(
+      () => dispatcher.list(),
+      (all) => all[1]?.waits != null,
+    );
+    const id = waiting?.id ?? "";
+    await until(
+      () => said,
+      (text) => text.includes("[queue]"),
+    );
+    await dispatcher.send(id, "not to be lost");
+    await dispatcher.pause(id);
+    await until(
+      () => run.exitCode,
+      (status) => status !== null,
+    );
+    expect(said).toContain("the session was paused or closed");
+    expect(await dispatcher.show(id)).toMatchObject({ status: "paused", inbox: 2 });
+    await dispatcher.pause(other.id);
+    expect(await dispatcher.resume(id)).toMatchObject({ process: "started" });
+    await shown(dispatcher, id, ({ task }) => isDone(task));
+    expect((await dispatcher.show(id)).unread).toBe(1);
+  });
+});

@@ -1,0 +1,262 @@
+/**
+ * One grant permits one action, once. A different action asks again, and only the operator's key permits
+ * anything.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { spend } from "../../src/approval/index.ts";
+import type { GrantTerms, JsonObject } from "../../src/contract/index.ts";
+import { keyPair } from "../support/approvals.ts";
+import { GateHome } from "../support/gates.ts";
+import { CountedTool, Operator } from "../support/granting.ts";
+
+async function begun(holdMs = 10_000) {
+  const home = new GateHome();
+  const tool = new CountedTool(home.dir);
+  await home.begin({ tools: { external: ["*"] }, more: [tool], holdMs });
+  const operator = new Operator(home);
+  const call = (args: JsonObject = { title: "news", deep: { b: 1, a: [null] } }) =>
+    home.gate.call("publish_page", args);
+  return { home, tool, operator, call };
+}
+
+describe("an action that a person is asked about", () => {
+  it("gate-3 is done once, after exactly it was approved, and every step is on record", async () => {
+    const { home, tool, operator, call } = await begun();
+    using _ = home;
+    const calling = call();
+    const { data } = await operator.request();
+    expect(tool.effects).toEqual([]);
+    expect(data).toMatchObject({ tool: "publish_page", class: "external", lane: "repo-fix", task: 1 });
+    const fingerprint = operator.fingerprintOf(data["action"] as never);
+    expect(data["fingerprint"]).toBe(fingerprint);
+    await operator.approve();
+    expect(await calling).toMatchObject({ outcome: "ok", text: "published" });
+    expect(tool.effects).toHaveLength(1);
+    expect(await home.records("action_begun")).toHaveLength(1);
+    expect(await home.records("approval_spent")).toHaveLength(1);
+    expect(await home.records("action_ended")).toMatchObject([{ outcome: "ok" }]);
+    expect(home.session.state.grants).toEqual({});
+    await home.end();
+  });
+
+  it("gate-4 the same call twice is one request; with its keys in another order, too", async () => {
+    const { home, tool, operator, call } = await begun();
+    using _ = home;
+    const both = [call(), call({ deep: { a: [null], b: 1 }, title: "news" })];
+    await operator.request();
+    const third = call();
+    expect(await home.gate.call("list_files", {})).toMatchObject({ outcome: "ok" });
+    expect(await home.records("approval_requested")).toHaveLength(1);
+    both.push(third);
+    await operator.approve();
+    // One has it; the other asks again, because what it was granted for is done.
+    const { data } = await operator.request(2);
+    expect(data["fingerprint"]).toBe((await operator.request(1)).data["fingerprint"]);
+    expect(tool.effects).toHaveLength(1);
+    await home.session.append("approval_denied", { approval: String(data["approval"]), by: "user:ani" });
+    const outcomes = (await Promise.all(both)).map(({ outcome }) => outcome).sort();
+    expect(outcomes).toEqual(["ok", "refused", "refused"]);
+    await home.end();
+  });
+
+  it("a denial carries its reason to the agent, and nothing happens", async () => {
+    const { home, tool, operator, call } = await begun();
+    using _ = home;
+    const calling = call();
+    const approval = String((await operator.request()).data["approval"]);
+    await home.session.append("approval_denied", { approval, by: "user:ani", reason: "not on a Friday" });
+    expect(await calling).toMatchObject({
+      outcome: "refused",
+      text: expect.stringContaining("not on a Friday"),
+    });
+    expect(tool.effects).toEqual([]);
+    await home.end();
+  });
+
+  it("a call that is held too long is answered; when it is granted later, the agent is told, and the same call is done", async () => {
+    const { home, tool, operator, call } = await begun(50);
+    using _ = home;
+    expect(await call()).toMatchObject({
+      outcome: "held",
+      text: expect.stringContaining("Nothing was done"),
+    });
+    expect(await home.records("tool_returned")).toMatchObject([{ outcome: "refused" }]);
+    await operator.approve();
+    while ((await home.records("message_received")).length === 0);
+    expect(await home.records("message_received")).toMatchObject([
+      { from: "holdfast", text: expect.stringContaining("was granted") },
+    ]);
+    expect(await call()).toMatchObject({ outcome: "ok" });
+    expect(await call()).toMatchObject({ outcome: "held" });
+    expect(tool.effects).toHaveLength(1);
+    await home.end();
+  });
+
+  it("an action that is asked for never keeps other tools from working", async () => {
+    const { home, operator, call } = await begun(5000);
+    using _ = home;
+    const calling = call();
+    await operator.request();
+    expect(await home.gate.call("run_command", { command: "echo on" })).toMatchObject({ text: "on\n" });
+    await operator.approve();
+    await calling;
+    await home.end();
+  });
+
+  it("in a lane that asks about writing, a plain tool waits too, and runs once", async () => {
+    using home = new GateHome();
+    await home.begin({ tools: { approval: ["write"] }, holdMs: 10_000 });
+    const operator = new Operator(home);
+    const calling = home.gate.call("run_command", { command: "echo ran >> log; cat log" });
+    await operator.approve();
+    expect(await calling).toMatchObject({ outcome: "ok", text: "ran\n" });
+    // The files are others now: the same words are another action.
+    const again = home.gate.call("run_command", { command: "echo ran >> log; cat log" });
+    const { data } = await operator.request(2);
+    expect(data["fingerprint"]).not.toBe((await operator.request(1)).data["fingerprint"]);
+    await home.session.append("approval_denied", { approval: String(data["approval"]), by: "user:ani" });
+    expect(await again).toMatchObject({ outcome: "refused" });
+    await home.end();
+  });
+});
+
+/** One task for all of them: each begins with a grant of its own. */
+const shared = Promise.withResolvers<Awaited<ReturnType<typeof begun>>>();
+beforeAll(async () => shared.resolve(await begun(1)));
+/** What waits has no end here: only so much may wait at once. */
+afterEach(async () => {
+  const { session } = (await shared.promise).home;
+  for (const approval of Object.keys(session.state.pending))
+    await session.append("approval_denied", { approval, by: "user:ani" });
+});
+afterAll(async () => {
+  const { home } = await shared.promise;
+  await home.end();
+  home[Symbol.dispose]();
+});
+
+describe("an action that differs from the granted one asks again", () => {
+  const args = (): JsonObject => ({ title: "news", deep: { b: 1, a: [null] } });
+  const others: Record<string, JsonObject> = {
+    "another argument": { ...args(), title: "old" },
+    "white space": { ...args(), title: "news " },
+    "a line feed": { ...args(), title: "news\n" },
+    "a capital": { ...args(), title: "News" },
+    "a look-alike": { ...args(), title: "nеws" },
+    "a composed letter": { ...args(), title: "news\u0301" },
+    "a mark that is not seen": { ...args(), title: "news\u200b" },
+    "a mark that turns the text around": { ...args(), title: "\u202enews" },
+    "an argument more": { ...args(), count: 1 },
+    "an argument less": { title: "news" },
+    "nothing for null": { title: "news", deep: { b: 1, a: [] } },
+    "a text for a number": { title: "news", deep: { b: "1", a: [null] } },
+    "true for one": { title: "news", deep: { b: true, a: [null] } },
+    "a longer list": { title: "news", deep: { b: 1, a: [null, null] } },
+    "a deeper key": { title: "news", deep: { b: 1, a: [null], c: {} } },
+    "a key of another case": { title: "news", deep: { B: 1, a: [null] } },
+  };
+  const around: Record<string, Partial<Pick<CountedTool, "target" | "tree" | "declaration" | "input">>> = {
+    "another port": { target: { url: "https://example.org:444/pages" } },
+    "another host": { target: { url: "https://example.com:443/pages" } },
+    "another scheme": { target: { url: "http://example.org:443/pages" } },
+    "another executable": { target: { url: "https://example.org:443/pages", executable: "0".repeat(64) } },
+    "another tree": { tree: "0".repeat(40) },
+    "no tree": { tree: null },
+    "other words": { declaration: { run: ["publish", "--force"], env: ["TOKEN"] } },
+    "other variables": { declaration: { run: ["publish"], env: ["TOKEN", "MORE"] } },
+    "another schema": { input: { type: "object", description: "now it deletes" } },
+  };
+
+  async function asksAgain(change: (tool: CountedTool) => JsonObject): Promise<void> {
+    const { tool, operator, call } = await shared.promise;
+    const before = { ...tool };
+    const done = tool.effects.length;
+    expect(await call(args())).toMatchObject({ outcome: "held" });
+    const granted = await operator.request("last");
+    await operator.approve("last");
+    expect(await call(change(tool))).toMatchObject({ outcome: "held" });
+    expect(tool.effects).toHaveLength(done);
+    expect((await operator.request("last")).data["fingerprint"]).not.toBe(granted.data["fingerprint"]);
+    // As it was granted, it is done.
+    Object.assign(tool, before);
+    expect(await call(args())).toMatchObject({ outcome: "ok" });
+    expect(tool.effects).toHaveLength(done + 1);
+  }
+
+  it.each(Object.entries(others))("gate-3 %s", async (_name, other) => asksAgain(() => other));
+  it.each(Object.entries(around))("gate-3 %s", async (_name, other) =>
+    asksAgain((tool) => {
+      Object.assign(tool, other);
+      return args();
+    }),
+  );
+});
+
+describe("a grant that is not the operator's for this request lets nothing happen", () => {
+  const wrong: Record<string, Partial<GrantTerms>> = {
+    "another approval": { approval: "appr_other" },
+    "another record": { request: { seq: 1, hash: "a".repeat(64) } },
+    "another home": { home: "home_other" },
+    "another session": { session: "sess_other" },
+    "another fingerprint": { fingerprint: "0".repeat(64) },
+    "a longer life": { expiresAt: "2099-01-01T00:00:00.000Z" },
+    "a time before": { grantedAt: "2020-01-01T00:00:00.000Z", expiresAt: "2020-01-01T00:10:00.000Z" },
+  };
+  it.each(Object.entries(wrong))("gate-5 %s", async (name, changed) => {
+    const { home, tool, operator, call } = await shared.promise;
+    const done = tool.effects.length;
+    const begunBefore = (await home.records("action_begun")).length;
+    await call({ title: name });
+    await operator.approve("last", changed);
+    const answer = await call({ title: name });
+    expect(["error", "held"]).toContain(answer.outcome);
+    expect(tool.effects).toHaveLength(done);
+    expect(await home.records("action_begun")).toHaveLength(begunBefore);
+  });
+
+  it("gate-5 another key, an altered and a cut signature", async () => {
+    for (const forge of ["key", "altered", "cut"] as const) {
+      const { home, tool, operator, call } = await shared.promise;
+      const done = tool.effects.length;
+      const args = { title: `forged: ${forge}` };
+      await call(args);
+      if (forge === "key") await operator.approve("last", {}, keyPair().privateKey);
+      else {
+        const { data, seq, hash } = await operator.request("last");
+        const approval = String(data["approval"]);
+        const at = new Date(home.task.room.io.clock.nowMs());
+        const signature = forge === "cut" ? "" : Buffer.alloc(64, 7).toString("base64");
+        await operator.record(approval, {
+          version: 1,
+          approval,
+          request: { seq, hash },
+          home: "home_of_tests",
+          session: home.session.id,
+          fingerprint: String(data["fingerprint"]),
+          by: "user:ani",
+          grantedAt: at.toISOString(),
+          expiresAt: new Date(at.getTime() + 60_000).toISOString(),
+          signature,
+        });
+      }
+      expect(await call(args)).toMatchObject({
+        outcome: "error",
+        text: expect.stringContaining("grant_invalid"),
+      });
+      expect(tool.effects).toHaveLength(done);
+    }
+  });
+
+  it("one that was spent elsewhere in the home, as by an older copy of the session, does nothing", async () => {
+    const { home, tool, operator, call } = await shared.promise;
+    const done = tool.effects.length;
+    await call({ title: "copied" });
+    const { approval } = await operator.approve("last");
+    spend(home.dir, approval, {});
+    expect(await call({ title: "copied" })).toMatchObject({
+      outcome: "refused",
+      text: expect.stringContaining("already spent"),
+    });
+    expect(tool.effects).toHaveLength(done);
+  });
+});

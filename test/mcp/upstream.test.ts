@@ -1,0 +1,247 @@
+/**
+ * MCP servers behind the gate: real ones, and ones that do what no server should. Each hurts its own calls alone.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type GateAsked, GateHome } from "../support/gates.ts";
+import { Operator } from "../support/granting.ts";
+import { acceptFile } from "../support/trust.ts";
+
+const project = join(import.meta.dirname, "..", "..");
+const packaged = (name: string) =>
+  join(project, "node_modules", "@modelcontextprotocol", `server-${name}`, "dist", "index.js");
+const odd = join(project, "test", "fixtures", "mcp-server.mjs");
+
+interface Entry {
+  readonly run: readonly string[];
+  readonly [word: string]: unknown;
+}
+
+async function withServers(mcp: Record<string, Entry>, asked: GateAsked = {}): Promise<GateHome> {
+  const home = new GateHome({ "holdfast.yaml": JSON.stringify({ mcp }), "in-repo.txt": "of the repo\n" });
+  const read = [join(project, "node_modules"), join(project, "test", "fixtures")];
+  await home.open();
+  writeFileSync(join(home.dir, "settings.yaml"), JSON.stringify({ sandbox: { read } }), { mode: 0o600 });
+  await acceptFile(home);
+  await home.begin(asked);
+  return home;
+}
+
+const names = async (home: GateHome) => (await home.gate.list()).map(({ name }) => name);
+const serverTools = async (home: GateHome) => (await names(home)).filter((name) => name.includes("__"));
+
+describe("real MCP servers behind the gate", () => {
+  it("filesystem, everything and memory: what is in the lane works, what is not is invisible and refused", async () => {
+    const files = { run: ["node", packaged("filesystem"), "."], files: "write", class: "write" };
+    const read = ["list_directory", "read_text_file", "get_file_info"];
+    const classes = Object.fromEntries(read.map((name) => [name, "read"]));
+    using home = await withServers(
+      {
+        files: { ...files, classes },
+        all: { run: ["node", packaged("everything")], class: "read" },
+        memory: {
+          run: ["sh", "-c", `MEMORY_FILE_PATH=$HOME/memory.json exec node ${packaged("memory")}`],
+          class: "read",
+        },
+      },
+      { tools: { write: ["files__write_file", "files__edit_file"] } },
+    );
+    const client = await home.client();
+    const listed = (await client.listTools()).tools.map(({ name }) => name);
+    expect(listed).toContain("files__read_text_file");
+    expect(listed).toContain("files__write_file");
+    expect(listed).not.toContain("files__move_file");
+    expect(listed).not.toContain("run_command");
+    const call = async (name: string, args: Record<string, unknown>) => {
+      const result = await client.callTool({ name, arguments: args });
+      return { isError: result.isError, text: JSON.stringify(result.content) };
+    };
+    expect(await call("files__read_text_file", { path: "in-repo.txt" })).toMatchObject({
+      isError: false,
+      text: expect.stringContaining("of the repo"),
+    });
+    expect((await call("files__write_file", { path: "made.txt", content: "by a server" })).isError).toBe(
+      false,
+    );
+    expect((await home.gate.call("read_file", { path: "made.txt" })).text).toBe("by a server");
+    expect((await call("files__move_file", { source: "made.txt", destination: "b" })).text).toContain("lane");
+    expect((await call("files__read_text_file", { path: "/etc/hostname" })).isError).toBe(true);
+    expect((await call("all__echo", { message: "hello" })).text).toContain("hello");
+    expect((await call("all__get-sum", { a: 2, b: 3 })).text).toContain("5");
+    const entities = [{ name: "kelp", entityType: "plant", observations: ["holds fast"] }];
+    expect((await call("memory__create_entities", { entities })).isError).toBe(false);
+    expect((await call("memory__search_nodes", { query: "kelp" })).text).toContain("holds fast");
+    expect(home.told).toEqual([]);
+    const progress: string[] = [];
+    await client.callTool(
+      { name: "all__trigger-long-running-operation", arguments: { duration: 1, steps: 2 } },
+      { onprogress: ({ message }) => void progress.push(message ?? "") },
+    );
+    expect(progress.length).toBeGreaterThan(0);
+    await home.end();
+  });
+});
+
+describe("a server sees and reaches nothing that its entry does not name", () => {
+  it("upstream-2 no file of the capsule, no network of the task, no variable but its own, and its value is taken out", async () => {
+    const run = ["node", odd, "well"];
+    using home = await withServers(
+      {
+        blind: { run, env: ["SERVER_TOKEN"], class: "read" },
+        seeing: { run, files: "read", class: "read" },
+      },
+      { secrets: { SERVER_TOKEN: "tok-1234567890" } },
+    );
+    // Something of ours answers in the task's network.
+    const port = await home.task.network.serve((socket) => void socket.end());
+    const inside = `node -e 'net.connect(${port}, "127.0.0.1").on("connect", () => console.log("connected"))'`;
+    expect((await home.gate.call("run_command", { command: inside })).text).toBe("connected\n");
+    const look = async (tool: string) => JSON.parse((await home.gate.call(tool, { port })).text);
+    const blind = await look("blind__look");
+    expect(blind).toMatchObject({ files: [], answer: "ECONNREFUSED" });
+    expect(blind.variables).toContain("SERVER_TOKEN");
+    expect(blind.variables.filter((name: string) => name.startsWith("HOLDFAST_"))).toEqual([]);
+    const seeing = await look("seeing__look");
+    expect(seeing).toMatchObject({ answer: "ECONNREFUSED" });
+    expect(seeing.files).toContain("in-repo.txt");
+    expect(seeing.variables).not.toContain("SERVER_TOKEN");
+    expect((await home.gate.call("blind__secret", {})).text).toBe("the token is [SERVER_TOKEN]");
+    expect(JSON.stringify(await home.records("tool_returned"))).not.toContain("tok-1234567890");
+    await home.end();
+  });
+
+  it("the value of its variable is in no description of its tools, and in nothing that it says meanwhile", async () => {
+    const run = ["node", odd, "tells"];
+    using home = await withServers(
+      { tells: { run, env: ["SERVER_TOKEN"], class: "read" } },
+      { secrets: { SERVER_TOKEN: "tok-1234567890" } },
+    );
+    const client = await home.client();
+    const { tools } = await client.listTools();
+    expect(tools.find(({ name }) => name === "tells__look")?.description).toBe("Looks with [SERVER_TOKEN].");
+    const progress: string[] = [];
+    await client.callTool(
+      { name: "tells__look", arguments: {} },
+      { onprogress: ({ message }) => void progress.push(message ?? "") },
+    );
+    expect(progress).toEqual(["uses [SERVER_TOKEN]"]);
+    await home.end();
+  });
+
+  it("files: read shows the capsule, and keeps it from being written", async () => {
+    const files = { run: ["node", packaged("filesystem"), "."], files: "read", class: "write" };
+    using home = await withServers({ files });
+    expect((await home.gate.call("files__read_text_file", { path: "in-repo.txt" })).text).toContain(
+      "of the repo",
+    );
+    const refused = await home.gate.call("files__write_file", { path: "made.txt", content: "x" });
+    expect(refused).toMatchObject({ outcome: "error", text: expect.stringMatching(/EROFS|read-only/i) });
+    await home.end();
+  });
+});
+
+describe("a server that misbehaves hurts its own calls alone", () => {
+  const entry = (how: string): Entry => ({ run: ["node", odd, how], class: "read", timeout_seconds: 2 });
+
+  it("hangs, crashes, floods, says noise or nothing, beside one that works", async () => {
+    const kinds = [
+      "hangs",
+      "crashes",
+      "floods",
+      "chatters",
+      "noise",
+      "gone",
+      "odd-name",
+      "twice-named",
+      "many",
+    ];
+    const entries = Object.fromEntries([...kinds, "well"].map((how) => [how, entry(how)]));
+    entries["chatters"] = { ...entry("chatters"), timeout_seconds: 60 };
+    using home = await withServers(entries);
+    const tools = await serverTools(home);
+    const calls = ["hangs__look", "crashes__look", "floods__look", "chatters__look", "well__look"];
+    expect(tools).toEqual([...calls, "well__secret"]);
+    const told = home.told.join("\n");
+    for (const how of ["noise", "gone", "odd-name", "twice-named", "many"]) expect(told).toContain(how);
+    expect(told).not.toContain("\u001b");
+    const answers = await Promise.all(calls.map((name) => home.gate.call(name, {})));
+    expect(answers.map(({ outcome }) => outcome)).toEqual(["error", "error", "error", "error", "ok"]);
+    expect(answers[3]?.text).toContain("were not requested");
+    expect(await home.gate.call("run_command", { command: "echo on" })).toMatchObject({ text: "on\n" });
+    await home.end();
+  });
+
+  it("several calls at once start it once, and its schema is not run in our process", async () => {
+    using home = await withServers({ well: entry("well"), slow: entry("slow") });
+    const calls = Array.from({ length: 5 }, () => home.gate.call("well__look", {}));
+    expect((await Promise.all(calls)).map(({ outcome }) => outcome)).toEqual(Array(5).fill("ok"));
+    const starts = home.sessionDir(home.session.id, "servers", "well", "home", "starts");
+    expect(readFileSync(starts, "utf8")).toBe("x");
+    // Matched here, this would take until long after the sun is gone.
+    const x = `${"a".repeat(60)}!`;
+    expect(await home.gate.call("slow__look", { x })).toMatchObject({ outcome: "ok" });
+    await home.end();
+  });
+
+  it("is started again after it ended, and not for ever", async () => {
+    using home = await withServers({ once: entry("crashes-once"), ever: entry("crashes") });
+    expect(await home.gate.call("once__look", {})).toMatchObject({ outcome: "error" });
+    expect(await home.gate.call("once__look", { a: 1 })).toMatchObject({ outcome: "ok" });
+    for (let at = 0; at < 6; at += 1) await home.gate.call("ever__look", {});
+    expect(home.told.join("\n")).toContain("not started again");
+    await home.end();
+  });
+
+  it("upstream-1 one whose tools are not those that were accepted offers none, until they are accepted again", async () => {
+    using home = await withServers({ shifty: entry("other-tools") });
+    expect(await home.gate.call("shifty__look", {})).toMatchObject({ outcome: "ok" });
+    const changed = await home.gate.call("shifty__look", {});
+    expect(changed.outcome).toBe("refused");
+    expect(await serverTools(home)).toEqual([]);
+    expect(home.told.join("\n")).toContain("not those that were accepted");
+    await home.end();
+  });
+});
+
+describe("an action of a server", () => {
+  const asking: GateAsked = { tools: { external: ["*"] }, holdMs: 10_000 };
+  const entry = (how: string, more: object = {}): Entry => ({
+    run: ["node", odd, how],
+    timeout_seconds: 2,
+    ...more,
+  });
+
+  it("is asked for, and done by a server that sees the files while the agent stands still", async () => {
+    using home = await withServers({ sees: entry("well", { files: "read" }) }, asking);
+    const operator = new Operator(home);
+    const calling = home.gate.call("sees__look", { a: 1 });
+    const { data } = await operator.request();
+    expect(data["facts"]).toContainEqual(["reaches", "no host"]);
+    expect(data["tree"]).toMatch(/^[0-9a-f]{40}$/);
+    await operator.approve();
+    expect(await calling).toMatchObject({ outcome: "ok", text: 'looked: {"a":1}' });
+    expect(await home.records("action_ended")).toMatchObject([{ outcome: "ok" }]);
+    await home.end();
+  });
+
+  it("upstream-3 that got no answer is unknown, and a person is asked; a refusal of its own is none", async () => {
+    using home = await withServers(
+      { hangs: entry("hangs"), crashes: entry("crashes"), refuses: entry("refuses") },
+      asking,
+    );
+    const operator = new Operator(home);
+    for (const [at, name] of ["hangs__look", "crashes__look", "refuses__look"].entries()) {
+      const calling = home.gate.call(name, {});
+      await operator.approve(at + 1);
+      expect(await calling).toMatchObject({ outcome: "error" });
+    }
+    expect((await home.records("action_ended")).map(({ outcome }) => outcome)).toEqual([
+      "unknown",
+      "unknown",
+      "error",
+    ]);
+    expect(await home.records("question_asked")).toHaveLength(2);
+    await home.end();
+  });
+});

@@ -1,0 +1,157 @@
+/**
+ * The gate of a real task, for tests: its tools behind an MCP endpoint on loopback, and the official client before it.
+ */
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { wasSpent } from "../../src/approval/index.ts";
+import type { JsonObject, LaneTools, Values } from "../../src/contract/index.ts";
+import { builtinTools, Gate, type GatePlace, TaskPlace } from "../../src/gateway/index.ts";
+import { fail } from "../../src/http/index.ts";
+import type { Tool } from "../../src/lane/index.ts";
+import {
+  type McpFace,
+  type Offer,
+  openMcpFace,
+  openServers,
+  type UpstreamServers,
+} from "../../src/mcp/index.ts";
+import type { Session, Turn } from "../../src/session/index.ts";
+import { readConfig } from "../../src/task/index.ts";
+import { Task } from "../../src/task/task.ts";
+import { sandbox, TaskHome } from "./tasks.ts";
+
+export interface GateAsked {
+  readonly lane?: string;
+  /** In place of what the lane says of them. */
+  readonly tools?: Partial<LaneTools>;
+  readonly holdMs?: number;
+  readonly more?: readonly Tool[];
+  readonly secrets?: Values;
+  readonly outcomeOf?: GatePlace["outcomeOf"];
+}
+
+export class GateHome extends TaskHome {
+  readonly told: string[] = [];
+  readonly #clients: Client[] = [];
+  #session: Session | undefined;
+  #task: Task | undefined;
+  #turn: Turn | undefined;
+  #gate: Gate | undefined;
+  #place: TaskPlace | undefined;
+  #servers: UpstreamServers | undefined;
+  #face: { readonly server: Server; readonly face: McpFace } | undefined;
+
+  get session(): Session {
+    return present(this.#session);
+  }
+
+  get task(): Task {
+    return present(this.#task);
+  }
+
+  get gate(): Gate {
+    return present(this.#gate);
+  }
+
+  async begin({
+    lane,
+    tools = {},
+    holdMs = 2000,
+    more = [],
+    secrets = {},
+    outcomeOf,
+  }: GateAsked = {}): Promise<void> {
+    const hf = await this.open();
+    const session = await hf.openSession({ repo: this.main, title: "gate" });
+    const begun = await hf.startTask(session, { ...sandbox, ...(lane && { lane }) });
+    this.#session = session;
+    const task = new Task(begun.room, begun.capsule, {
+      sandbox: begun.sandbox,
+      lane: { ...begun.lane, tools: { ...begun.lane.tools, ...tools } },
+      missingIncludes: [],
+    });
+    this.#task = task;
+    const { io, homeDir: dir } = { io: task.room.io, homeDir: task.room.io.homeDir };
+    const home = { dir, id: "home_of_tests", io: { ...io, redact: session.redact } };
+    const unasked = async () => undefined;
+    const place = new TaskPlace(task, { work: task.workplace(), send: async () => "msg_x", ask: unasked });
+    this.#place = place;
+    const builtin = builtinTools(place);
+    const { mcp } = await readConfig(task.room, task.base);
+    const onFailure = (why: string) => void this.told.push(why);
+    const servers = await openServers({
+      ...{ home, session, task, servers: mcp, onFailure },
+      secrets: async (names) => Object.fromEntries(names.map((name) => [name, secrets[name] ?? ""])),
+    });
+    this.#servers = servers;
+    let ids = 0;
+    this.#gate = new Gate({
+      ...{ home, session, task, holdMs },
+      newId: (prefix) => {
+        ids += 1;
+        return `${prefix}_${ids}`;
+      },
+      stop: new AbortController().signal,
+      tools: async (name) => [...builtin, ...more, ...(await servers.tools(name))],
+      outcomeOf:
+        outcomeOf ?? (async (approval) => ({ kind: wasSpent(dir, approval) ? "unknown" : "not_begun" })),
+      waits: (text) => void this.told.push(text),
+    });
+    this.#turn = await session.beginTurn("work");
+  }
+
+  /** An official client, connected to the endpoint. */
+  async client(offer: Offer = "all"): Promise<Client> {
+    this.#face ??= await this.#serve();
+    const { port } = this.#face.server.address() as AddressInfo;
+    const client = new Client({ name: "test", version: "1" });
+    this.#clients.push(client);
+    await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/${offer}`)));
+    return client;
+  }
+
+  get url(): string {
+    const { port } = present(this.#face).server.address() as AddressInfo;
+    return `http://127.0.0.1:${port}/all`;
+  }
+
+  async #serve() {
+    const face = await openMcpFace(this.gate);
+    const server = createServer((request, response) => {
+      const offer = request.url === "/beside" ? "beside" : "all";
+      const form = { statusOf: () => 400, tellsWayOut: false, endsConnection: true };
+      face.handle(request, response, offer).catch((error: unknown) => fail(response, error, form));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return { server, face };
+  }
+
+  /** Records of this type, oldest first. */
+  async records(type: string): Promise<JsonObject[]> {
+    const found: JsonObject[] = [];
+    const hf = await this.open();
+    for await (const record of hf.readJournal(this.session.id))
+      if (record.type === type) found.push(record.data);
+    return found;
+  }
+
+  async end(): Promise<void> {
+    for (const client of this.#clients) await client.close().catch(() => {});
+    await this.#face?.face.close();
+    this.#face?.server.closeAllConnections();
+    this.#face?.server.close();
+    await this.#place?.end();
+    await this.#servers?.close();
+    if (this.session.state.openTurn) await this.#turn?.end();
+    await this.task.rest();
+    await this.session.pause();
+  }
+}
+
+function present<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error("begin first");
+  return value;
+}

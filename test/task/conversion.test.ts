@@ -1,0 +1,70 @@
+/**
+ * Files that git stores in another form: what a task publishes is what git itself would commit.
+ */
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { commitFiles, gitIn } from "../support/repo.ts";
+import { sandbox, TaskHome, turn } from "../support/tasks.ts";
+
+describe("a file that git converts", () => {
+  it("a file that git can't convert is published as it is, together with everything else", async () => {
+    using home = new TaskHome();
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(
+      task,
+      "echo '*.q working-tree-encoding=NONSENSE' > .gitattributes; printf abc > x.q; echo y > y",
+    );
+    const { branch } = await task.end("done");
+    await session.pause();
+    expect(gitIn(home.main, "show", `${branch}:x.q`)).toBe("abc");
+    expect(gitIn(home.main, "show", `${branch}:y`)).toBe("y");
+  });
+
+  it("binary files keep their bytes, whatever the attributes of other files are", async () => {
+    using home = new TaskHome({ ".gitattributes": "* text=auto eol=lf\n*.png binary\n", "crlf.txt": "x\n" });
+    const hf = await home.open();
+    const { session, task } = await home.start(hf);
+    await turn(
+      task,
+      "printf '\\211PNG\\r\\n\\032\\n' > i.png; printf '\\211PNG\\r\\n\\032\\n\\1\\2\\3' > no-extension; printf 'a\\r\\n' > t",
+    );
+    const { branch } = await task.end("done");
+    await session.pause();
+    const bytes = (path: string) =>
+      execFileSync("git", ["cat-file", "blob", `${branch}:${path}`], { cwd: home.main, encoding: "latin1" });
+    expect([bytes("i.png"), bytes("no-extension"), bytes("t")]).toEqual([
+      "\u0089PNG\r\n\u001a\n",
+      "\u0089PNG\r\n\u001a\n\u0001\u0002\u0003",
+      "a\n",
+    ]);
+  });
+
+  it("encodings, $Id$ and ends of lines are published as git would", async () => {
+    using home = new TaskHome({
+      ".gitattributes": "*.u16 working-tree-encoding=UTF-16\n*.id ident\n*.bat eol=crlf\n",
+      "a.id": "$Id$\n",
+      "w.bat": "x\n",
+      "u.u16": "",
+    });
+    const hf = await home.open();
+    for (const strategy of ["auto", "worktree"]) {
+      commitFiles(home.main, { "holdfast.yaml": `capsule: { strategy: ${strategy} }\n` }, strategy);
+      const { session, task } = await home.start(hf);
+      await task.end("done");
+      const changed = await hf.startTask(session, sandbox);
+      const script =
+        "printf '\\376\\377\\000h\\000i' > u.u16; echo more >> a.id; touch w.bat; printf 'y\\r\\n' >> w.bat; git add -A; git write-tree";
+      let said = "";
+      await changed.runTurn(["sh", "-c", script], {
+        onOutput: (chunk) => {
+          said += chunk;
+        },
+      });
+      const end = await changed.end("done");
+      await session.pause();
+      expect(end.stat.paths, strategy).toEqual(["a.id", "u.u16", "w.bat"]);
+      expect(end.tree, "what git itself makes of it").toBe(said.trim());
+    }
+  });
+});
