@@ -54,14 +54,18 @@ export function verificationLines(data: JsonObject): StageLine[] {
   const skipped = listed(data["skipped"]);
   if (skipped.length > 0) add({ skipped }, `not run, because none of their paths changed: ${some(skipped)}`);
   if (verdict !== "passed" && verdict !== "failed") return lines;
+  const more = (data["more"] ?? {}) as Readonly<Record<string, number>>;
   const watched = Array.isArray(data["watched"]) ? (data["watched"] as unknown as Watched[]) : [];
   if (watched.length > 0) {
     const files = watched.map(({ path, why }) => `${path} (${why})`);
-    add({ watched }, `the change includes files that decide what checks do: ${some(files)}`);
+    add({ watched }, `the change includes files that decide what checks do: ${some(files, more["watched"])}`);
   }
   const uncovered = listed(data["uncovered"]);
-  if (uncovered.length > 0)
-    add({ uncovered }, `no check covers ${plural(uncovered.length, "changed file")}: ${some(uncovered)}`);
+  if (uncovered.length > 0) {
+    const count = uncovered.length + (more["uncovered"] ?? 0);
+    const files = some(uncovered, more["uncovered"]);
+    add({ uncovered }, `no check covers ${plural(count, "changed file")}: ${files}`);
+  }
   return lines;
 }
 
@@ -73,9 +77,10 @@ interface Watched {
 const listed = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
 const short = (id: unknown) => String(id).slice(0, 12);
 
-function some(names: readonly string[]): string {
-  const more = names.length > NAMED ? `, and ${names.length - NAMED} more` : "";
-  return `${names.slice(0, NAMED).join(", ")}${more}`;
+/** `unlisted`: how many there are besides `names`. */
+function some(names: readonly string[], unlisted = 0): string {
+  const left = Math.max(0, names.length - NAMED) + unlisted;
+  return `${names.slice(0, NAMED).join(", ")}${left > 0 ? `, and ${left} more` : ""}`;
 }
 
 function lastLines(output: string): string[] {

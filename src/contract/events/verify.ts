@@ -50,7 +50,7 @@ export const verifyEvents = {
   /**
    * `into`: for a merge, the branch that the tree was to become. `skipped`: checks none of whose paths
    * changed. `watched`: changed files that decide what the checks do. `uncovered`: changed files that no
-   * check covers.
+   * check covers. `more`: how many of each are not named.
    */
   verification_ended: () =>
     fields({
@@ -61,6 +61,7 @@ export const verifyEvents = {
       skipped: z.optional(z.array(name)),
       watched: z.optional(z.array(z.looseObject({ path, why: name }))),
       uncovered: z.optional(paths),
+      more: z.optional(z.looseObject({ watched: count, uncovered: count })),
     }),
   /**
    * Before work is published. `more`: the number of findings that are not named. Never with the value of a

@@ -10,7 +10,7 @@ export function checksText(
   { receipts, verification }: TaskReceipts,
   { task, tree }: { readonly task: number; readonly tree: string },
 ): string {
-  const { verdict = "unverified", skipped = [], watched = [], uncovered = [] } = verification ?? {};
+  const { verdict = "unverified", skipped = [], watched = [], uncovered = [], more } = verification ?? {};
   const checks = receipts
     .filter((receipt) => receipt.tree === tree)
     .map(({ output, seq, into: _, ...receipt }) => ({
@@ -18,5 +18,5 @@ export function checksText(
       record: seq,
       outputBytes: Buffer.byteLength(output),
     }));
-  return `${JSON.stringify({ task, tree, verdict, checks, skipped, watched, uncovered }, null, 2)}\n`;
+  return `${JSON.stringify({ task, tree, verdict, checks, skipped, watched, uncovered, more }, null, 2)}\n`;
 }

@@ -43,6 +43,7 @@ export interface Verification {
   readonly failed: readonly string[];
 }
 
+/** A record names this many files of each kind, and counts the others. */
 const MAX_NAMED = 100;
 /** Set-up counts as a check when a task changed what it installs. */
 const SETUP = "capsule.setup";
@@ -93,19 +94,25 @@ async function verify(room: Room, of: TreeToVerify, verifying: Verifying): Promi
   const failed = due.length === 0 ? [] : await runChecks(room, of, { ...verifying, due, names, changes });
   if (!failed) return undefined;
   const verdict = due.length === 0 ? "unverified" : failed.length === 0 ? "passed" : "failed";
-  const watched = watchedIn(names).slice(0, MAX_NAMED);
-  const uncovered = due.length === 0 ? [] : uncoveredBy(config.checks, names).slice(0, MAX_NAMED);
+  const watched = watchedIn(names);
+  const uncovered = due.length === 0 ? [] : uncoveredBy(config.checks, names);
+  const more = { watched: unnamed(watched), uncovered: unnamed(uncovered) };
   await session.append("verification_ended", {
     task: session.state.task?.number ?? 0,
     tree,
     verdict,
     ...present({ into }),
     ...(skipped.length > 0 && { skipped: skipped.map(({ name }) => name) }),
-    ...(watched.length > 0 && { watched: watched.map(({ path, why }) => ({ path, why })) }),
-    ...(uncovered.length > 0 && { uncovered }),
+    ...(watched.length > 0 && {
+      watched: watched.slice(0, MAX_NAMED).map(({ path, why }) => ({ path, why })),
+    }),
+    ...(uncovered.length > 0 && { uncovered: uncovered.slice(0, MAX_NAMED) }),
+    ...(more.watched + more.uncovered > 0 && { more }),
   });
   return { tree, verdict, failed };
 }
+
+const unnamed = (files: readonly unknown[]) => Math.max(0, files.length - MAX_NAMED);
 
 /** Runs to its end; nothing stops it. */
 export async function verifyWhole(room: Room, of: TreeToVerify): Promise<Verification> {

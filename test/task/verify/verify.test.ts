@@ -1,11 +1,14 @@
 /**
  * Checks decide about a task's work, on exactly the tree that would be published.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { verificationLines } from "../../../src/cli/verify-lines.ts";
 import { CheckedHome } from "../../support/checked.ts";
 import { gitIn } from "../../support/repo.ts";
 import { TaskHome, turn } from "../../support/tasks.ts";
+import { acceptFile } from "../../support/trust.ts";
 
 const IS_FIXED = '{ name: test, run: test "$(cat a)" = fixed }';
 
@@ -107,6 +110,40 @@ describe("the checks of a task", () => {
       ],
       uncovered: ["lib/l.js", "scripts/build.sh"],
     });
+  });
+
+  it("count the files that the record does not name", async () => {
+    using home = new CheckedHome(["{ name: src, run: 'true', paths: [src] }"], { "src/a.js": "1\n" });
+    const { end, id, verification } = await home.task(
+      "echo 2 > src/a.js; mkdir scripts; i=0; while [ $i -lt 130 ]; do echo > scripts/$i; i=$((i + 1)); done",
+    );
+    expect(end.outcome).toBe("done");
+    expect(verification?.["watched"]).toHaveLength(100);
+    expect(verification?.["uncovered"]).toHaveLength(100);
+    expect(verification?.["more"]).toEqual({ watched: 30, uncovered: 30 });
+    const file = home.sessionDir(id, "tasks", "1", "artifacts", "checks.json");
+    expect(JSON.parse(readFileSync(file, "utf8")).more).toEqual({ watched: 30, uncovered: 30 });
+    const shown = verificationLines(verification ?? {}).map(({ text }) => text);
+    expect(shown[0]).toMatch(/, and 125 more$/);
+    expect(shown[1]).toMatch(/^no check covers 130 changed files: .*, and 125 more$/);
+  });
+
+  it("see the included files of the checkout as they are now, not as the task left them", async () => {
+    const sees = (text: string) => `{ name: ${text}, run: 'test "$(cat .env)" = ${text}' }`;
+    using home = new CheckedHome(
+      [sees("first"), sees("second"), sees("forged")],
+      { a: "1\n", ".gitignore": ".env\n" },
+      "capsule: { include: [.env] }\n",
+    );
+    writeFileSync(join(home.main, ".env"), "first\n");
+    await acceptFile(home);
+    const passed = async () => {
+      const { receipts } = await home.task("echo forged > .env; echo 2 > a");
+      return receipts.filter((receipt) => receipt.passed).map(({ check }) => check);
+    };
+    expect(await passed()).toEqual(["first"]);
+    writeFileSync(join(home.main, ".env"), "second\n");
+    expect(await passed()).toEqual(["second"]);
   });
 
   it("that leave files behind, hang, write without end or need a host fail with a clear reason", async () => {
