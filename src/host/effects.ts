@@ -8,7 +8,6 @@ import { leavePlace } from "../line/index.ts";
 import type { Session } from "../session/index.ts";
 import type { Intake } from "../task/index.ts";
 import type { DispatcherCalls } from "./calling.ts";
-import type { Driver } from "./driver.ts";
 import { cutWork, nextOf } from "./due.ts";
 import type { Effect, Happening, Work } from "./life.ts";
 import type { Notices } from "./notices.ts";
@@ -16,6 +15,7 @@ import { askForPlace } from "./place-request.ts";
 import type { Presence } from "./presence.ts";
 import { putFilesToRest, recordPause } from "./rest.ts";
 import type { SessionMail } from "./session-mail.ts";
+import type { SessionTasks } from "./session-tasks.ts";
 
 /** Effects that take time. */
 type Lasting = Exclude<
@@ -31,7 +31,7 @@ export interface Parts {
   readonly mail: SessionMail;
   readonly intake: Intake;
   readonly presence: Presence;
-  readonly driver: Driver;
+  readonly tasks: SessionTasks;
   readonly notices: Notices;
 }
 
@@ -47,17 +47,17 @@ export class Effects {
 
   /** Resolves when it is done. Work that takes time has only begun by then: its end is a happening. */
   async perform(effect: Effect): Promise<void> {
-    const { driver, intake, mail } = this.#parts;
+    const { tasks, intake, mail } = this.#parts;
     switch (effect.kind) {
       case "look":
-        driver.doorway.copyToken();
+        tasks.doorway.copyToken();
         return intake.look();
       case "turn_away":
         throw new HoldfastError("not_running", "this process is about to end: the next one takes it in");
       case "take_back":
         return mail.takeBack(effect.request);
       case "stop_turn":
-        return driver.stopTurn(effect.by);
+        return tasks.stopTurn(effect.by);
       case "wait":
         // The process that would ring when there is room may have been killed.
         this.#timer = setTimeout(() => this.#happen({ kind: "wait_over" }), effect.timeoutMs);
@@ -110,8 +110,8 @@ export class Effects {
   }
 
   async #drive(work: Work): Promise<void> {
-    const { session, driver } = this.#parts;
-    await driver.drive(work);
+    const { session, tasks } = this.#parts;
+    await tasks.drive(work);
     const isPaused = session.state.status === "paused";
     this.#happen({ kind: "drive_ended", isPaused, next: nextOf(session) });
   }
@@ -124,15 +124,15 @@ export class Effects {
 
   /** Whatever happened: nothing of this process is left. */
   async #leave(): Promise<void> {
-    const { calls, session, mail, presence, driver, notices } = this.#parts;
-    await driver.doorway.close();
+    const { calls, session, mail, presence, tasks, notices } = this.#parts;
+    await tasks.doorway.close();
     presence.end();
     await session[Symbol.asyncDispose]().catch(() => {});
     await this.#givePlaceBack();
     await mail.outgoing.callOnce().catch(() => {});
     await calls.done();
     // The session is free by now, and nothing waits for this.
-    await driver.tracesSent();
+    await tasks.tracesSent();
     await notices.done();
   }
 }

@@ -12,7 +12,6 @@ import { type Home, readSettings } from "../home/index.ts";
 import { Intake, recordDecision } from "../task/index.ts";
 import { arrive } from "./arrival.ts";
 import { DispatcherCalls } from "./calling.ts";
-import { Driver } from "./driver.ts";
 import { nextOf } from "./due.ts";
 import { Effects, type Parts } from "./effects.ts";
 import type { StartOptions } from "./handover.ts";
@@ -21,6 +20,7 @@ import { begin, step } from "./life-table.ts";
 import { Notices } from "./notices.ts";
 import { Presence } from "./presence.ts";
 import { SessionMail } from "./session-mail.ts";
+import { SessionTasks } from "./session-tasks.ts";
 
 export class Host {
   readonly #parts: Parts;
@@ -29,13 +29,13 @@ export class Host {
   #life: Life = begin.life;
 
   private constructor(parts: Omit<Parts, "intake">) {
-    const { home, calls, session, mail, driver } = parts;
+    const { home, calls, session, mail, tasks } = parts;
     const intake = new Intake(session, mail.inbox, {
       interrupt: () => this.#happen({ kind: "interrupt_asked" }),
       pause: () => this.pause(),
       cancel: (request) => this.#happen({ kind: "cancel_asked", request }),
-      shell: (request) => driver.openShell(request),
-      allowHost: (request) => driver.allowHost(request),
+      shell: (request) => tasks.openShell(request),
+      allowHost: (request) => tasks.allowHost(request),
       decide: (decided) => recordDecision(home, session, decided),
       drained: () => calls.call(),
       looked: () => this.#happen({ kind: "looked", next: nextOf(session) }),
@@ -61,7 +61,7 @@ export class Host {
       session,
       mail,
       presence,
-      driver: new Driver(home, session, mail, presence),
+      tasks: new SessionTasks(home, session, mail, presence),
       notices: new Notices({
         session,
         clock: home.io.clock,

@@ -26,8 +26,8 @@ export { isOutputOf, keepOutput, outputPath, outputRoom } from "./results/output
 export { findingsBetween, findingsText } from "./results/policy.ts";
 export { branchOf, messageOf } from "./results/publishing.ts";
 export type { Rebased, RebaseOptions } from "./results/rebasing.ts";
-export { TRACE_FILE } from "./results/reports.ts";
 export type { ConflictedFiles } from "./results/resolving.ts";
+export { TRACE_FILE } from "./results/task-artifacts.ts";
 export { valuesBefore, valuesFor, valuesInWork } from "./results/values.ts";
 export { readConfig, trustPlace } from "./room/config.ts";
 export { DOOR_INSIDE } from "./room/invocation.ts";

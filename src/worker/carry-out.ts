@@ -11,8 +11,8 @@ import { openHome } from "../home/index.ts";
 import type { ToolOutcome } from "../lane/index.ts";
 import { writeOutcome } from "./actions.ts";
 import { readCredentials, withoutCredentials } from "./credentials.ts";
+import { assertMayAct, use } from "./may-act.ts";
 import type { Declaration, Order } from "./order.ts";
-import { assertPermitted, use } from "./permission.ts";
 import type { Planner } from "./plan.ts";
 import { planCommand } from "./steps/command.ts";
 import { planRequest } from "./steps/http.ts";
@@ -29,7 +29,7 @@ const planners: Readonly<Record<Declaration["kind"], Planner>> = {
 export async function carryOut(order: Order, signal: AbortSignal): Promise<ToolOutcome> {
   const { action, declaration, sessionDir, id } = order;
   const home = await openHome({ home: order.homeDir, create: false });
-  await assertPermitted(home, order);
+  await assertMayAct(home, order);
   const values = await readCredentials(home, parseSessionId(action.session), declaration);
   const act = await planners[declaration.kind](order, values);
   if (signal.aborted)

@@ -14,7 +14,7 @@ import type { AskedOutcome, TaskEnd, TaskInHand } from "../in-hand.ts";
 import { writeArtifact } from "../results/artifact.ts";
 import { applyPolicy } from "../results/policy.ts";
 import { messageOf, publishOrSay, type Unpublished } from "../results/publishing.ts";
-import { writeReports } from "../results/reports.ts";
+import { writeTaskArtifacts } from "../results/task-artifacts.ts";
 import { valuesBefore, valuesInWork } from "../results/values.ts";
 
 /**
@@ -69,7 +69,7 @@ async function keep(
       ? await publishOrSay(room, { tree: work.tree, base, message: await messageOf(room, capsule) })
       : { branch: null, unpublished: why ?? null };
   const checked = verdict !== undefined && verdict !== "unverified" ? work.tree : null;
-  await writeReports(task, { outcome, stat, branch, unpublished, checked });
+  await writeTaskArtifacts(task, { outcome, stat, branch, unpublished, checked });
   await session.append("task_ended", {
     task: number,
     outcome,

@@ -1,5 +1,5 @@
 /**
- * The reports of a task are made from its own part of the journal: a session with a long history costs no more.
+ * The artifacts of a task are made from its own part of the journal: a session with a long history costs no more.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -22,7 +22,7 @@ interface DrivenNow {
   hosts?: TaskHosts;
 }
 
-export class Driver {
+export class SessionTasks {
   readonly doorway: Doorway;
   readonly #home: Home;
   readonly #session: Session;

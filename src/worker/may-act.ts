@@ -21,7 +21,7 @@ import { begin } from "./actions.ts";
 import type { Order } from "./order.ts";
 
 /** Throws `grant_invalid` with the reason. Spends nothing. */
-export async function assertPermitted(home: Pick<Home, "dir" | "id" | "io">, order: Order): Promise<void> {
+export async function assertMayAct(home: Pick<Home, "dir" | "id" | "io">, order: Order): Promise<void> {
   const { action, grant, input, declaration } = order;
   if (action.home !== home.id) throw invalid("the action belongs to another home");
   if (declarationHash(input, { ...declaration } as unknown as Json) !== action.schema)

@@ -1,7 +1,7 @@
 /**
- * Owns the reports that a task writes when its results are saved: `checks.json`, `trace.json`, `summary.md`
- * and `result.json`, beside its patch. They are made from what was published and from the records of the task alone, which are
- * read once for all of them.
+ * Owns the artifacts that a task writes when its results are saved: `checks.json`, `trace.json`, `summary.md`
+ * and `result.json`, beside its patch. They are made from what was published and from the records of the task
+ * alone, which are read once for all of them.
  *
  * What a kill leaves: some of them, and no `task_ended`. All are then made again, with the same content.
  */
@@ -29,7 +29,7 @@ const OTHERS = { diff: "change.patch", checks: CHECKS_FILE } as const;
 const MAX_PATHS = 200;
 
 /** How the task ends, and what happened to its work. */
-export interface Reported {
+export interface ArtifactFacts {
   readonly outcome: string;
   readonly stat: DiffStat;
   /** The branch that has its work; null when no branch has it. */
@@ -39,9 +39,9 @@ export interface Reported {
   readonly checked: string | null;
 }
 
-export async function writeReports(
+export async function writeTaskArtifacts(
   { room, number }: Pick<TaskInHand, "room" | "number">,
-  { outcome, stat, branch, unpublished, checked }: Reported,
+  { outcome, stat, branch, unpublished, checked }: ArtifactFacts,
 ): Promise<void> {
   const { session, sessionDir, io } = room;
   tellStep(io.onProgress, "writing the summary");
